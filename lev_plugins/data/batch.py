@@ -36,7 +36,7 @@ class Batch(TypedDict, total=False):
 
 
 class Hypothesis(TypedDict):
-    """What a generator writes: T tokens and the log-probability of each, in nats."""
+    """A generated hypothesis: T tokens and the log-probability of each, in nats."""
 
     tokens: Tensor
     positional_scores: Tensor

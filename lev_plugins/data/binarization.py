@@ -15,13 +15,11 @@ from lev_runtime.io.text_files import (
     SPECIAL_TOKENS,
     XZ,
     count_lines,
-    open_text,
+    read_lines,
     read_parallel,
     refuse_special_tokens,
     require_files,
 )
-
-from ..io.line_index import checked_blocks
 
 #: name (train, valid, valid1 …) → files of source, target and draft that belong together by line
 Splits = dict[str, list[str]]
@@ -70,16 +68,12 @@ def check_split(paths: Sequence[str]) -> tuple[int, int]:
 
 
 def _checked_lines(path: str) -> int:
-    """Number of lines of a text; refuses what the data would differ by."""
-    special = [token.encode() for token in SPECIAL_TOKENS]
-    lines = 0
-    with open_text(path) as file:
-        for block in checked_blocks(path, file):
-            if any(token in block for token in special):
-                for number, line in enumerate(block.split(b"\n"), start=lines + 1):
-                    refuse_special_tokens(path, number, line.decode("utf-8").split())
-            lines += block.count(b"\n") + (not block.endswith(b"\n"))
-    return lines
+    """Counts the lines of a text; refuses what the data would differ by."""
+    number = 0
+    for number, line in enumerate(read_lines(path), start=1):
+        if any(token in line for token in SPECIAL_TOKENS):
+            refuse_special_tokens(path, number, line.split())
+    return number
 
 
 def _same_words(target: bytes, draft: bytes) -> bool:
@@ -87,7 +81,7 @@ def _same_words(target: bytes, draft: bytes) -> bool:
 
 
 def dictionary_path(directory: str, lang: str | None) -> str:
-    """Where fairseq keeps the dictionary of a language."""
+    """Returns the path of the dictionary of a language."""
     return os.path.join(directory, f"dict.{lang}.txt" if lang else "dict.txt")
 
 

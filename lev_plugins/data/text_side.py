@@ -1,85 +1,148 @@
-"""A text as tokens, and how long its lines are: measured, or estimated where they are many.
+"""The lines of a text file as tokens, cut when they are asked for.
 
-Cutting ten million lines into subwords takes most of an hour. A data set needs their lengths at
-its start, the tokens themselves only when it is asked for a sentence.
+A data set needs the lengths of all lines at its start. Of a large text they are counted once and
+kept beside it, with the places of the lines, in ``TEXT.lines.npy``.
 """
 
-from collections.abc import Callable, Sequence
+import fcntl
+import logging
+import os
+from array import array
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from fairseq.data import Dictionary, FairseqDataset
 from torch import Tensor
 
-from .length_estimates import estimated_lengths
-from .text_lines import TextLines
+from lev_runtime.errors import UserError
+from lev_runtime.io.output import atomic_replace
+from lev_runtime.io.text_files import open_text, read_lines
 
-#: lines of a training text that are all measured; of more, SAMPLE_LINES are
-MEASURED_LINES = 100_000
+logger = logging.getLogger(__name__)
+#: of a text whose index is kept in a file
+LARGE_BYTES = 1 << 24
+#: lines that are cut again to see whether a kept index belongs to the present --bpe
+COMPARED_LINES = 1000
+#: lines that unknown tokens are counted in
 SAMPLE_LINES = 10_000
 
 
 class TextDataset(FairseqDataset):
-    """The lines of a text as tokens with </s> behind them.
+    r"""The lines of a UTF-8 text as tokens with </s> at the end; the text is not held in memory.
+
+    A line has neither ``\n`` nor ``\r\n``. Forked processes share the open file; a pickled data
+    set opens it again.
 
     Attributes:
-        sizes: lengths in tokens, </s> counted, int32; measured, or from :func:`.estimated_lengths`.
-        estimated: whether some of them are estimates.
-        looked_at, unknown: tokens that were made to measure, and how many of them are <unk>.
+        starts: where each line begins, in bytes, and at the end the size of the text.
+        sizes: lengths in tokens, </s> counted, int32.
 
     Args:
-        lines: the text.
+        path: of the text.
         encode: cuts a line into subwords with spaces between them (``--tokenizer``, ``--bpe``).
         dictionary: numbers the subwords; a control symbol typed as text becomes <unk>.
-        estimates: lengths may be estimated, above :data:`MEASURED_LINES` lines.
-        sizes: where they are known from another side.
+
+    Raises:
+        UserError: the text is no plain UTF-8; later, that it was changed.
     """
 
-    def __init__(
-        self,
-        lines: TextLines,
-        encode: Callable[[str], str],
-        dictionary: Dictionary,
-        estimates: bool = False,
-        sizes: np.ndarray | None = None,
-    ) -> None:
-        self.lines = lines
+    def __init__(self, path: str, encode: Callable[[str], str], dictionary: Dictionary) -> None:
+        self.path = path
         self.encode = encode
         self.dictionary = dictionary
-        self.looked_at = self.unknown = 0
-        self.estimated = estimates and len(lines) > MEASURED_LINES
-        if sizes is not None:
-            self.sizes = sizes
-        elif self.estimated:
-            sample = np.linspace(0, len(lines) - 1, SAMPLE_LINES).astype(np.int64)
-            lengths = self._measured(sample)
-            self.sizes = estimated_lengths(lines, sample, lengths, self._token_count)
-        else:
-            self.sizes = self._measured(range(len(lines)))
+        self._file = open_text(path)
+        index = self._kept_index() if os.path.getsize(path) >= LARGE_BYTES else self._counted()
+        self.starts = index[0]
+        self.sizes = index[1, :-1].astype(np.int32)
 
-    def _measured(self, numbers: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Lengths of these lines in tokens, int32."""
-        sizes = np.zeros(len(numbers), dtype=np.int32)
-        for place, number in enumerate(numbers):
-            tokens = self[int(number)]
-            sizes[place] = len(tokens)
-            self.looked_at += len(tokens)
-            self.unknown += int(tokens.eq(self.dictionary.unk()).sum())
-        return sizes
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if name != "_file"}
 
-    def _token_count(self, word: str) -> int:
-        return len(self.encode(word).split())
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._file = open_text(self.path)
+        if os.fstat(self._file.fileno()).st_size != self.starts[-1]:
+            raise self._changed()
 
-    def measure_above(self, limit: float) -> int:
-        """Measures the lines that are estimated to be longer than ``limit``, of many the shortest;
-        returns how many are left as they are estimated."""
-        doubtful = np.flatnonzero(self.sizes > limit)
-        order = np.argsort(self.sizes[doubtful], kind="stable")
-        measured = doubtful[order][:MEASURED_LINES]
-        self.sizes[measured] = self._measured(measured)
-        return len(doubtful) - len(measured)
+    # lengths ----------------------------------------------------------------------------------
+
+    def _kept_index(self) -> np.ndarray:
+        """The index in its file, made first where there is none; in memory if it cannot be kept.
+
+        Processes that want the same index wait for the first.
+        """
+        kept = f"{self.path}.lines.npy"
+        with open(self.path, "rb") as text:
+            with suppress(OSError):  # some file systems cannot lock
+                fcntl.flock(text, fcntl.LOCK_EX)
+            with suppress(OSError, ValueError, EOFError, UserError):
+                index: np.ndarray = np.load(kept, mmap_mode="r")
+                if self._fits(index):
+                    return index
+            logger.info("counting the tokens of all lines of %s, once", self.path)
+            index = self._counted()
+            try:
+                with atomic_replace(kept, f"{kept}.part.npy") as written:
+                    np.save(written, index)
+                return np.load(kept, mmap_mode="r")  # type: ignore[no-any-return]
+            except UserError as error:
+                logger.warning("%s; lines are counted again at the next start", error)
+                return index
+
+    def _fits(self, index: np.ndarray) -> bool:
+        """Returns whether an index was made of this text and with the present ``encode``."""
+        if index.ndim != 2 or index[:, -1].tolist() != self._state():
+            return False
+        self.starts = index[0]
+        last = index.shape[1] - 2
+        numbers = np.linspace(0, last, COMPARED_LINES).astype(int)
+        return all(self._length(self.line(number)) == index[1, number] for number in numbers)
+
+    def _state(self) -> list[int]:
+        size = os.fstat(self._file.fileno()).st_size
+        return [size, os.stat(self.path).st_mtime_ns]
+
+    def _counted(self) -> np.ndarray:
+        """Places and lengths of all lines, 2 × lines + 1; size and time of the text at the end."""
+        state = self._state()
+        starts, sizes = array("q", [0]), array("q")
+        for line in read_lines(self.path, ends=True):
+            starts.append(starts[-1] + len(line.encode()))
+            sizes.append(self._length(line.rstrip("\r\n")))
+        sizes.append(state[1])
+        return np.stack([np.frombuffer(starts, np.int64), np.frombuffer(sizes, np.int64)])
+
+    def _length(self, line: str) -> int:
+        return len(self.encode(line).split()) + 1
+
+    def unknown(self) -> tuple[int, int]:
+        """Counts the unknown and all tokens of some lines."""
+        step = -(-len(self) // SAMPLE_LINES) or 1
+        lines = [self[number] for number in range(0, len(self), step)]
+        unknown = sum(int(tokens.eq(self.dictionary.unk()).sum()) for tokens in lines)
+        return unknown, sum(map(len, lines))
+
+    # sentences --------------------------------------------------------------------------------
+
+    def line(self, number: int) -> str:
+        """Reads a line, with the ends of the one before it and of itself: they have to be there."""
+        start, end = self.starts[number : number + 2].tolist()
+        before = min(start, 1)
+        size = end - start + before
+        read = os.pread(self._file.fileno(), size, start - before)
+        line, *rest = read[before:].split(b"\n")
+        is_ended = rest == [b""] or not rest and end == self.starts[-1]
+        if len(read) < size or read[:before].strip(b"\n") or not is_ended:
+            raise self._changed()
+        return line.removesuffix(b"\r").decode("utf-8")
+
+    def _changed(self) -> UserError:
+        return UserError(f"{self.path} changed while being read; start again")
 
     def tokens(self, line: str) -> Tensor:
-        """Tokens of a line, long."""
+        """Cuts a line into tokens, long."""
         subwords = self.encode(line)
         tokens = self.dictionary.encode_line(subwords, add_if_not_exist=False).long()
         words = tokens[:-1]
@@ -87,7 +150,7 @@ class TextDataset(FairseqDataset):
         return tokens
 
     def __getitem__(self, number: int) -> Tensor:
-        return self.tokens(self.lines[number])
+        return self.tokens(self.line(range(len(self))[number]))
 
     def __len__(self) -> int:
-        return len(self.lines)
+        return len(self.sizes)

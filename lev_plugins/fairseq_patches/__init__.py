@@ -36,7 +36,6 @@ def apply() -> None:
         launch,
         reader_threads,
         resumed_epochs,
-        split_batches,
         symbols,
         typed_lines,
     )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Metric:
-    """What is counted of a sentence, and what the sums are worth.
+    """A metric: statistics of a sentence, and the score of their sums.
 
     Attributes:
         name: its key in :data:`METRICS` or :data:`CORRECTION_METRICS`.
@@ -148,7 +148,7 @@ def _share(totals: Sequence[float]) -> float:
 
 
 def _rest(totals: Sequence[float]) -> float:
-    """What a share leaves, 0 where nothing was counted."""
+    """Returns 100 minus the share, 0 where nothing was counted."""
     return 100.0 - percent(*totals) if totals[1] else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What ``--scoring`` knows beside fairseq's scorers: our metrics, each as a scorer."""
+"""Our metrics as scorers for ``--scoring``."""
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.scoring import BaseScorer, register_scorer

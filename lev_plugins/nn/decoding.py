@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from .kernels import TORCH, Kernels
 from .packing import AttentionLayout
-from .transformer import Attention, Block, EncoderOutput, TransformerBlock
+from .transformer import Attention, EncoderOutput, TransformerBlock
 
 KVCache = tuple[Tensor, Tensor]
 
 
 def causal_mask(real: Tensor, first: int = 0) -> Tensor:
-    """What the queries ``first`` … T − 1 see of the tokens generated: B × (T − first) × T.
+    """Masks for the queries ``first`` … T − 1 what they may not see: B × (T − first) × T.
 
     ``real``: B × T, bool. A padded query sees itself, so that its softmax is not empty.
     """
@@ -34,7 +34,7 @@ def append_kv(before: KVCache | None, newest: KVCache) -> KVCache:
     return torch.cat([old_keys, keys], 2), torch.cat([old_values, values], 2)
 
 
-class DecoderBlock(Block):
+class DecoderBlock(nn.Module):
     """Causal self-attention, attention to the source, feed-forward.
 
     ``block``: self-attention, feed-forward layer and their norms; perhaps an encoder's as well.
@@ -111,7 +111,7 @@ class TiedOutput(nn.Module):
         self.bias = nn.Parameter(torch.zeros(table.num_embeddings)) if bias else None
 
     def output_weight(self) -> Tensor:
-        """What features become logits of symbols by: V × C."""
+        """Returns the output matrix: V × C."""
         return self.table.weight
 
     def forward(self, features: Tensor) -> Tensor:

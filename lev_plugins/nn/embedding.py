@@ -1,8 +1,6 @@
-"""What stands for a token before the first block: its vector and its place."""
+"""Token embeddings and positional encodings."""
 
-import math
-
-import torch
+from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor, nn
 
 from .kernels import TORCH, Kernels
@@ -18,7 +16,8 @@ class Positions(nn.Module):
     def __init__(self, length: int, dim: int, pad: int, learned: bool = False) -> None:
         super().__init__()
         self.pad = pad
-        table = _sinusoids(length + pad + 1, dim, pad)
+        rows = length + pad + 1
+        table = SinusoidalPositionalEmbedding.get_embedding(rows, dim, pad)
         if learned:
             nn.init.normal_(table, mean=0.0, std=dim**-0.5)
             table[pad].zero_()
@@ -41,17 +40,6 @@ class Positions(nn.Module):
             if length > most:
                 raise ValueError(f"a sequence of {length} tokens is longer than the model's {most}")
         return nn.functional.embedding(index, self.weight)
-
-
-def _sinusoids(rows: int, dim: int, pad: int) -> Tensor:
-    half = dim // 2
-    step = math.log(10000.0) / max(half - 1, 1)
-    rate = torch.exp(torch.arange(half) * -step)
-    angle = torch.arange(rows).unsqueeze(1) * rate.unsqueeze(0)
-    odd = torch.zeros(rows, dim % 2)  # a channel without a partner
-    table = torch.cat([angle.sin(), angle.cos(), odd], dim=1)
-    table[pad].zero_()
-    return table
 
 
 class TokenEmbedding(nn.Module):
@@ -78,18 +66,9 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, tokens: Tensor, first: int = 0) -> Tensor:
         """B × T tokens → B × (T − first) × C, for the tokens from ``first`` on."""
-        places = None if self.positions is None else self.positions(tokens)[:, first:]
-        return self._at(tokens[:, first:], places)
-
-    def at_position(self, tokens: Tensor, place: int) -> Tensor:
-        """B × T tokens that all stand at one place, counted from 0 → B × T × C."""
-        known = self.positions
-        places = None if known is None else known.weight[known.pad + 1 + place]
-        return self._at(tokens, places)
-
-    def _at(self, tokens: Tensor, places: Tensor | None) -> Tensor:
-        x = self.scaled_embedding(tokens)
-        x = x if places is None else x + places
+        x = self.scaled_embedding(tokens[:, first:])
+        if self.positions is not None:
+            x = x + self.positions(tokens)[:, first:]
         x = x if self.norm is None else self.norm(x)
         return self.kernels.dropout(x, self.dropout, self.training)
 

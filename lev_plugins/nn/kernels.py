@@ -1,4 +1,4 @@
-"""What layers compute with: torch's own functions, or those of their device (:mod:`.backends`)."""
+"""Functions that layers compute with: torch's own, or those of a device (:mod:`.backends`)."""
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +22,7 @@ class Kernels:
     all before. So padding is masked and not left out, and what all layers need is made once.
     """
 
-    #: whether one large pass is sooner done than several small ones, and than knowing which are due
+    #: True if one large pass is faster than several small ones plus finding out which are needed
     prefers_large_passes = True
 
     def linear(
@@ -65,22 +65,20 @@ class Kernels:
         return x
 
     def packing(self, real: Tensor) -> Unpadding | None:
-        """How padding is left out of layers; None where it is kept. ``real``: B × T, bool."""
+        """Returns how layers leave padding out, None if they do not. ``real``: B × T, bool."""
         return None
 
     def layout(self, real: Tensor) -> AttentionLayout:
-        """How a batch is read; ``real``: B × T, bool."""
+        """Makes the attention layout of a batch; ``real``: B × T, bool."""
         return AttentionLayout(real[:, None, None, :])
 
 
 def added_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """What a mask of bools adds to the scores: 0, and −inf where nothing may be seen.
+    """Turns a mask of bools into one to be added to the scores: 0, and −inf where it is False.
 
     … × keys; each row begins where kernels of attention want it. A mask serves many layers, in
     each of which torch would make it anew. It is not to be written to.
     """
-    if torch.compiler.is_compiling():  # which knows no tables of tensors
-        return mask
     by_dtype = _added_masks.setdefault(mask, {})
     if dtype not in by_dtype:
         *rows, keys = mask.shape

@@ -27,10 +27,10 @@ def round_up_rows(rows: int) -> int:
 
 
 class Unpadding:
-    """Where the real positions (B × T, bool) of a padded batch are.
+    """Places of the real positions (B × T, bool) of a padded batch.
 
     ``rounds_up``: more rows than N may be packed, all readers take what :meth:`pack` gives.
-    index: N, long, the real positions in the batch laid flat. source: B·T, long, for each padded
+    index: N, long, the real positions in the flattened batch. source: B·T, long, for each padded
     position the row of its packed token (at padding: of the last real token before it).
     """
 
@@ -56,7 +56,7 @@ class Unpadding:
 
 
 class AttentionLayout(NamedTuple):
-    """How a batch is read.
+    """Mask, packing and positions of a batch.
 
     mask: what attention sees, bool or to be added to the scores, expands to B × H × T × keys; None
     for all. packing: None where padding is kept. rotary_angles: B × 1 × T × D/2.

@@ -192,7 +192,7 @@ class T5Block(TransformerBlock):
         nn.init.normal_(self.fc2.weight, std=hidden**-0.5)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """A sub-layer with its norm, its dropout and the way round it."""
+        """Applies a sub-layer with layer norm, dropout and residual connection."""
         out = within_range(sublayer(norm(x)))
         out = self.kernels.dropout(out, self.dropout, self.training)
         return within_range(x + out)
@@ -235,8 +235,8 @@ class T5Encoder(nn.Module):
 
 
 class T5TargetEmbedding(TokenEmbedding):
-    """What a T5 decoder reads: fairseq's ``</s>``, ``end``, which a prefix holds at its beginning
-    alone, stands for the row that T5 begins with, ``start``.
+    """A T5 decoder's embedding: fairseq's ``</s>`` (``end``), which begins each prefix, is read as
+    the row that T5 begins with, ``start``.
     """
 
     def __init__(self, table: nn.Embedding, end: int, start: int, dropout: float = 0.0) -> None:

@@ -28,7 +28,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass
 class EncoderOutput:
-    """What the encoder leaves for the decoder.
+    """The encoder's output, as the decoder reads it.
 
     states: B × S × C. mask: B × 1 × 1 × S, bool, True where attention may look; None allows
     all. cache: keys and values by layer, projected once per source. rows: B, of a memory that
@@ -43,7 +43,7 @@ class EncoderOutput:
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), with all that it holds of them.
 
-        Itself where only beams of one source change places.
+        Returns self if the permutation only moves beams of the same source.
         """
         if self.rows is not None and torch.equal(self.rows.index_select(0, rows), self.rows):
             return self
@@ -52,7 +52,7 @@ class EncoderOutput:
 
 
 def rows_of(held: Any, rows: Tensor) -> Any:
-    """A tensor's rows, and those of tensors in lists, tuples and dicts; else what is there."""
+    """Selects rows of a tensor, or recursively of all tensors in a container."""
     if isinstance(held, Tensor):
         return held.index_select(0, rows)
     if isinstance(held, dict):
@@ -118,9 +118,6 @@ class Attention(nn.Module):
 
     def keys_values(self, memory: EncoderOutput) -> tuple[Tensor, Tensor]:
         """Keys and values of the memory for this layer, B × H × S × D each."""
-        if torch.compiler.is_compiling():  # with a table of layers each would need its own graph
-            key, value = self._split(self.inputs(memory.states), 2)
-            return key, value
         if id(self) not in memory.cache:
             key, value = self._split(self.inputs(memory.states), 2)
             if not self.training:  # read at every step
@@ -151,7 +148,7 @@ class Attention(nn.Module):
     ) -> Tensor:
         """:meth:`attend` in evaluation, over keys and values that lie apart.
 
-        For few queries: two small products are sooner done than a kernel made for long
+        For few queries: two small products are faster than a kernel made for long
         sequences, and what was kept from earlier steps need not be copied together. ``mask``:
         of the keys of all parts, one after the other; bool, or to be added.
         """
@@ -174,8 +171,8 @@ class Attention(nn.Module):
         mask: Tensor | None,
         share: float = 0.0,
     ) -> tuple[Tensor, Tensor]:
-        """What the output layer reads, B × T × C, and the weights, B × H × T × keys, each row of
-        which sums to 1; ``share``: of them that dropout takes."""
+        """Returns the attended values, B × T × C, and the weights, B × H × T × keys, whose rows sum
+        to 1; ``share``: of dropout."""
         scale = query.size(-1) ** -0.5 if self.scale is None else self.scale
         upcast, dropout = self.kernels.upcast, self.kernels.dropout
         wide = upcast(query) * scale
@@ -225,25 +222,7 @@ def rename_old(state_dict: dict[str, Tensor]) -> None:
         state_dict[new] = state_dict.pop(name)
 
 
-class Block(nn.Module):
-    """What a Transformer has many of; once compiled, it is so in training alone.
-
-    There all batches have few kinds of shapes. Decoding would need a graph for each step's.
-    """
-
-    is_compiled = False
-
-    def compile(self, *args: Any, **options: Any) -> None:
-        super().compile(*args, **options)
-        self.is_compiled = True
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        if self.is_compiled and not self.training:
-            return self.forward(*args, **options)
-        return super().__call__(*args, **options)
-
-
-class TransformerBlock(Block):
+class TransformerBlock(nn.Module):
     """Self-attention, attention to a memory where ``cross``, feed-forward."""
 
     kernels: Kernels = TORCH
@@ -272,7 +251,7 @@ class TransformerBlock(Block):
         super()._load_from_state_dict(state_dict, *args, **options)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """A sub-layer with its norm, its dropout and the way round it."""
+        """Applies a sub-layer with layer norm, dropout and residual connection."""
         out = sublayer(norm(x) if self.pre_norm else x)
         x = x + self.kernels.dropout(out, self.dropout, self.training)
         return x if self.pre_norm else norm(x)

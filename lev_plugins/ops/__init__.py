@@ -1,1 +1,1 @@
-"""Alignment and edit scripts: tensors in, tensors out, nothing of fairseq."""
+"""Alignment and edit scripts: functions of tensors, independent of fairseq."""

@@ -48,7 +48,7 @@ def lcs_masks(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
 
 
 def masks_by_host(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
-    """What :func:`lcs_masks` gives, with one copy to the host and one back."""
+    """Computes :func:`lcs_masks` with one copy to the host and one back."""
     sizes = [x.size(1), y.size(1)]
     host_x, host_y = torch.cat([x, y], 1).cpu().split(sizes, 1)
     host_masks = _masks_on_cpu(host_x, host_y, pad)
@@ -60,7 +60,7 @@ def masks_by_host(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
 
 @functools.cache
 def has_kernels(device: torch.device) -> bool:
-    """Whether Triton compiles and starts the kernels on this device; a log line says why not."""
+    """Returns whether Triton runs the kernels on this device; a log line says why not."""
     if device.type != "cuda" or importlib.util.find_spec("triton") is None:
         return False
     try:

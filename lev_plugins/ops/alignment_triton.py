@@ -93,7 +93,7 @@ def _trace_back(  # type: ignore[no-untyped-def]
 
 
 def lcs_masks_triton(x: Tensor, y: Tensor, pad: int, sentences: int = 1) -> tuple[Tensor, Tensor]:
-    """What :func:`~lev_plugins.ops.alignment.lcs_masks` gives; nothing waits for the device.
+    """Computes :func:`~lev_plugins.ops.alignment.lcs_masks`; nothing waits for the device.
 
     Args:
         x, y, pad: as there; M is at most ``MAX_KERNEL_WIDTH``.

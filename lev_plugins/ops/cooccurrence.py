@@ -41,7 +41,7 @@ def cooccurrence_embeddings(pairs: Sequence[np.ndarray], symbols: int, dim: int)
 
 
 def _counts(pairs: Sequence[np.ndarray], symbols: int) -> tuple[np.ndarray, np.ndarray]:
-    """How often a symbol stands beside each context, symbols × contexts, and the contexts.
+    """Counts how often a symbol occurs with each context, symbols × contexts; and the contexts.
 
     A pair counts once for each of its symbols: what stands in a long one says less. A symbol
     stands beside itself: else the two sides of a translation would have directions of their own.

@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 def true_places(mask: Tensor, count: int | None = None) -> Tensor:
-    """Where a mask is true, in the mask laid flat: P, long, in order.
+    """Places where the flattened mask is true: P, long, in order.
 
     Args:
         mask: any shape, bool.
@@ -44,7 +44,7 @@ def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:
 
 
 def has_gaps(real: Tensor) -> bool:
-    """Whether padding stands before a real token in any row of R × T, bool."""
+    """Returns whether padding stands before a real token in any row of R × T, bool."""
     return bool((real[:, 1:] & ~real[:, :-1]).any())
 
 
@@ -107,7 +107,7 @@ class Opening:
 
 
 class InsertionLabels(NamedTuple):
-    """What the expert inserts (paper, Eq. 7-8), made from y* and the tokens of it that stand.
+    """The expert's insertions (paper, Eq. 7-8), made from y* and the tokens of it that are kept.
 
     before: y_ins, B × L, tokens that stand.
     counts: p*, B × (L − 1), missing tokens in every slot; 0 beyond the end.

@@ -30,7 +30,7 @@ class DraftGuide:
         self._edits = {0: 0}  # place → edits between the text and the draft up to there
 
     def is_certain(self) -> bool:
-        """Whether the last token is the draft's, too."""
+        """Returns whether the last token is the draft's, too."""
         return self._last is None or (self.place > 0 and self.draft[self.place - 1] == self._last)
 
     def guess(self, most: int) -> list[int]:

@@ -92,38 +92,29 @@ class MuonWithAdam(Adam):
         return loss
 
     def _step_matrices(self, group: dict[str, Any]) -> None:
-        learnt = [p for p in group["params"] if p.grad is not None]
-        if not learnt:
-            return
-        by_shape: dict[torch.Size, list[tuple[Tensor, Tensor]]] = {}
-        for p, ahead in zip(learnt, self._lookahead(learnt, group["momentum"])):
-            by_shape.setdefault(p.shape, []).append((p, ahead))
-        for (rows, columns), alike in by_shape.items():
-            params, lookaheads = zip(*alike)
-            updates = orthogonalized(torch.stack(lookaheads), self.half)
+        by_shape: dict[torch.Size, list[Tensor]] = {}
+        for p in group["params"]:
+            if p.grad is not None:
+                by_shape.setdefault(p.shape, []).append(p)
+        for (rows, columns), params in by_shape.items():
+            lookaheads = torch.stack([self._lookahead(p, group["momentum"]) for p in params])
             # an orthogonal matrix has elements of 1/√max(rows, columns) on average
             size = group["lr"] * group["update_rms"] * max(rows, columns) ** 0.5
             decay = group["lr"] * group["weight_decay"]
-            values = [p.float() for p in params]  # the parameters themselves in fp32
-            torch._foreach_mul_(values, 1 - decay)
-            torch._foreach_add_(values, updates.unbind(), alpha=-size)
-            if values[0] is not params[0]:
-                torch._foreach_copy_(params, values)
+            for p, update in zip(params, orthogonalized(lookaheads, self.half)):
+                value = p.float()  # the parameter itself in fp32
+                value.mul_(1 - decay).add_(update, alpha=-size)
+                p.copy_(value)
 
-    def _lookahead(self, params: list[Tensor], momentum: float) -> tuple[Tensor, ...]:
-        """Nesterov's momentum: the gradients and the running means of all."""
-        grads, means = [], []
-        for p in params:
-            assert p.grad is not None
-            grad = p.grad.float()
-            state = self.state[p]
-            if not state:
-                state["momentum_buffer"] = torch.zeros_like(grad)
-            state["momentum_buffer"] = state["momentum_buffer"].to(grad)
-            grads.append(grad)
-            means.append(state["momentum_buffer"])
-        torch._foreach_lerp_(means, grads, 1 - momentum)
-        return torch._foreach_lerp(grads, means, momentum)
+    def _lookahead(self, p: Tensor, momentum: float) -> Tensor:
+        """Nesterov's momentum: the gradient and the running mean of all."""
+        assert p.grad is not None
+        grad = p.grad.float()
+        state = self.state[p]
+        mean = state.get("momentum_buffer", torch.zeros_like(grad)).to(grad)
+        state["momentum_buffer"] = mean
+        mean.lerp_(grad, 1 - momentum)
+        return grad.lerp(mean, momentum)
 
 
 @dataclass

@@ -85,13 +85,13 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
         self.step_update(0)
 
     def own_seconds(self) -> float:
-        """How long was trained, before breaks too, as this process counts it."""
+        """Seconds of training, before breaks too, as this process counts it."""
         shares = self.processes if self.cfg.processor_time else 1  # of all that work now
         return self.before + shares * (self.clock() - self.started)
 
     @property
     def seconds(self) -> float:
-        """How long was trained, before breaks too: the same in all processes."""
+        """Seconds of training, before breaks too: the same in all processes."""
         return self.own_seconds() if self.agreed is None else self.agreed
 
     def begin_training(self, trainer: Any) -> None:
@@ -108,7 +108,7 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
         self.agreed = seconds
 
     def state_dict(self) -> dict[str, float]:
-        """Of one process, for all."""
+        """Returns the state, which one process saves for all."""
         return {**super().state_dict(), "seconds": self.own_seconds()}
 
     def load_state_dict(self, state_dict: dict[str, float]) -> None:

@@ -49,7 +49,7 @@ class DraftGuidedTranslationConfig(TranslationConfig):
 
 
 def is_draft_guided(task: TranslationTask, args: Any) -> bool:
-    """Whether it is asked for: in Python by options of generation, in commands by the task's."""
+    """Returns whether it is on: in Python by options of generation, in commands by the task's."""
     if getattr(args, "draft_guided", False):
         return True
     return running_command() is not None and bool(getattr(task.cfg, "draft_guided", False))

@@ -64,7 +64,7 @@ class EvaluatedTranslationTask(TranslationTask, TrainingHooks):
     # data -------------------------------------------------------------------------------------
 
     def data_folder(self, split: str, epoch: int) -> str:
-        """Where a split is read in an epoch; only training data come in shards."""
+        """Returns the folder of a split in an epoch; only training data come in shards."""
         paths = utils.split_paths(self.cfg.data)
         return str(paths[(epoch - 1) % len(paths) if split == self.cfg.train_subset else 0])
 

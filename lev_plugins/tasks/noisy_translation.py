@@ -1,5 +1,6 @@
 """Task ``noisy_translation``: fairseq's translation from plain text, with noise on the source."""
 
+import copy
 import dataclasses
 import functools
 import logging
@@ -19,7 +20,6 @@ from ..data.batch import TextEncoder
 from ..data.noise.confusions import Confusions, load_confusions
 from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
 from ..data.noisy_pairs import NoisyTranslationDataset
-from ..data.text_lines import parallel_lines
 from ..data.text_side import TextDataset
 from ..fairseq_patches.trust import origin
 from ..options import NOT_NEGATIVE, SHARE, OptionalStr, option
@@ -184,21 +184,22 @@ class NoisyTranslationTask(EvaluatedTranslationTask):
                 f"{files[tgt]} has no {split}.{src} beside it, and without noise it would be its "
                 f"own source; give {flag} all, or the source"
             )
-        lines = dict(zip(files, parallel_lines([*files.values()]), strict=True))
         encode = self.encoding()
-        target = None
-        if tgt in lines:
-            target = TextDataset(lines[tgt], encode, self.tgt_dict, training)
-        if target is not None and (src not in files or src == tgt):
-            # of another dictionary the unknown words are to be counted
-            sizes = target.sizes if self.src_dict == self.tgt_dict else None
-            clean = TextDataset(target.lines, encode, self.src_dict, training, sizes)
-        else:
-            clean = TextDataset(lines[src], encode, self.src_dict, training)
+        dictionaries = {src: self.src_dict, tgt: self.tgt_dict}
+        sides = {lang: TextDataset(files[lang], encode, dictionaries[lang]) for lang in files}
+        if len({len(side) for side in sides.values()}) > 1:
+            counts = ", ".join(f"{side.path} has {len(side)}" for side in sides.values())
+            raise UserError(
+                f"line counts differ: {counts}; line n of each file must belong together"
+            )
+        clean = sides.get(src)
+        if clean is None:
+            clean = copy.copy(sides[tgt])
+            clean.dictionary = self.src_dict
         pairs = NoisyTranslationDataset(
             clean,
             self.src_dict,
-            target,
+            sides.get(tgt),
             self.tgt_dict,
             noise=noise,
             seed=cfg.noise_seed,
@@ -215,7 +216,7 @@ class NoisyTranslationTask(EvaluatedTranslationTask):
         return pairs
 
     def encoding(self) -> Callable[[str], str]:
-        """What cuts a line into subwords with spaces between them: ``--tokenizer``, ``--bpe``.
+        """Returns the function that cuts a line into subwords (``--tokenizer``, ``--bpe``).
 
         It holds no task: data sets have it, and workers that are spawned are sent those.
         """
@@ -251,12 +252,10 @@ def _report(split: str, pairs: NoisyTranslationDataset) -> None:
     way = "sampled anew every epoch" if pairs.run is not None else "fixed"
     share = f" of {100 * pairs.share:g} % of the targets" if pairs.share else ""
     logger.info("%s: %d lines of text, noise: %s%s (%s)", split, len(pairs), kinds, share, way)
-    if pairs.estimated:
-        logger.info("%s: lengths in tokens are estimated from those of some lines", split)
     for name, side in (("source", pairs.src), ("target", pairs.tgt)):
-        total = 0 if side is None else side.looked_at
-        if side is not None and side.unknown > MANY_UNKNOWN * total:
+        unknown, total = (0, 0) if side is None else side.unknown()
+        if unknown > MANY_UNKNOWN * total:
             logger.warning(
                 "%s: %d of %d %s tokens are unknown; is --bpe (and --tokenizer) the one that the "
-                "dictionary was made with?", split, side.unknown, total, name,
+                "dictionary was made with?", split, unknown, total, name,
             )  # fmt: skip

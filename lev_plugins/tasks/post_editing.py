@@ -76,7 +76,7 @@ class PostEditingTask(EvaluatedTranslationTask):
 
     @property
     def old_source(self) -> bool:
-        """Whether sources have their change from an older source marked."""
+        """Returns whether sources have their change from an older source marked."""
         return bool(getattr(self.cfg, "old_source", False))
 
     def mark_change(self, source: str, old: str | None) -> str:

@@ -140,7 +140,7 @@ class Validation:
         return counted
 
     def _decoded(self, sample: Batch, model: nn.Module) -> Iterator[tuple[str, str]]:
-        """What the model writes and what it should write, as texts, one sentence after another."""
+        """Yields hypothesis and reference of each sentence, as texts."""
         task = self.task
         outputs = task.inference_step(self.generator, [model], sample, prefix_tokens=None)
         for (best, *_), target in zip(outputs, sample["target"]):
@@ -189,7 +189,7 @@ def _json_options(flag: str, text: str | None) -> dict[str, object]:
 
 
 def _keys(metric: Metric) -> list[str]:
-    """Names of a metric's sums in logging outputs and meters; fairseq hides what begins so."""
+    """Names of a metric's sums, which fairseq does not print: they begin with an underscore."""
     return [f"_{metric.name}_{i}" for i in range(metric.size)]
 
 

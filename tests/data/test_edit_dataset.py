@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from fairseq.data import FairseqDataset, LanguagePairDataset
+from fairseq.data import FairseqDataset
 
 from lev_plugins.data.edit_dataset import EditDataset
 from lev_plugins.ops.alignment import lcs_masks
@@ -54,17 +54,6 @@ def test_every_draft_stays_beside_its_source_and_target(left):
     assert source[:, -1 if left else 0].eq(SYMBOLS.eos() if left else SYMBOLS.bos()).all()
     assert draft.size(1) == max(SIZES[2])
     assert "constraints" not in batch and data_set().collater([]) == {}
-
-
-def test_without_drafts_a_batch_is_fairseqs():
-    theirs = collate(LanguagePairDataset(*PAIRS, input_feeding=False))
-    ours = collate(EditDataset(*PAIRS))
-    assert ours.keys() == theirs.keys() and ours["net_input"].keys() == theirs["net_input"].keys()
-    assert ours["ntokens"] == theirs["ntokens"] == sum(SIZES[1])
-    for name in ("id", "target"):
-        assert torch.equal(ours[name], theirs[name])
-    for name, value in theirs["net_input"].items():
-        assert torch.equal(ours["net_input"][name], value)
 
 
 def test_a_sentence_counts_as_long_as_its_longest_side():

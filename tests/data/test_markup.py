@@ -2,10 +2,9 @@
 
 import itertools
 import re
-from typing import NamedTuple
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from refusals import refuses
 
@@ -101,71 +100,31 @@ def test_any_text_is_read_or_refused_in_one_line(text):
 # tokens --------------------------------------------------------------------------------------
 
 
-class Encoder(NamedTuple):
-    """Cuts the stretches that ``word`` finds into what ``pieces`` does; begin, inner: what a token
-    has in front at the start of a word, and behind where the word goes on.
-
-    It knows where in the text each token stands, which the code under test has to find out.
-    """
-
-    word: str = r"\S+"
-    pieces: str = ".+"
-    begin: str = ""
-    inner: str = ""
-
-    def spans(self, text: str) -> list[tuple[str, int, int]]:
-        spans = []
-        for word in re.finditer(self.word, text):
-            for piece in re.finditer(self.pieces, word[0]):
-                front = self.begin if piece.start() == 0 else ""
-                back = self.inner if piece.end() < len(word[0]) else ""
-                token = f"{front}{piece[0].replace(' ', '▁')}{back}"
-                spans.append((token, *(word.start() + place for place in piece.span())))
-        return spans
-
-    def __call__(self, text: str) -> str:
-        return " ".join(token for token, _, _ in self.spans(text))
+def characters(text):
+    return " ".join(text.replace(" ", "▁"))
 
 
-# subwords by the longest match from the left, in sentencepiece's look and in subword_nmt's
-PIECES = st.frozensets(st.text("abc", min_size=2, max_size=4), max_size=8).map(
-    lambda known: "|".join([*sorted(known, key=len, reverse=True), "."])
+def in_pairs(text):
+    """Words in pairs of letters, as subword_nmt writes them."""
+    return " ".join("@@ ".join(re.findall("..?", word)) for word in text.split())
+
+
+@pytest.mark.parametrize(
+    ("encode", "text", "tokens", "bits"),
+    [
+        (str, "a [=bc=] d", "a bc d", [0, KEEP, 0]),
+        (str, "a [=b=]c d", "a bc d", [0, KEEP, 0]),  # no token is torn
+        (str, " [-a  b-] ", "a b", [DROP | JOINED, DROP]),
+        (characters, "a [=b=]c", "a ▁ b c", [0, 0, KEEP, 0]),
+        (characters, "[+a b+]", "a ▁ b", [KEEP | JOINED, KEEP | JOINED, KEEP]),
+        (in_pairs, "abc [=dabcd=]", "ab@@ c da@@ bc@@ d", [0, 0, KEEP, KEEP, KEEP]),
+        (in_pairs, "ab[-c-]d e", "ab@@ cd e", [0, DROP, 0]),
+        (in_pairs, "x [+abc d+]", "x ab@@ c d", [0, KEEP | JOINED, KEEP | JOINED, KEEP]),
+    ],
 )
-ENCODERS = st.one_of(
-    st.just(Encoder()),
-    st.just(Encoder(".+", ".")),  # characters
-    PIECES.map(lambda pieces: Encoder(pieces=pieces, begin="▁")),
-    PIECES.map(lambda pieces: Encoder(pieces=pieces, inner="@@")),
-)
-LINES = st.text("abc  ", max_size=16)
-
-
-def touched(spans: list[tuple[str, int, int]], start: int, end: int) -> list[int]:
-    """Tokens of which a character stands there."""
-    return [i for i, (_, first, last) in enumerate(spans) if first < end and start < last]
-
-
-@settings(max_examples=100)
-@given(ENCODERS, LINES, st.integers(0, 15), st.integers(1, 16), KINDS)
-def test_a_mark_covers_its_tokens_whole_and_no_other_word(encode, text, start, size, kind):
-    mark = Mark(start, min(start + size, len(text)), kind)
-    assume(text[mark.start : mark.end].strip())
-    spans = encode.spans(text)
-    tokens, bits = token_marks(text, [mark], encode)
-    assert tokens == encode(text).split()
-    covered = [i for i, bit in enumerate(bits) if bit]
-    assert covered == list(range(covered[0], covered[-1] + 1))
-    # in what goes and in a term, tokens hang together
-    bit, joined = DROP if kind == "drop" else KEEP, JOINED * (kind != "keep")
-    assert [bits[i] for i in covered] == [bit | joined] * (len(covered) - 1) + [bit]
-    inside = touched(spans, mark.start, mark.end)
-    assert set(inside) <= set(covered)
-    if mark.start <= spans[inside[0]][1] and spans[inside[-1]][2] <= mark.end:
-        assert covered == inside, "it begins and ends where tokens do"
-    # at most the rest of the words that the mark begins and ends in
-    left = mark.start - len(re.search(r"\S*$", text[: mark.start])[0])
-    right = mark.end + len(re.match(r"\S*", text[mark.end :])[0])
-    assert set(covered) <= set(touched(spans, left, right))
+def test_a_mark_covers_its_tokens_whole_and_no_other_word(encode, text, tokens, bits):
+    plain, marks = parse_markup(text)
+    assert token_marks(plain, marks, encode) == (tokens.split(), bits)
 
 
 def test_two_marks_on_one_token_agree_or_are_refused():

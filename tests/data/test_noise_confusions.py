@@ -6,11 +6,10 @@ import editdistance
 import pytest
 from refusals import refuses
 
-from lev_plugins.data.noise.confusions import Confusions, learn, load_confusions
+from lev_plugins.data.noise.confusions import SHAPES, Confusions, learn, load_confusions
 from lev_plugins.data.noise.letters import clusters
 from lev_plugins.data.noise.noiser import Noise
 from lev_plugins.data.noise.rng import sentence_random
-from lev_plugins.data.noise.shapes import SHAPES
 
 
 def ocr(line: str, number: int = 0, **options) -> str:

@@ -65,7 +65,7 @@ def test_prefixes_are_read_as_by_torch(name, tmp_path):
     tokens = tiny.stack([torch.tensor(row) for row in SOURCES], symbols.pad())
     lengths = torch.tensor([*map(len, SOURCES)])
     inputs = {"src_tokens": tokens, "src_lengths": lengths}
-    ours = correcting.Prefixes(model, inputs, symbols.pad())
+    ours = correcting.Prefixes(model, inputs)
     rng, units, parents = np.random.default_rng(1), np.arange(3), np.arange(3)
     written = np.full(3, symbols.eos())
     for _ in range(4):
@@ -107,7 +107,7 @@ def test_the_packaged_model_finds_the_same_texts_exported(tmp_path):
     tokens = tiny.stack([torch.tensor(source) for source in sources], pad, left=True)
     inputs = {"src_tokens": tokens, "src_lengths": torch.tensor([*map(len, sources)])}
     torchs = readers()
-    search(correcting.Prefixes(backend.model, inputs, pad), len(units), torchs, eos, pad)
+    search(correcting.Prefixes(backend.model, inputs), len(units), torchs, eos, pad)
     for wanted, other in zip(corrections(torchs, 3), corrections(own, 3), strict=True):
         assert [text for text, _ in wanted] == [text for text, _ in other]
         logs = [[log for _, log in side] for side in (wanted, other)]

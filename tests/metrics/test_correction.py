@@ -1,77 +1,12 @@
 """Words right, corrected and miscorrected, edits of words, and the metrics that count them."""
 
-from collections.abc import Iterator
-from itertools import combinations
-
-import editdistance
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.metrics import CORRECTION_METRICS, CorrectionCounts, Metric, correction_counts
 from lev_plugins.metrics.corpus import add_up
-from lev_runtime.word_edits import (
-    WordEdit,
-    edit_matches,
-    f_half,
-    precision,
-    recall,
-    word_edits,
-)
-from lev_runtime.words import aligned, line_counts, right_words
-
-Words = list[str]
-Pairs = tuple[tuple[int, int], ...]
-
-ABC = st.lists(st.sampled_from("abc"), max_size=4)
-
-
-def alignments(a: Words, b: Words) -> Iterator[Pairs]:
-    """Every alignment of two texts: as many places of one as of the other, in order."""
-    for size in range(min(len(a), len(b)) + 1):
-        for places in combinations(range(len(a)), size):
-            for others in combinations(range(len(b)), size):
-                yield tuple(zip(places, others))
-
-
-def worth(pairs: Pairs, a: Words, b: Words) -> tuple[int, int]:
-    """Errors and equal words; less is better."""
-    equal = sum(a[i] == b[j] for i, j in pairs)
-    return len(a) + len(b) - len(pairs) - equal, -equal
-
-
-def rights(words: Words, reference: Words) -> set[frozenset[int]]:
-    """Words of the reference that are right, by each of the best alignments."""
-    rated = [(worth(pairs, words, reference), pairs) for pairs in alignments(words, reference)]
-    best = min(value for value, _ in rated)
-    return {
-        frozenset(j for i, j in pairs if words[i] == reference[j])
-        for value, pairs in rated
-        if value == best
-    }
-
-
-@given(ABC, ABC)
-@example(list("ab"), list("bc"))  # not at the same place
-@example(list("abcxy"), list("xydef"))  # five errors and no equal word, or six and two
-def test_an_alignment_has_the_fewest_errors_and_of_these_the_most_equal_words(a, b):
-    pairs = aligned(a, b)
-    assert all(i < k and j < m for (i, j), (k, m) in zip(pairs, pairs[1:]))
-    assert worth(tuple(pairs), a, b) == min(
-        worth(alignment_, a, b) for alignment_ in alignments(a, b)
-    )
-    assert worth(tuple(pairs), a, b)[0] == editdistance.eval(a, b)
-    assert right_words(a, b) in rights(a, b)
-
-
-@given(ABC, ABC, ABC)
-def test_a_word_is_corrected_or_miscorrected_by_one_alignment_of_either_side(before, after, ref):
-    totals = [
-        CorrectionCounts(len(ref), len(first), len(second - first), len(first - second))
-        for first in rights(before, ref)
-        for second in rights(after, ref)
-    ]
-    assert line_counts(" ".join(before), " ".join(after), " ".join(ref)) in totals
+from lev_runtime.word_edits import WordEdit, f_half, precision, recall, word_edits
 
 
 def test_counts_by_hand():
@@ -124,25 +59,6 @@ def test_scores_by_hand():
     }
 
 
-@given(LINES)
-def test_the_no_edit_baseline_is_worth_nothing_and_miscorrects_nothing(lines):
-    figures = scores([(source, source, reference) for source, _, reference in lines])
-    needed = any(source.split() != reference.split() for source, _, reference in lines)
-    assert figures["miscorrection_rate"] == figures["correction_recall"] == 0
-    assert figures["edit_precision"] == 100, "no edit is wrong"
-    assert figures["edit_recall"] == figures["edit_f05"] == (0 if needed else 100)
-
-
-@given(LINES)
-def test_the_reference_is_worth_all(lines):
-    figures = scores([(source, reference, reference) for source, _, reference in lines])
-    assert figures["miscorrection_rate"] == 0
-    assert figures["edit_precision"] == figures["edit_recall"] == figures["edit_f05"] == 100
-    counts = totals(CORRECTION_METRICS["correction_recall"], lines)
-    assert figures["correction_recall"] == (100 if counts[0] > counts[1] else 0)
-    assert all(metric.score([0.0] * metric.size) == 0 for metric in CORRECTION_METRICS.values())
-
-
 # edits of words -----------------------------------------------------------------------------------
 
 FEW = st.lists(st.sampled_from("abcd"), max_size=7)
@@ -179,7 +95,6 @@ def test_a_span_between_equal_words_is_an_edit_and_word_for_word_ones_are_split(
     assert word_edits(source.split(), target.split()) == expected
 
 
-def test_rates_of_nothing_right():
-    assert [rate((0, 4, 4)) for rate in (precision, recall, f_half)] == [0, 0, 0]
-    assert edit_matches("a b c", "a x c", "a y c") == (0, 1, 1)
-    assert edit_matches("a b b", "a c b", "a b c") == (0, 1, 1)
+@pytest.mark.parametrize(("counts", "worth"), [((0, 4, 4), 0), ((0, 0, 0), 100)])
+def test_rates_of_nothing_right(counts, worth):
+    assert [rate(counts) for rate in (precision, recall, f_half)] == [worth] * 3

@@ -93,28 +93,6 @@ def test_results_and_gradients_are_torchs(shape, inputs, outputs, biased, slante
     assert_near(slopes, gradients(wanted, leaves), least=10)
 
 
-@needs_one_dnn
-@pytest.mark.parametrize(
-    ("dtype", "learns", "ours"),
-    [
-        (torch.float32, True, True),
-        (torch.float32, False, True),
-        (torch.double, True, False),
-        (torch.bfloat16, True, not cpu.supports_bf16_matmul()),  # torch does the same
-    ],
-)
-def test_one_dnn_multiplies_what_it_is_for_both_ways(one_dnn, dtype, learns, ours):
-    x, weight = (torch.randn(rows, 128).to(dtype).requires_grad_(learns) for rows in (64, 32))
-    with Operators() as there:
-        out = linear(x, weight)
-    with Operators() as back:
-        if learns:
-            out.sum().backward()
-    assert (ONE_DNN in there.names, ONE_DNN in back.names) == (ours, ours and learns)
-    rtol = 2**-7 if dtype is torch.bfloat16 else 0  # sums that differ may round to neighbours
-    torch.testing.assert_close(out, F.linear(x, weight), rtol=rtol, atol=1e-3)
-
-
 SINGLE, HALF = {torch.float32, torch.bfloat16}, {torch.bfloat16}
 
 

@@ -8,9 +8,8 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from lev_plugins.nn.packing import AttentionLayout
 from lev_plugins.nn.seq2seq.model import TransformerDecoder
-from lev_plugins.nn.t5 import RelativeBias, RMSNorm, T5Attention, T5Encoder, T5Size, t5
+from lev_plugins.nn.t5 import RelativeBias, RMSNorm, T5Encoder, T5Size, t5
 from lev_plugins.nn.transformer import EncoderOutput
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
@@ -60,18 +59,6 @@ def memory(states: Tensor, real: Tensor) -> dict[str, list[EncoderOutput]]:
 
 #: prefixes, each of which begins with </s>
 BEFORE = [[2, 5, 6, 7, 8], [2, 9, 10, 1, 1], [2, 4, 4, 5, 1]]
-
-
-def test_attention_weights_are_those_that_attention_uses():
-    attention = randomised(T5Attention(8, 1, 6, cross=True))
-    states, real = torch.randn(2, 4, 8, dtype=torch.double), real_tokens(4, 2)
-    memory, x = EncoderOutput(states, real[:, None, None]), torch.randn(2, 3, 8, dtype=torch.double)
-    key, _ = attention.keys_values(memory)
-    scores = (x @ attention.query.weight.T) @ key[:, 0].transpose(1, 2)
-    expected = scores.masked_fill(~real.unsqueeze(1), float("-inf")).softmax(-1)
-    torch.testing.assert_close(
-        attention.forward_with_weights(x, AttentionLayout(), memory)[1], expected
-    )
 
 
 @pytest.mark.parametrize("kind", ["relu", "gated-gelu"])

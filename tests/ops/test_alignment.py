@@ -117,13 +117,6 @@ def test_kernels_keep_the_same_tokens(tmp_path):
     check(cases, tmp_path)
 
 
-@needs_triton
-@pytest.mark.slow
-def test_ten_thousand_pairs_of_up_to_seventy_tokens(tmp_path):
-    many = [pairs(2048, 70, 70, symbols, sentences=2048) for symbols in (1, 2, 3, 5, 40)]
-    check(many, tmp_path)
-
-
 def test_the_host_aligns_where_triton_does_not_work(caplog, monkeypatch):
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")

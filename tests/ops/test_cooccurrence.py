@@ -10,18 +10,6 @@ import torch
 
 from lev_plugins.ops.cooccurrence import cooccurrence_embeddings
 
-CONCEPTS = 40  # a word c of the source stands for CONCEPTS + c of the target
-
-
-def translations(seed: int, count: int = 1000) -> list[np.ndarray]:
-    """Pairs of a language and its translation word by word."""
-    draw = random.Random(seed)
-    pairs = []
-    for _ in range(count):
-        source = draw.sample(range(CONCEPTS), draw.randint(2, 6))
-        pairs.append(np.array([*source, *(CONCEPTS + word for word in source)]))
-    return pairs
-
 
 def plainly(pairs: Sequence[Sequence[int]], symbols: int, dim: int) -> np.ndarray:
     """The same by loops over symbols, and by the whole decomposition."""
@@ -43,13 +31,6 @@ def plainly(pairs: Sequence[Sequence[int]], symbols: int, dim: int) -> np.ndarra
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def test_words_that_translate_each_other_are_nearest():
-    vectors = cooccurrence_embeddings(translations(seed=1), 2 * CONCEPTS, dim=32)
-    likeness = vectors @ vectors.T - 2 * torch.eye(2 * CONCEPTS)
-    nearest = likeness[:CONCEPTS].argmax(1)
-    assert nearest.tolist() == list(range(CONCEPTS, 2 * CONCEPTS))
-
-
 @pytest.mark.parametrize("dim", [2, 5])
 def test_it_is_the_decomposition_of_positive_pointwise_mutual_information(dim):
     draw = random.Random(dim)
@@ -59,22 +40,6 @@ def test_it_is_the_decomposition_of_positive_pointwise_mutual_information(dim):
     expected = plainly(pairs, 12, dim)
     # directions have no sign
     assert np.allclose(vectors @ vectors.T, expected @ expected.T, atol=1e-4)
-
-
-def test_a_symbol_that_no_pair_has_has_no_vector():
-    pairs = translations(seed=2)
-    vectors = cooccurrence_embeddings(pairs, 2 * CONCEPTS + 2, dim=8)
-    lengths = vectors.norm(dim=1)
-    assert torch.allclose(lengths[: 2 * CONCEPTS], torch.ones(2 * CONCEPTS))
-    assert not lengths[2 * CONCEPTS :].any()
-
-
-def test_rare_symbols_are_described_by_frequent_ones(monkeypatch):
-    monkeypatch.setattr("lev_plugins.ops.cooccurrence.MAX_CONTEXTS", 60)
-    vectors = cooccurrence_embeddings(translations(seed=3), 2 * CONCEPTS, dim=24)
-    likeness = vectors @ vectors.T - 2 * torch.eye(2 * CONCEPTS)
-    right = likeness[:CONCEPTS].argmax(1) == torch.arange(CONCEPTS, 2 * CONCEPTS)
-    assert right.float().mean() > 0.9
 
 
 def test_with_fewer_symbols_than_dimensions_the_last_ones_are_zero():

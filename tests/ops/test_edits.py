@@ -4,13 +4,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from rapidfuzz.distance import LCSseq
 from torch import Tensor
 
-from lev_plugins.nn.arrays import TORCH
-from lev_plugins.ops.alignment import lcs_masks, masks_by_host
 from lev_plugins.ops.edits import Compaction, Opening, insertion_labels
-from lev_runtime.processors import limit_insertions
 
 pytestmark = pytest.mark.device
 
@@ -24,9 +20,6 @@ SENTENCES = st.lists(
     min_size=1,
     max_size=5,
 )
-# few different tokens, so that repetitions and ties are the rule
-WORDS = st.lists(st.integers(3, 6), max_size=9)
-PAIRS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=6)
 
 
 def rectangle(rows: list[list], width: int, fill) -> Tensor:
@@ -100,19 +93,6 @@ def test_placeholders_open_every_slot_by_its_count_and_scores_move_with_their_to
     assert torch.equal(Compaction(result.ne(PLH) & result.ne(PAD))(result, PAD), data.tokens)
 
 
-@given(SENTENCES, st.lists(st.integers(-3, 12), min_size=5, max_size=5))
-def test_insertions_are_cut_from_the_left_to_exactly_the_room(sentences, rooms):
-    data = Batch(sentences)
-    room = torch.tensor(rooms[: len(data.rows)])
-    limited = limit_insertions(data.slots, room, TORCH)
-    assert limited.le(data.slots).all() and limited.ge(0).all()
-    for wanted, given_, space in zip(data.slots, limited, room.clamp(min=0), strict=True):
-        assert int(given_.sum()) == min(int(wanted.sum()), int(space))
-        # filled from the left: behind the first slot that was cut nothing is inserted
-        cut = given_.lt(wanted).nonzero().flatten().tolist()
-        assert not cut or not given_[cut[0] + 1 :].any()
-
-
 # labels ---------------------------------------------------------------------------------------
 
 
@@ -138,19 +118,3 @@ def test_insertion_labels_lead_from_what_stands_back_to_the_target(sentences):
 
 def pad_right(rows, extra: int = 0) -> Tensor:
     return rectangle([list(row) for row in rows], max(map(len, rows)) + extra, PAD).long()
-
-
-@pytest.mark.parametrize("masks", [lcs_masks, masks_by_host])
-@given(PAIRS, st.integers(0, 3), st.integers(0, 3))
-def test_both_sides_keep_one_longest_common_subsequence(masks, pairs, extra_x, extra_y):
-    xs, ys = zip(*pairs, strict=True)
-    x, y = pad_right(xs, extra_x), pad_right(ys, extra_y)
-    keep_x, keep_y = masks(x, y, PAD)
-    assert keep_x.dtype == keep_y.dtype == torch.bool
-    for i, (first, other) in enumerate(pairs):
-        assert x[i][keep_x[i]].tolist() == y[i][keep_y[i]].tolist()
-        assert int(keep_x[i].sum()) == LCSseq.similarity(first, other)
-        assert not keep_x[i, len(first) :].any() and not keep_y[i, len(other) :].any()
-        alone = lcs_masks(pad_right([first]), pad_right([other]), PAD)
-        assert torch.equal(alone[0][0], keep_x[i, : len(first)])
-        assert torch.equal(alone[1][0], keep_y[i, : len(other)])

@@ -1,6 +1,5 @@
 """Optimizers whose groups differ, and a learning rate that follows the time."""
 
-import time
 from argparse import Namespace
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +13,6 @@ from omegaconf import OmegaConf
 from torch import nn
 
 from lev_plugins import UserError
-from lev_plugins.nn.embedding import Positions
 from lev_plugins.optim import muon
 from lev_plugins.optim.backbone_adam import BackboneAdam, BackboneAdamConfig, mark_backbone
 from lev_plugins.optim.muon import Muon, MuonConfig, mark_hidden_matrices, orthogonalized
@@ -97,15 +95,6 @@ def test_half_precision_is_for_trainings_in_it_on_cpus_that_are_fast_at_it(
     assert torch.equal(rounded, full) == (not (bf16 and tiles))
     # bf16 has 8 bits, and five iterations of two products each round
     assert (rounded - full).norm() < 10 * 2**-8 * full.norm() and rounded.dtype == torch.float32
-    models = Model(), Model()
-    for model, asked in zip(models, (bf16, False)):
-        train(model, Muon(config(bf16=asked), model.parameters()), [1])
-    assert torch.equal(*(model.wide.weight for model in models)) == (not (bf16 and tiles))
-
-
-def test_learned_positions_are_no_hidden_matrix():
-    mark_hidden_matrices(model := Positions(6, 8, 1, learned=True))
-    assert not hasattr(model.weight, "param_group")
 
 
 def test_hidden_matrices_alone_move_by_the_size_asked_for_and_the_others_as_by_adam():
@@ -226,14 +215,6 @@ def test_several_processes_follow_the_time_that_they_agree_on(processor, counted
     alone = schedule(Clock(), processor_time=processor)
     alone.load_state_dict(time_budget.state_dict())
     assert alone.seconds == counted * HOUR
-
-
-@pytest.mark.parametrize("processor", [False, True])
-def test_time_is_that_of_the_clock_or_of_the_processor(processor: bool) -> None:
-    time_budget = schedule(None, processor_time=processor)
-    before = time_budget.seconds
-    time.sleep(0.5)  # in which the processor does nothing for us
-    assert (time_budget.seconds - before < 0.4) is processor
 
 
 def on(model: nn.Module, optimizer: Any, cfg: Any) -> Any:

@@ -80,10 +80,8 @@ class Seq2Seq:
     """One system.
 
     config, model: its classes. symbols: its dictionary. rows: sentences to try. kinds: options of
-    all that is tried; search: the names of those for what takes long. seeds: those with which
-    the models of ``search`` end sentences of several lengths. joins: the source is ``source </s>
-    draft </s>``. exact: nothing is computed in less than double precision. left_target: targets
-    may be padded on the left.
+    all that is tried. joins: the source is ``source </s> draft </s>``. exact: nothing is computed
+    in less than double precision. left_target: targets may be padded on the left.
     """
 
     config: Callable[..., Any]
@@ -91,8 +89,6 @@ class Seq2Seq:
     symbols: Dictionary
     rows: Sequence[Triple]
     kinds: dict[str, dict[str, Any]]
-    search: Sequence[str]
-    seeds: Sequence[int]
     joins: bool = False
     exact: bool = True
     left_target: bool = True
@@ -123,10 +119,6 @@ class Seq2Seq:
                 nn.init.xavier_uniform_(parameter)
         model.to(torch.get_default_device())
         return tiny.sharpen(model, factor).double().eval()
-
-    def lively(self, kind: str) -> Any:
-        """A model that ends sentences of several lengths."""
-        return self.build(self.seeds[self.search.index(kind)], 1.5, **self.kinds[kind])
 
     def under(self, **values: Any) -> Writer:
         """These options under the contract."""
@@ -217,16 +209,6 @@ class Seq2Seq:
         generator = SequenceGenerator(models, self.symbols, **flags)
         return generator.generate(models, self.sample(rows, left=left, extra=extra))
 
-    def forced(self, models: Sequence[Any], row: Triple, hypothesis: Tensor) -> Tensor:
-        """Log-probabilities of a hypothesis, the mean of several models' probabilities."""
-        before = hypothesis.roll(1)[None]
-        source = self.source(row)[None]
-        lengths = torch.tensor([source.size(1)])
-        probabilities = [
-            model(source, lengths, before)[0][0].double().softmax(-1) for model in models
-        ]
-        return torch.stack(probabilities).mean(0).log().gather(1, hypothesis[:, None])[:, 0].float()
-
     def same(self, first: Sequence[Tensor], second: Sequence[Tensor]) -> None:
         """Equal but for what the last digits of this system's precision are."""
         self.under().same(first, second)
@@ -268,13 +250,6 @@ PBD = Seq2Seq(
             "rotary_positions": True,
         },
     },
-    search=(
-        "as published, post-norm",
-        "as published, pre-norm",
-        "rotary positions, pre-norm",
-        "no sharing, outputs copied, one table, pre-norm",
-    ),
-    seeds=(3, 3, 3, 4),
 )
 
 
@@ -316,8 +291,6 @@ GATED = Seq2Seq(
             **PRE,
         ),
     },
-    search=("paper, post-norm", "pointer, post-norm"),
-    seeds=(8, 6),
 )
 
 CONCAT = Seq2Seq(
@@ -343,8 +316,6 @@ CONCAT = Seq2Seq(
             "share_decoder_input_output_embed": True,
         },
     },
-    search=("sinusoids", "learned, pre-norm, shared"),
-    seeds=(4, 3),
     joins=True,
     exact=False,  # fairseq's attention takes its softmax in single precision
     left_target=False,  # fairseq's decoder is not made for it

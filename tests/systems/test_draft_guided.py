@@ -20,7 +20,7 @@ from seq2seq_models import CONCAT, GATED, PBD, Seq2Seq, task
 from test_seq2seq import stock
 from tiny import Triple
 
-from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator, Reach
+from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator
 from lev_plugins.nn.t5 import T5Size
 from lev_plugins.systems.transformer_concat.task import TranslationConcatTask
 from lev_plugins.tasks.post_editing import PostEditingConfig
@@ -137,17 +137,6 @@ def test_whatever_the_drafts_it_writes_what_greedy_decoding_writes(system, make)
     assert passes < tokens
 
 
-@each_model
-def test_its_own_text_as_a_draft_takes_one_pass(system, make):
-    model = make()
-    for row in system.rows:
-        expected = greedy(system, [model], [row], max_len_b=12)
-        drafts = [best["tokens"].tolist()[:-1] for best, *_ in expected]
-        guided_groups = guided(system, [model], [row], drafts, max_len_b=12)
-        assert_same(guided_groups, expected)
-        assert guided_groups[0][0]["steps"] == 1
-
-
 @pytest.mark.parametrize("learned", [True, False])
 def test_drafts_above_the_positions_are_read_as_far_as_there_are_any(learned):
     limits = {"max_source_positions": 9, "max_target_positions": 7}
@@ -234,36 +223,3 @@ def test_a_model_that_reads_one_token_at_a_time_and_an_edit_model_are_refused():
         translation().build_generator([lstm], options())
     with refuses("--draft-guided", "edit model"):
         tiny.task(draft_guided=True).build_generator([], Namespace())
-
-
-def test_a_prefix_or_constraints_of_a_call_are_refused():
-    model = PBD.build(3)
-    generator = translation().build_generator([model], options())
-    for name in ("prefix_tokens", "constraints"):
-        with refuses("--draft-guided", "prefix"):
-            generator.generate([model], PBD.sample(PBD.rows), **{name: torch.tensor([[4]])})
-
-
-# how far to guess ------------------------------------------------------------------------------
-
-
-def test_it_guesses_further_where_guesses_were_right_and_less_in_large_batches():
-    def after(accepted: int) -> Reach:
-        reach = Reach()
-        for _ in range(100):
-            reach.saw(accepted, 16)
-        return reach
-
-    right, mixed, wrong = after(16), after(4), after(0)
-    assert right.best(1) > mixed.best(1) > wrong.best(1) >= 1
-    assert mixed.best(1) > mixed.best(64) >= 1
-
-
-def test_where_guesses_cost_more_than_they_bring_none_are_made_for_a_while():
-    reach = Reach(symbols=8000)
-    for _ in range(100):
-        reach.saw(0, 1)
-    assert reach.best(64) == 0 < reach.best(1)
-    for _ in range(10_000):
-        reach.saw(0, 0)
-    assert reach.best(64) > 0

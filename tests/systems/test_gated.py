@@ -5,9 +5,7 @@ trainings that begin from others.
 """
 
 import itertools
-import json
 import re
-from typing import Any
 
 import pytest
 import torch
@@ -17,7 +15,6 @@ from seq2seq_models import ALL, GATED, PRE, ROWS, SIZES, VARIANTS, gated, masked
 
 from lev_plugins.fairseq_patches.hooks import Start
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
-from lev_plugins.systems.gated.gates import chosen_gates
 
 pytestmark = pytest.mark.device
 
@@ -118,12 +115,6 @@ def test_each_variant_is_its_equations(variant, gates, target):
             torch.testing.assert_close(logits[0, place], expected, **EXACT)
 
 
-def test_gates_are_read_in_any_order():
-    assert chosen_gates("skip, generate,skip") == ["generate", "skip"]
-    assert chosen_gates("all") == ["mask", "copy", "generate", "skip"]
-    assert chosen_gates("none") == []
-
-
 def test_chances_that_round_to_nothing_have_a_finite_logarithm():
     model = build(gate_variant="pointer", factor=40.0).float()
     for dtype in (torch.float32, torch.bfloat16):
@@ -144,15 +135,9 @@ def test_gates_start_nearly_closed_whatever_the_size_of_a_backbones_states(size:
     torch.testing.assert_close(generate, torch.full_like(generate, 0.9094), rtol=0, atol=1e-4)
 
 
-BART = {"dim": 8, "heads": 2, "hidden": 12, "layers": 2, "positions": 32}
-BART |= {"activation": "gelu", "bias": True}
-PLAN = json.dumps({"kind": "bart", "mask": "<mask>", "plan": BART})
-
-
 @torch.no_grad()
-@pytest.mark.parametrize("options", [{}, {"backbone_plan": PLAN}], ids=["ours", "a BART"])
-def test_a_trained_model_answers_with_fresh_gates_as_without_them(options: dict[str, Any]) -> None:
-    plain, fresh = (GATED.new(gates=gates, **options).eval() for gates in ("none", "all"))
+def test_a_trained_model_answers_with_fresh_gates_as_without_them():
+    plain, fresh = (GATED.new(gates=gates).eval() for gates in ("none", "all"))
     for parameter in plain.parameters():
         parameter.add_(0.5 * torch.randn(parameter.shape))
     missing, unexpected = fresh.load_state_dict(plain.state_dict(), strict=False)

@@ -10,15 +10,11 @@ import enct5_models
 import pytest
 import tiny
 import torch
-from closeness import assert_near
 from fairseq import options, utils
 from fairseq.optim.adam import Adam
 from seq2seq_models import GATED, PBD, Seq2Seq
 from torch import Tensor, nn
-from torch._dynamo.utils import counters
 
-from lev_plugins.nn.backends.cuda import COMPILE_ENV, compile_blocks
-from lev_plugins.nn.kernels import TORCH
 from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
@@ -90,37 +86,6 @@ UPDATES: dict[str, tuple[Callable[[], Training], int, int]] = {
 }
 
 
-GRADIENTS: dict[str, Callable[[], Training]] = {
-    "LevT": lambda: edits(False, {}),
-    "LevT that points": lambda: edits(True, {}, **POINTER),
-    "LevT with early exits": lambda: edits(True, {}, early_exit="1,2"),
-    "LevT, masked and sampled": lambda: edits(
-        True, {"token_masking": "uniform", "roll_in_tokens": "policy"}
-    ),
-    "LevT that glances": lambda: edits(
-        True, {"token_masking": "uniform", "glancing": 0.5}, **POINTER
-    ),
-    "PBD": lambda: writes(PBD),
-    "gated": lambda: writes(GATED),
-}
-
-
-@pytest.mark.parametrize("name", GRADIENTS)
-def test_gradients_are_those_of_the_cpu(name):
-    (host, expected), (device, gradients) = GRADIENTS[name](), GRADIENTS[name]()
-    module_to_gpu(device.train())
-    expected(lambda batch: batch).backward()
-    with present():
-        gradients(lambda batch: utils.apply_to_sample(to_gpu, batch)).backward()
-        learnt = [p for p in host.parameters() if p.grad is not None]
-        assert len(learnt) > 20
-        pairs = zip(host.named_parameters(), device.parameters(), strict=True)
-        for (_, p), q in pairs:
-            assert (p.grad is None) == (q.grad is None)
-            if p.grad is not None:
-                assert_near(q.grad.values, p.grad)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def training() -> None:
     """What is worked around in trainings is so once a command asks for its options."""
@@ -148,46 +113,3 @@ def test_an_update_waits_no_more_often_and_takes_no_more_operations(name):
         update(model, loss, optimizer)
     assert sum(count.waits.values()) == waits, count.waits
     assert sum(count.operations.values()) <= operations, count.operations.most_common(20)
-
-
-COMPILED: dict[str, tuple[Callable[[], Training], int]] = {
-    "LevT that points": (lambda: edits(True, {}, **BASE, **POINTER), 3),
-    "PBD": (lambda: writes(PBD, **BASE), 8),
-    "gated": (lambda: writes(GATED, **BASE), 4),
-    "EncT5": (lambda: labels(ProblemType.TAGGING), 3),
-}
-
-
-@pytest.mark.parametrize("name", COMPILED)
-def test_compiled_blocks_share_a_few_whole_graphs_and_compute_the_same(monkeypatch, name):
-    make, kinds = COMPILED[name]
-    (model, loss), (compiled, compiled_loss) = make(), make()
-    graphs = []
-
-    def backend(module: Any, inputs: list[Tensor]) -> Callable[..., Any]:
-        graphs.append(module)
-        return module.forward
-
-    for module in (*model.modules(), *compiled.modules()):
-        if hasattr(module, "kernels"):
-            module.kernels = TORCH  # a GPU's
-    monkeypatch.setenv(COMPILE_ENV, "1")
-    torch._dynamo.reset()
-    counters.clear()
-    try:
-        torch.compiler.set_default_backend(backend)
-        compile_blocks(compiled)
-        for _ in range(2):
-            torch.manual_seed(1)
-            loss(lambda batch: batch).backward()
-            torch.manual_seed(1)
-            compiled_loss(lambda batch: batch).backward()
-    finally:
-        torch.compiler.set_default_backend("inductor")
-        torch._dynamo.reset()
-    assert 1 <= len(graphs) <= kinds
-    assert not counters["graph_break"]
-    for expected, learnt in zip(model.parameters(), compiled.parameters(), strict=True):
-        assert (expected.grad is None) == (learnt.grad is None)
-        if expected.grad is not None:
-            assert_near(learnt.grad, expected.grad)

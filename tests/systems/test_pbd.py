@@ -6,19 +6,14 @@ What a query sees: the masks, against loops, and a block, written out; what is s
 from argparse import Namespace
 
 import pytest
-import tiny
 import torch
 from contract import EXACT
 from fairseq.data import Dictionary
-from hypothesis import given
-from hypothesis import strategies as st
 from refusals import refuses
 from seq2seq_models import NORMS, PBD, shifted, task, tokens
 
-from lev_plugins.nn.decoding import causal_mask
 from lev_plugins.nn.packing import AttentionLayout
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
-from lev_plugins.systems.pbd.attention import future_mask
 from lev_plugins.systems.pbd.model import pbd_transformer_big
 
 pytestmark = pytest.mark.device
@@ -26,33 +21,6 @@ pytestmark = pytest.mark.device
 SYMBOLS, build = PBD.symbols, PBD.build
 
 # what a query sees ----------------------------------------------------------------------------
-
-
-@st.composite
-def batches(draw):
-    """Real columns of the targets and of the sources, each padded on one side, and a query."""
-    rows, sides = draw(st.integers(1, 4)), []
-    for _ in range(2):
-        left, lengths = draw(st.booleans()), [draw(st.integers(1, 6)) for _ in range(rows)]
-        real = [[place < length for place in range(max(lengths))] for length in lengths]
-        sides.append([row[::-1] if left else row for row in real])
-    return *sides, draw(st.integers(0, len(sides[0][0]) - 1))
-
-
-@pytest.mark.kernels
-@given(batches())
-def test_masks_are_what_loops_make_of_the_definition(masks):
-    target, source, first = masks
-    real, others = torch.tensor(target), torch.tensor(source)
-    generated, ahead = causal_mask(real, first), future_mask(real, others, first)
-    for row, own, other in zip(range(len(target)), target, source, strict=True):
-        for query in range(first, len(own)):
-            seen = [k == query or (is_real and k <= query) for k, is_real in enumerate(own)]
-            assert generated[row, query - first].tolist() == seen
-            # padding is of no meaning but for being finite: it goes on from the last real token
-            place = sum(own[:query]) - (not own[query])
-            seen = [is_real and sum(other[:j]) > place for j, is_real in enumerate(other)]
-            assert ahead[row, query - first].tolist() == seen
 
 
 @pytest.mark.parametrize(("norm", "states"), [("post-norm", "input"), ("pre-norm", "output")])
@@ -107,24 +75,6 @@ def test_one_block_computes_what_the_paper_says(norm):
 
 
 # parameters -----------------------------------------------------------------------------------
-
-
-def test_all_but_the_attention_to_the_source_and_the_segments_is_shared():
-    model = build(encoder_learned_pos=True, encoder_normalize_before=True)
-    encoder = set(map(id, model.encoder.parameters()))
-    own = {
-        name for name, parameter in model.decoder.named_parameters() if id(parameter) not in encoder
-    }
-    assert encoder < set(map(id, model.decoder.parameters())) | encoder
-    parts = ("cross_attention", "cross_norm", "self_attention.segment")
-    assert own and all(any(part in name for part in parts) for name in own)
-    assert len([name for name in own if "segment" in name]) == 2, "one for each block"
-
-
-def test_two_dictionaries_may_differ_where_nothing_is_shared():
-    model = PBD.new(target=tiny.dictionary("xyz"), no_parameter_sharing=True)
-    source, before = torch.tensor([[4, 5, 11, 2]]), torch.tensor([[2, 6, 4]])
-    assert model(source, None, before)[0].shape == (1, 3, 7)
 
 
 def test_a_checkpoint_with_every_name_of_a_parameter_is_read_too():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from contract import EXACT
 from fairseq.data import ListDataset
 from fairseq.models.transformer import TransformerModelBase
 from hypothesis import given
@@ -30,22 +29,6 @@ SYMBOLS, KINDS = CONCAT.symbols, CONCAT.kinds
 build, batch, logits = CONCAT.build, CONCAT.batch, CONCAT.logits
 PAD, EOS = SYMBOLS.pad(), SYMBOLS.eos()
 words = st.lists(st.integers(SYMBOLS.nspecial, len(SYMBOLS) - 1), max_size=6)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_token_of_a_part_has_the_language_of_that_part(kind):
-    """The language is added before anything else is done, </s> and empty parts included."""
-    model = build(**KINDS[kind])
-    tokens, _, _ = batch(ROWS)
-    language = model.encoder.embed_positions.language.weight
-    added = model.encoder.embed_positions(tokens)
-    saved = language.detach().clone()
-    language.data.zero_()
-    difference = added - model.encoder.embed_positions(tokens)
-    for row, (source, _, draft) in zip(difference, ROWS, strict=True):
-        sizes = len(source) + 1, len(draft) + 1
-        expected = saved.repeat_interleave(torch.tensor(sizes), 0)
-        assert torch.allclose(row[: sum(sizes)], expected, **EXACT)
 
 
 def stock(**values):
@@ -72,18 +55,6 @@ def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, 
     lengths = drafted.ne(PAD).sum(1)
     difference = model(drafted, lengths, before)[0] - other(drafted, lengths, before)[0]
     assert difference.abs().max() > 1e-4, "a draft has positions of its own"
-
-
-def test_the_limit_of_learned_positions_holds_for_each_part_and_sinusoids_have_no_end():
-    short = {"max_source_positions": 16, "max_target_positions": 16}
-    model = build(encoder_learned_pos=True, **short)
-    assert model.max_positions() == (16, 16)
-    longest = "abcdefghabcdefg"  # sixteen tokens with </s>
-    logits(model, [Triple(longest, "a", longest), ROWS[0]])
-    for row in (Triple(longest + "h", "a", ""), Triple("a", "a", longest + "h")):
-        with pytest.raises(IndexError):
-            logits(model, [row, ROWS[0]])
-        assert all(row_logits.isfinite().all() for row_logits in logits(build(**short), [row]))
 
 
 # parts and positions --------------------------------------------------------------------------
@@ -147,12 +118,6 @@ def test_data_and_typed_lines_are_sources_and_drafts_joined_and_without_drafts_t
         == read(typed(*(sentence for sentence, _ in sides)))
         == expected
     )
-
-
-def test_source_and_draft_count_together():
-    data = data_set()
-    assert data.num_tokens_vec(np.arange(4)).tolist() == [7, 9, 2, 11]
-    assert data.ordered_indices().tolist() == [2, 0, 1, 3] and data.size(1) == (2, 8, 7)
 
 
 @pytest.mark.parametrize(

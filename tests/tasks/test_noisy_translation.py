@@ -1,19 +1,15 @@
 """The task of noisy text: which files are read, with which noise, and what is refused."""
 
 import logging
-import pickle
-import random
 
 import numpy as np
 import pytest
 import tiny
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset
-from fairseq.data.encoders.characters import Characters
 from plain_files import put
 from refusals import refuses
 
-from lev_plugins.data import length_estimates, text_side
 from lev_plugins.data.noise.noiser import Noise
 from lev_plugins.data.noise.rng import sentence_random
 from lev_plugins.tasks import NoisyTranslationConfig, NoisyTranslationTask
@@ -139,13 +135,6 @@ def test_noise_on_validation_and_test_is_fixed_and_can_be_another(folder):
     assert before != LINES[:5] and valid(noise_seed=2) != before
 
 
-def test_folders_of_training_data_take_turns(folder):
-    put(folder / "second" / "train.clean", ["another text"])
-    task = task_of(f"{folder}:{folder / 'second'}", noise="delete")
-    assert [len(loaded(task, epoch=epoch)) for epoch in (1, 2, 3)] == [12, 1, 12]
-    assert len(loaded(task, "valid", epoch=2)) == 5
-
-
 def binarised(folder, split):
     for lang in ("noisy", "clean"):
         rows = map(torch.tensor, ([4, 5, 2], [6, 2]))
@@ -168,11 +157,6 @@ def test_a_table_of_confusions_is_read_with_the_data_only(folder):
     gone = task_of(folder, noise="ocr", noise_confusions=str(folder / "gone"))
     with refuses(f"{folder}/gone"):
         loaded(gone, "valid")
-
-
-def test_a_data_set_says_the_same_in_a_process_that_is_sent_it(folder):
-    data = loaded(task_of(folder, noise="random,swap"))
-    assert texts(pickle.loads(pickle.dumps(data))) == texts(data)
 
 
 def test_long_sources_are_cut_where_that_is_asked_for(folder):
@@ -202,102 +186,6 @@ def test_validation_reads_pieces_as_text(folder):
     assert task.decoded_text(tokens, "?") == "hand to"
     task.cfg.eval_bleu_remove_bpe = "@@ "
     assert task.decoded_text(tokens, "?") == "h a n d ▁ t o"
-
-
-# many lines ---------------------------------------------------------------------------------------
-
-
-class Pairs:
-    """Cuts words of several letters into pairs of letters: a BPE that needs no file."""
-
-    @staticmethod
-    def encode(line):
-        return " ".join(word[i : i + 2] for word in line.split() for i in range(0, len(word), 2))
-
-
-@pytest.fixture
-def many(folder, monkeypatch):
-    """A task over 600 lines, which are too many to be measured: every tenth of them is."""
-    monkeypatch.setattr(text_side, "MEASURED_LINES", 50)
-    monkeypatch.setattr(text_side, "SAMPLE_LINES", 60)
-    monkeypatch.setattr(length_estimates, "WORD_LINES", 120)
-    rng = random.Random(5)
-    words = ["".join(rng.choices(LETTERS, k=rng.randint(1, 9))) for _ in range(400)]
-    lines = [" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(600)]
-    sides(folder, "clean", train=lines)
-
-    def noisy_pairs(encoder=Pairs, **options):
-        task = task_of(folder, noise="swap", **options)
-        task.encoders = [encoder]
-        return task
-
-    return noisy_pairs
-
-
-def lengths(data):
-    return np.array([len(tokens) for tokens in data.tgt])
-
-
-def batches(data, max_tokens):
-    indices = data.filter_indices_by_size(data.ordered_indices(), (1024, 1024))[0]
-    for numbers in data.batch_by_size(indices, max_tokens=max_tokens):
-        batch = data.collater([data[int(number)] for number in numbers])
-        yield batch if isinstance(batch, list) else [batch]
-
-
-def test_lengths_of_many_lines_are_estimated_and_seldom_too_short(many):
-    data = loaded(many())
-    measured = lengths(data)
-    assert data.estimated and not np.array_equal(data.src_sizes, measured)
-    assert (data.src_sizes >= measured).mean() > 0.99
-    assert np.abs(data.src_sizes - measured).mean() < 0.2 * measured.mean()
-    assert not loaded(many(), "valid").estimated
-
-
-def test_a_word_that_is_not_known_makes_no_other_line_uncertain():
-    known = [" ".join(["hand"] * number) for number in range(1, 40)]
-    words = length_estimates.WordTokens.of(known, lambda word: 2)
-    lengths = np.array([2 * number + 1 for number in range(1, 40)] + [9])
-    block = "\n".join([*known, "unheard"]).encode()
-    estimates = length_estimates.Fit.of(words, block, lengths)(block)
-    assert np.array_equal(estimates[:-1], lengths[:-1]) and estimates[-1] >= lengths[-1]
-
-
-@pytest.mark.parametrize("encoder", [Characters, None])
-def test_lengths_of_many_lines_are_right_where_characters_or_words_are_tokens(many, encoder):
-    task = many()
-    task.encoders = [encoder] if encoder else []
-    data = loaded(task)
-    assert data.estimated and np.array_equal(data.src_sizes, lengths(data))
-
-
-def test_batches_of_many_lines_hold_every_sentence_once_and_max_tokens_exactly(many):
-    data, seen, split = loaded(many()), [], 0
-    data.src.sizes[:] = data.src.sizes // 2 + 1  # far too short
-    for parts in batches(data, 100):
-        split += len(parts) > 1
-        for part in parts:
-            seen += part["id"].tolist()
-            tokens = part["net_input"]["src_tokens"], part["target"]
-            assert max(side.numel() for side in tokens) <= 100
-    assert split > 3 and sorted(seen) == list(range(600))
-
-
-def test_lines_that_are_too_long_after_all_are_told_once_and_others_are_kept(many, caplog):
-    data = loaded(many())
-    measured, limit = lengths(data), 25
-    long = set(np.flatnonzero(measured > limit).tolist())
-    assert len(long) > 10
-    data.src.sizes[:10] = 5  # some of them are not found before they are read
-    late = {number for number in long if number < 10}
-    kept, ignored = data.filter_indices_by_size(np.arange(600), (limit, limit))
-    assert set(ignored) == long - late and late
-    for _ in range(2):
-        batch = data.collater([data[number] for number in range(10)])
-        assert set(batch["id"].tolist()) == set(range(10)) - late
-    messages = [text for text in caplog.messages if "is skipped" in text]
-    assert len(messages) == len(late)
-    assert data.collater([data[number] for number in late]) == {}
 
 
 @pytest.mark.parametrize(

@@ -107,14 +107,6 @@ def test_drafts_of_other_length_are_named_and_without_targets_data_are_decoded(f
         loaded(folder)
 
 
-def test_sources_are_cut_at_the_limit_when_asked_for(folder):
-    options = {"max_source_positions": 5, "max_target_positions": 64, "truncate_source": True}
-    task = loaded(folder, **options)
-    assert [row[0] for row in rows_of(task)] == [row.source[:3] for row in ROWS]
-    data = task.dataset("train")
-    assert len(task.filter_indices_by_size(data.ordered_indices(), data, (5, 64))) == 12
-
-
 def test_lines_above_a_limit_are_named_or_skipped_aloud_and_never_all(folder, caplog):
     task = loaded(folder)
     data = task.dataset("train")
@@ -181,25 +173,6 @@ def test_a_line_is_a_source_or_a_source_and_a_draft():
     assert task.tgt_dict.symbols == tiny.task().tgt_dict.symbols
 
 
-@pytest.mark.parametrize("size", [1, 3, 6])
-def test_marks_reach_the_decoder_and_other_lines_have_none(size):
-    task = tiny.task(markup=True, delete_threshold=0.0)  # deletes all that may be deleted
-    model = tiny.sharpen(tiny.model(task), 2.0)
-    lines = ["a b\ta [=b=] h", "a b\ta h", "a b", "a\t[+a b+] [-h-]", "a\t[=x=] a", "a b c\t\\[=a"]
-    data = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths(lines, str))
-    generator = task.build_generator([model], Namespace(iter_decode_max_iter=1, max_len_b=3))
-    outputs = {}
-    batches = task.get_batch_iterator(data, max_sentences=size).next_epoch_itr(shuffle=False)
-    for batch in batches:  # as fairseq-interactive goes
-        hypotheses = task.inference_step(
-            generator, [model], {"net_input": batch["net_input"]}, constraints=batch["constraints"]
-        )
-        for number, (hypothesis,) in zip(batch["id"].tolist(), hypotheses, strict=True):
-            sides = zip(hypothesis["tokens"].tolist(), hypothesis["origin"].tolist(), strict=True)
-            outputs[number] = [task.target_dictionary[token] for token, o in sides if o >= 0][1:-1]
-    assert [outputs[i] for i in range(6)] == [["b"], [], [], ["a", "b"], ["<unk>"], []]
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -264,18 +237,6 @@ def loss(task: TranslationEditTask, model: torch.nn.Module, step: str, update: i
     return float(task.train_step(sample, model, criterion, optimizer, update)[0].detach())
 
 
-def test_every_epoch_draws_new_states_and_every_validation_the_same():
-    task = tiny.task(alpha=0.5, beta=0.5)
-    model = tiny.model(task)
-    trained, validated = [], []
-    for epoch in (1, 2):
-        task.begin_epoch(epoch, model)
-        trained += [loss(task, model, "train"), loss(task, model, "train")]
-        validated.append(loss(task, model, "valid"))
-    assert trained[0] == trained[1] != trained[2] == trained[3]
-    assert validated[0] == validated[1]
-
-
 def test_the_mixture_moves_with_the_updates_or_the_time():
     values = {"alpha": 0.8, "beta": 0.6, "alpha_start": 0.0}
     task, model = tiny.task(**values, roll_in_updates=10), tiny.model(tiny.task())
@@ -301,11 +262,3 @@ def test_a_checkpoint_of_another_dictionary_or_task_is_refused(side, letters, me
     saved = TranslationEditTask(TranslationEditConfig(), sides["source"], sides["target"])
     with refuses(message, f"another {side} dictionary"):
         tiny.task().load_state_dict(saved.state_dict())
-
-
-def test_a_model_of_another_task_is_refused_by_name():
-    task = tiny.task()
-    for _ in range(2):
-        with refuses("transformer_tiny"):
-            task.build_model(Namespace(_name="transformer_tiny"), from_checkpoint=True)
-        task.load_state_dict({})

@@ -217,14 +217,6 @@ def test_a_metric_selects_where_it_is_computed_and_in_its_own_direction(name):
         best(name, higher, eval_metrics="chrf" if name != "chrf" else "ter")
 
 
-def test_metrics_of_the_criterion_are_none_of_our_business():
-    best("loss", eval_metrics="ter")
-    of_tokens = SimpleNamespace(report_accuracy=True)
-    assert best("accuracy", True, of_tokens) is of_tokens
-    with refuses("--report-accuracy", "--eval-metrics accuracy"):
-        best("loss", criterion=of_tokens, eval_metrics="accuracy")
-
-
 def test_a_checkpoint_may_be_validated_by_other_metrics_than_it_was_selected_by():
     edit_task = task(best_checkpoint_metric="ter", eval_metrics="accuracy")
     edit_task.build_model(None, from_checkpoint=True)

@@ -47,7 +47,7 @@ def clusters(word: str) -> list[str]:
 
 
 def is_letter(cluster: str) -> bool:
-    """Whether a cluster is a letter of any script, with its marks."""
+    """Returns whether a cluster is a letter of any script, with its marks."""
     return cluster[0].isalpha()
 
 
@@ -72,7 +72,7 @@ NEIGHBOURS = {name: _neighbours(rows) for name, rows in _ROWS.items()}
 
 @lru_cache(maxsize=4096)
 def without_marks(cluster: str) -> tuple[str, ...]:
-    """What is typed for a letter where its marks are left out; nothing for one that has none.
+    """Returns what is typed for a letter if its marks are left out; nothing for one that has none.
 
     ``é`` → ``e``; ``Ä`` → ``A`` or ``Ae``; of Latin, Greek and Cyrillic letters.
     """
@@ -90,7 +90,7 @@ def without_marks(cluster: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def alphabet(letter: str) -> str:
-    """What may be typed by chance beside a letter.
+    """Returns what may be typed by chance instead of a letter.
 
     For Latin letters a–z, A–Z, digits and ``!@#$%^&*()_+``; for others the letters of the same
     script around it (the same 128 code points).

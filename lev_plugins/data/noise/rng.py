@@ -47,7 +47,7 @@ def sample(rng: random.Random, items: Sequence[Item], count: int) -> list[Item]:
 
 
 def budget(size: int, rate: float) -> int:
-    """How many of ``size`` are to be changed: their share, rounded down, from 1 to 10.
+    """Returns how many of ``size`` to change: their share, rounded down, from 1 to 10.
 
     0 where there are none or the rate is 0.
     """

@@ -1,4 +1,4 @@
-"""What only one kind of device needs, put on a finished model by :func:`optimize`.
+"""Functions for one kind of device, put on a finished model by :func:`optimize`.
 
 Layers compute with the functions of their ``kernels``: torch's own, until then.
 """
@@ -43,7 +43,7 @@ def chunk_rows(x: Tensor) -> int:
 
 
 def is_accelerator(x: Tensor) -> bool:
-    """Whether a tensor lies elsewhere than on the CPU."""
+    """Returns whether a tensor lies elsewhere than on the CPU."""
     return x.device.type != "cpu"
 
 
@@ -56,8 +56,5 @@ def prepare_training(model: nn.Module) -> None:
     """For a training that begins, of a model that lies on its device."""
     cpu.keep_memory()
     devices = {parameter.device.type for parameter in model.parameters()}
-    if "cuda" not in devices:
-        return
-    if cuda.may_use_tf32():
+    if "cuda" in devices and cuda.may_use_tf32():
         cuda.choose_precision()
-    cuda.compile_blocks(model)

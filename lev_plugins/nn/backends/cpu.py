@@ -1,4 +1,4 @@
-"""What is faster on a CPU than torch's own: products, attention in bfloat16, dropout, memory.
+"""Faster than torch's own on a CPU: products, attention in bfloat16, dropout, memory.
 
 torch multiplies single precision by MKL, which leaves half of a CPU that is not Intel's unused.
 oneDNN, which every torch build carries too, does not: the same product, rounded in another order.
@@ -62,13 +62,13 @@ onednn_dtypes = default_onednn_dtypes()
 
 @functools.cache
 def supports_bf16_matmul() -> bool:
-    """Whether oneDNN multiplies bfloat16 here: not on x86-64 CPUs without AVX-512."""
+    """Returns whether oneDNN multiplies bfloat16 here: not on x86-64 CPUs without AVX-512."""
     is_there = torch.backends.mkldnn.is_available()
     return is_there and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def needs_upcast(x: Tensor) -> bool:
-    """Whether products of this tensor are faster in single precision: bfloat16 on some CPUs."""
+    """Returns whether single precision is faster for this tensor: bfloat16 on some CPUs."""
     return x.dtype == torch.bfloat16 and x.device.type == "cpu" and not supports_bf16_matmul()
 
 
@@ -78,7 +78,7 @@ def upcast(x: Tensor) -> Tensor:
 
 
 def has_amx() -> bool:
-    """Whether this CPU multiplies tiles of bf16 and of 8 bits (AMX), which oneDNN alone uses."""
+    """Returns whether this CPU has tiles of bf16 and 8 bits (AMX), which oneDNN alone uses."""
     # who holds oneDNN to older instructions, as tests do, has no use for it
     is_held = "ONEDNN_MAX_CPU_ISA" in os.environ or not torch.backends.mkldnn.is_available()
     return not is_held and torch.cpu._is_amx_tile_supported()

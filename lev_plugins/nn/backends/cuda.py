@@ -1,19 +1,14 @@
-"""What is faster on a GPU of NVIDIA's than torch's own choice."""
+"""Settings that are faster on a GPU of NVIDIA's than torch's defaults."""
 
 import logging
 import os
 
 import torch
-from torch import nn
-
-from ..transformer import Block
 
 logger = logging.getLogger(__name__)
 
 #: 0 in this variable of the environment: trainings multiply single precision in full
 TF32_ENV = "LEV_PLUGINS_TF32"
-#: 1 in this variable: the blocks of a Transformer are compiled for a training
-COMPILE_ENV = "LEV_PLUGINS_COMPILE"
 #: variables by which torch and cuBLAS are told the same
 _OTHER_ENV = ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "NVIDIA_TF32_OVERRIDE")
 
@@ -38,7 +33,7 @@ def choose_precision() -> None:
 
 
 def may_use_tf32() -> bool:
-    """Whether the GPU has TF32, and torch was told nothing of it.
+    """Returns whether the GPU has TF32 and no setting of torch forbids it.
 
     TF32 keeps 10 bits of the factors' 23 and adds in single precision, several times as fast.
     """
@@ -49,17 +44,3 @@ def may_use_tf32() -> bool:
     if torch.get_float32_matmul_precision() != "highest":
         return False
     return torch.cuda.get_device_capability() >= (8, 0)
-
-
-def compile_blocks(model: nn.Module) -> None:
-    """Fuses the small kernels of a model's blocks, if that is asked for.
-
-    All blocks of one kind share their graphs, which any shape of batch can use. The first updates
-    are slow: they make the graphs.
-    """
-    if os.environ.get(COMPILE_ENV) != "1":
-        return
-    blocks = [module for module in model.modules() if isinstance(module, Block)]
-    for block in blocks:
-        block.compile(dynamic=True)
-    logger.info(f"{len(blocks)} blocks are compiled in the first updates, which takes a while")

@@ -1,4 +1,4 @@
-"""What a GPU computes again and again at one shape, started at once: CUDA graphs.
+"""CUDA graphs: computations of one shape that a GPU repeats, started at once.
 
 The host starts a network kernel by kernel, which for a few sentences takes it several times as long
 as they take the device. A graph is started as one, but reads and writes the same places every time:

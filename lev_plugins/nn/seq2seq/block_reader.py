@@ -44,7 +44,7 @@ class BlockReader:
         self.tokens: Tensor | None = None  # B × N
 
     def read(self, block: Tensor) -> DecoderOut:
-        """What the decoder says of new tokens, B × T', padded on the right; B × T' × V first.
+        """Decodes new tokens, B × T', padded on the right; returns logits, B × T' × V, and extras.
 
         The first column has no padding. :meth:`keep` has to follow.
         """
@@ -100,7 +100,7 @@ class BlockReader:
         self._change(gather_columns)
 
     def _needs_columns(self) -> bool:
-        """Whether the decoder knows places by columns (T5): then all sentences end in one."""
+        """Returns whether positions are columns (T5): then all sentences end in one."""
         return self.decoder.bias is not None
 
     def _decode(self, newest: int) -> DecoderOut:
@@ -153,7 +153,7 @@ class StockBlockReader(BlockReader):
         return decoder.output_layer(x), {"attn": [None]}
 
     def _embedded(self, tokens: Tensor, first: int) -> Tensor:
-        """What the first layer reads of the columns from ``first`` on, B × T' × C."""
+        """Embeds the columns from ``first`` on, B × T' × C."""
         decoder = self.decoder
         x = decoder.embed_scale * decoder.embed_tokens(tokens[:, first:])
         x = x if decoder.project_in_dim is None else decoder.project_in_dim(x)
@@ -162,7 +162,7 @@ class StockBlockReader(BlockReader):
         return x if decoder.layernorm_embedding is None else decoder.layernorm_embedding(x)
 
     def _buffer(self, layer: Any) -> dict[str, Any]:
-        """What a layer's self-attention keeps."""
+        """Returns the keys and values that a layer's self-attention keeps."""
         return layer.self_attn._get_input_buffer(self.state)
 
     def _change(self, function: Callable[[Tensor], Tensor]) -> None:
@@ -174,7 +174,7 @@ class StockBlockReader(BlockReader):
 
 
 def reader_of(model: nn.Module) -> type[BlockReader] | None:
-    """What reads several tokens at once with a model's decoder; None for a decoder that cannot."""
+    """Returns the reader for a model's decoder; None if it cannot read several tokens at once."""
     decoder = getattr(model, "decoder", None)
     if isinstance(decoder, TransformerDecoder):
         return BlockReader

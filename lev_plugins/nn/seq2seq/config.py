@@ -46,7 +46,7 @@ class Seq2SeqConfig(FairseqDataclass):
 
 @dataclass
 class RotaryConfig(FairseqDataclass):
-    """What a Transformer of blocks of our own can do besides."""
+    """Options of Transformers made of our own blocks."""
 
     rotary_positions: bool = option(
         False,

@@ -46,7 +46,7 @@ Drafts = Callable[[dict[str, Any]], Sequence[Sequence[int]]]
 
 
 class Reach:
-    """How far to guess, by how often guesses were right lately; symbols: of the dictionary."""
+    """Chooses how far to guess, by how often guesses were right; symbols: of the dictionary."""
 
     def __init__(self, symbols: int = 0) -> None:
         self.right, self.wrong = 18.0, 2.0
@@ -87,7 +87,7 @@ class Sentence:
         self.scores: list[float] = []
 
     def guess(self, reaches: Mapping[str, int], room: int) -> tuple[str, list[int]]:
-        """Where a guess comes from, and its tokens: as many as are worth while from there, and not
+        """Returns the kind of a guess and its tokens: as many as are worth while for it, and not
         more than ``room``, what may still be written."""
         if self.guide.is_certain():
             return CERTAIN, self.guide.guess(min(reaches[CERTAIN], room))
@@ -233,7 +233,7 @@ class DraftGuidedGenerator(SequenceGenerator):
         return block
 
     def _log_probabilities(self, readers: Sequence[BlockReader], block: Tensor) -> Tensor:
-        """Of what follows each token of a block, by the mean of all models: B × T' × V."""
+        """Log-probabilities of what follows each token of a block, by all models: B × T' × V."""
         logs = []
         for model, reader in zip(self.model.models, readers, strict=True):
             out, *extra = reader.read(block)
@@ -284,7 +284,7 @@ class DraftGuidedGenerator(SequenceGenerator):
 
 
 def _agreeing(tokens: Sequence[int], guess: Sequence[int]) -> int:
-    """How many tokens of a guess are as those that the model would have written."""
+    """Counts the first tokens of a guess that the model would have written itself."""
     for count, (token, guessed) in enumerate(zip(tokens, guess)):
         if token != guessed:
             return count

@@ -4,7 +4,6 @@ Shapes: B sentences, S source tokens, T target tokens, T' the newest of them, C 
 V symbols.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -108,68 +107,25 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         packing = self.kernels.packing(real) if self.training else None
         angles = rotary_angles(real, self.rotary, first)
         layout = AttentionLayout(self.mask(prev_output_tokens, memory, first), packing, angles)
-        looks = self.needs_weights()
-        x, generated, weights = self._run_blocks(layout.pack(x), layout, memory, saved, looks)
-        self.set_incremental_state(incremental_state, "generated", {"blocks": generated})
-        return layout.unpack(x), {"attn": [weights]}
-
-    def forward_tree(
-        self,
-        tokens: Tensor,
-        place: int,
-        seen: Tensor,
-        encoder_out: EncoderOut,
-        before: Sequence[KVCache],
-    ) -> tuple[Tensor, list[KVCache]]:
-        """Reads the newest tokens of prefixes that share beginnings, in evaluation.
-
-        Args:
-            tokens: B × W, several prefixes of each source. place: tokens before each.
-            seen: B × W × (N + W), bool: of the tokens before and of these, what each prefix has.
-            before: what was returned for the N tokens before; nothing at first.
-
-        Returns:
-            B × W × C; and of every block keys and values, those of these tokens last.
-        """
-        (memory,) = encoder_out["memory"]
-        x = self.embed.at_position(tokens, place)
-        angles = rotary_angles(seen.new_ones(1, place + 1), self.rotary, place)
-        layout = AttentionLayout(self.tree_mask(seen, place, memory), None, angles)
-        x, keys_values, _ = self._run_blocks(x, layout, memory, before)
-        return x, keys_values
-
-    def _run_blocks(
-        self,
-        x: Tensor,
-        layout: AttentionLayout,
-        memory: EncoderOutput,
-        before: Sequence[KVCache],
-        looks: bool = False,
-    ) -> tuple[Tensor, list[KVCache], Tensor | None]:
-        """The states behind all blocks and the norm, keys and values of every block, and with
-        ``looks`` where the last one looked."""
+        x = layout.pack(x)
         generated = []
         weights = None
         last = len(self.blocks) - 1
         for number, block in enumerate(self.blocks):
-            own_before = before[number] if before else None
-            need_weights = looks and number == last
-            x, keys_values, weights = block(x, layout, memory, own_before, need_weights)
+            before = saved[number] if saved else None
+            need_weights = number == last and self.needs_weights()
+            x, keys_values, weights = block(x, layout, memory, before, need_weights)
             generated.append(keys_values)
-        if self.norm is not None:
-            x = self.norm(x)
-        return x, generated, weights
-
-    def tree_mask(self, seen: Tensor, place: int, memory: EncoderOutput) -> Tensor:
-        """B × 1 × W × keys, the mask of :meth:`forward_tree`."""
-        return seen.unsqueeze(1)
+        x = x if self.norm is None else self.norm(x)
+        self.set_incremental_state(incremental_state, "generated", {"blocks": generated})
+        return layout.unpack(x), {"attn": [weights]}
 
     def output_layer(self, features: Tensor, **unused: object) -> Tensor:
         """B × T' × C → B × T' × V."""
         return self.output(features)
 
     def needs_weights(self) -> bool:
-        """Whether the last block says where it looked; fairseq prints it as the alignment."""
+        """Returns whether the last block gives its attention, fairseq's alignment."""
         return not self.training
 
     def mask(self, tokens: Tensor, memory: EncoderOutput, first: int) -> Tensor:

@@ -17,7 +17,7 @@ from .gates import MaskGate
 
 @dataclass
 class GatedEncoderOutput(EncoderOutput):
-    """What the encoder leaves for the decoder.
+    """The encoder's output, as the decoder reads it.
 
     tokens: B × S. masked: u of Eq. 1, B × S, None without the gate.
     """

@@ -72,7 +72,7 @@ class MaskEmbedding(nn.Module):
 
 
 class MaskGate(nn.Module):
-    """How wrong each source token looks; what looks wrong is hidden (Eq. 1 and 2)."""
+    """Hides source tokens that look wrong (Eq. 1 and 2)."""
 
     def __init__(self, dim: int, vector: MaskEmbedding) -> None:
         super().__init__()

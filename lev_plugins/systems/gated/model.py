@@ -117,7 +117,7 @@ class GatedTransformerModel(Seq2SeqModel, TrainingHooks):
 
 
 def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dictionary) -> Backbone:
-    """What ``--backbone`` holds; or, randomly initialised, what the plan says or a Transformer.
+    """Loads ``--backbone``; or makes what the plan says, or a Transformer, randomly initialised.
 
     A checkpoint has both directory and plan, and brings the weights: its directory is not read.
     """

@@ -20,7 +20,7 @@ GENERATED, COPIED = 0, 1
 
 
 def future_mask(real: Tensor, source_real: Tensor, first: int = 0) -> Tensor:
-    """What the queries ``first`` … T − 1 see of the source: B × (T − first) × S.
+    """Makes the mask of the queries ``first`` … T − 1 over the source: B × (T − first) × S.
 
     Args:
         real: B × T, bool, of the target.

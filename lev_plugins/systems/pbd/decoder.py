@@ -74,12 +74,3 @@ class PBDDecoder(TransformerDecoder):
         assert isinstance(memory, PBDEncoderOutput)
         ahead = future_mask(tokens.ne(self.pad), memory.real, first)
         return torch.cat([mask, ahead.unsqueeze(1)], 3)
-
-    def tree_mask(self, seen: Tensor, place: int, memory: EncoderOutput) -> Tensor:
-        """B × 1 × W × keys, as :meth:`mask` has them."""
-        if not self.future:
-            return super().tree_mask(seen, place, memory)
-        assert isinstance(memory, PBDEncoderOutput)
-        ahead = memory.real & (memory.real.cumsum(1) - 1 > place)
-        ahead = ahead.unsqueeze(1).expand(-1, seen.size(1), -1)
-        return torch.cat([seen, ahead], 2).unsqueeze(1)

@@ -23,7 +23,7 @@ from .config import PBDTransformerConfig
 
 @dataclass
 class PBDEncoderOutput(EncoderOutput):
-    """What the encoder leaves for the decoder.
+    """The encoder's output, as the decoder reads it.
 
     copied: for each block the states that the decoder's block sees as its future, B × S × C, or
     packed in training, N × C. packing: where those are. rotary_angles: of their positions. real:

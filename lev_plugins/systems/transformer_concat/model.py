@@ -50,7 +50,7 @@ def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> tuple[Tensor, Ten
 
 
 class PartPositions(nn.Module):
-    """What is added to a token's embedding: its position in its part, and the part's language.
+    """Encodes a token's position in its part, and the part's language.
 
     positions: fairseq's module, learned or sinusoidal, for its table.
     """

@@ -1,0 +1,132 @@
+"""Texts as data sets: the lines and refusals of a strict reader, lengths that are counted once."""
+
+import lzma
+import os
+import pickle
+
+import numpy as np
+import pytest
+from fairseq.data import Dictionary
+from hypothesis import given
+from hypothesis import strategies as st
+from plain_files import HOSTILE, put
+from refusals import refuses
+
+from lev_plugins.data import text_side
+from lev_plugins.data.text_side import TextDataset
+from lev_runtime.io.text_files import read_lines
+
+TEXT = st.text(st.characters(exclude_characters="\r\ufeff", exclude_categories=["Cs"]))
+
+
+@pytest.fixture
+def kept_indexes(monkeypatch):
+    """Indexes of all texts are kept."""
+    monkeypatch.setattr(text_side, "LARGE_BYTES", 1)
+
+
+def in_pairs(line):
+    return " ".join(word[i : i + 2] for word in line.split() for i in range(0, len(word), 2))
+
+
+def text_of(path, encode=in_pairs):
+    return TextDataset(str(path), encode, Dictionary())
+
+
+def lines_of(data):
+    return [data.line(number) for number in range(len(data))]
+
+
+def not_counted(*_):
+    pytest.fail("counted again")
+
+
+@given(text=TEXT, windows=st.booleans())
+def test_lines_and_lengths_are_those_of_a_file_read_in_order(tmp_path_factory, text, windows):
+    path = tmp_path_factory.getbasetemp() / "indexed"
+    path.write_bytes((text.replace("\n", "\r\n") if windows else text).encode())
+    data = text_of(path)
+    assert lines_of(data) == list(read_lines(str(path)))
+    assert data.sizes.tolist() == [len(tokens) for tokens in data]
+
+
+def test_hostile_lines_and_compressed_ones_are_read(tmp_path, kept_indexes):
+    path = put(tmp_path / "a", HOSTILE)
+    compressed = tmp_path / "b"
+    compressed.write_bytes(lzma.compress(path.read_bytes()))
+    for text in (path, compressed, compressed):
+        assert lines_of(text_of(text)) == HOSTILE
+    compressed.write_bytes(compressed.read_bytes()[:-9])
+    with refuses(compressed, "decompressed"):
+        text_of(compressed)
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        (b"good enough\nb\xffd\n", "line 2: byte 2 "),
+        ("ok\nhalf é".encode()[:-1], "line 2: byte 6 "),
+        (b"one and\nand two\none\rtwo\n", "line 3: a carriage return"),
+        (b"one\r\r\n", "line 1: a carriage return"),
+        (b"\xef\xbb\xbfok\n", "line 1"),
+    ],
+)
+def test_refuses_text_that_is_not_plain_and_keeps_no_index(tmp_path, kept_indexes, content, where):
+    path = tmp_path / "a"
+    path.write_bytes(content)
+    with refuses(f"{path}: {where}"):
+        text_of(path)
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_lengths_are_counted_once_for_all_processes(tmp_path, kept_indexes, monkeypatch):
+    path = put(tmp_path / "a", ["one", "two words", ""])
+    first = text_of(path)
+    monkeypatch.setattr(TextDataset, "_counted", not_counted)
+    for data in (first, text_of(path), pickle.loads(pickle.dumps(first))):
+        assert lines_of(data) == ["one", "two words", ""]
+        assert data.sizes.tolist() == [3, 6, 1] and data.sizes.dtype == np.int32
+    assert isinstance(first.starts, np.memmap)
+
+
+@pytest.mark.parametrize(
+    ("change", "sizes"),
+    [
+        (lambda path: path.write_text("one\ntwo and\n"), [3, 5]),
+        (lambda path: path.write_text("in\n sevens\n"), [2, 4]),  # of the same size
+        (lambda path: path.with_name("a.lines.npy").write_bytes(b"damaged"), [3, 6]),
+        (lambda path: path.with_name("a.lines.npy").write_bytes(b""), [3, 6]),
+        (lambda path: np.save(f"{path}.lines.npy", np.zeros((2, 3), int)), [3, 6]),
+    ],
+)
+def test_lengths_of_another_text_are_counted_again(tmp_path, kept_indexes, change, sizes):
+    path = put(tmp_path / "a", ["one", "two words"])
+    os.utime(path, ns=(0, 0))
+    text_of(path)
+    change(path)
+    assert text_of(path).sizes.tolist() == sizes
+    assert text_of(path, str.strip).sizes.tolist() == [2, len(path.read_text().split())]
+
+
+def test_an_index_that_cannot_be_kept_is_in_memory(tmp_path, kept_indexes, caplog):
+    path = put(tmp_path / "a", HOSTILE)
+    (tmp_path / "a.lines.npy").mkdir()
+    data = text_of(path)
+    assert lines_of(data) == HOSTILE and not isinstance(data.starts, np.memmap)
+    assert "not written" in caplog.messages[-1]
+    assert len(os.listdir(tmp_path)) == 2
+
+
+def test_a_text_that_changes_while_it_is_read_is_refused(tmp_path):
+    path = put(tmp_path / "a", ["one", "two", "three"])
+    data = text_of(path)
+    path.write_text("on\ntwoo\nthree\n")
+    for number in (0, 1):
+        with refuses(path, "changed"):
+            data.line(number)
+    assert data.line(2) == "three"
+    path.write_text("one\n")
+    with refuses(path, "changed"):
+        data.line(2)
+    with refuses(path, "changed"):
+        pickle.loads(pickle.dumps(data))
