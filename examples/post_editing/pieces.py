@@ -13,8 +13,9 @@ from collections.abc import Iterator
 import sentencepiece
 
 from lev_runtime.io.commands import run_cli
-from lev_runtime.io.text_files import plain_spaces, read_lines, read_parallel
+from lev_runtime.io.text_files import read_lines, read_parallel
 from lev_runtime.subwords import train_sentencepiece
+from lev_runtime.text_processing import plain_spaces
 
 
 def text_lines(path: str) -> Iterator[str]:
