@@ -75,7 +75,7 @@ class LevenshteinEditor(TextEditor[Sentence]):
                 model.pt (the first that is there).
             data: folder with the dictionaries; by default those that the checkpoint carries.
             device: such as ``cuda``; the CPU by default.
-            precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
+            precision: fp32 or bf16, which is faster and may change outputs.
             state: what the checkpoint holds, where it has been read.
             **overrides: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``, ``tokenizer="moses"``; by default what the model was
