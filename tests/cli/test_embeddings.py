@@ -166,6 +166,7 @@ def test_data_that_tell_nothing_are_refused(words, reason):
 
 
 def test_two_files_for_one_table_are_refused():
+    embeddings.main(["data", "a", "--dim", "16"])
     paths = "--encoder-embed-path a --decoder-embed-path b --share-all-embeddings"
     with refuses("one table"):
         built("editor", *paths.split())
