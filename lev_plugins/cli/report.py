@@ -8,7 +8,7 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import STANDARD_STREAM
@@ -23,9 +23,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     names = _check(args)
-    with ExitStack() as stack:
-        # Opened first: a folder that cannot be written is told before anything is computed.
-        out = stack.enter_context(whole_file(args.json)) if args.json else None
+    # Opened first: a folder that cannot be written is told before anything is computed.
+    with whole_file(args.json) if args.json else nullcontext() as out:
         corpus = read_corpus(args.printed, args.hypotheses, args.references, args.drafts)
         figures = compute(corpus, names, args.metrics)
         if out:

@@ -105,9 +105,9 @@ def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Figu
         names: of the systems. wanted: names of metrics.
 
     Returns:
-        ``sentences``, ``origin``, ``metrics`` (name → signature and direction), ``systems`` (a
-        list; where there are drafts the first is the draft itself) and ``notes``. What cannot be
-        computed for want of references, drafts or ``I-`` lines is None.
+        ``sentences``, ``origin``, ``metrics`` (name → signature and direction) and ``systems`` (a
+        list; where there are drafts the first is the draft itself). What cannot be computed for
+        want of references, drafts or ``I-`` lines is None.
     """
     metrics = {
         name: CORRECTION_METRICS.get(name) or make_metric(name)
@@ -119,13 +119,6 @@ def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Figu
     if corpus.drafts is not None:
         drafts = Printed("", dict(enumerate(corpus.drafts)), {}, {})
         systems.insert(0, _figures(NO_EDIT_BASELINE, drafts, corpus, metrics))
-    lacking = {
-        "no scores: no T- lines; --references FILE": corpus.references is None,
-        "no words and edits: no drafts; --drafts FILE": corpus.drafts is None,
-        "no iterations: no I- lines; generate with --print-step": not any(
-            system.iterations for system in corpus.systems
-        ),
-    }
     return {
         "sentences": len(corpus.systems[0].outputs),
         "origin": corpus.origin,
@@ -134,7 +127,6 @@ def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Figu
             for name, metric in metrics.items()
         },
         "systems": systems,
-        "notes": [note for note, holds in lacking.items() if holds],
     }
 
 
@@ -162,7 +154,7 @@ def _figures(name: str, system: Printed, corpus: Corpus, metrics: Mapping[str, M
         figures["words"] = asdict(word_totals(words))
         figures["against_draft"] = _edits_against(drafts, outputs, references)
     if system.iterations:  # how many sentences took how many iterations (Table 6)
-        steps = system.iterations.values()
+        steps = list(map(int, system.iterations.values()))
         sentences = dict(sorted(Counter(steps).items()))
         figures["iterations"] = {"mean": fmean(steps), "sentences": sentences}
     return figures

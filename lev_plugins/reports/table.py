@@ -25,7 +25,6 @@ def render_table(figures: Figures) -> str:
     lines.append("")
     lines += [f"{side}: {printable(name)}" for side, name in figures["origin"].items()]
     lines += [f"{name}: {about['signature']}" for name, about in figures["metrics"].items()]
-    lines += [f"note: {note}" for note in figures["notes"]]
     return "\n".join(lines) + "\n"
 
 
