@@ -22,7 +22,7 @@ from lev_runtime.errors import UserError
 from ..data.batch import TextEncoder
 from ..fairseq_patches.checkpoints import read_checkpoint, wrap_checkpoint_errors
 from ..fairseq_patches.line_lengths import WORDS_LEARNT
-from ..fairseq_patches.trust import Origin
+from ..fairseq_patches.trust import Origin, loading_checkpoint
 from ..io.model_files import AnyPath, dictionary_folder
 from ..io.model_files import find_checkpoint as find_checkpoint
 from ..tasks.evaluated_translation import require_dictionaries
@@ -115,21 +115,22 @@ def load_task(state: CheckpointState, path: str, data: AnyPath | None = None) ->
     """
     cfg = state["cfg"].task
     name = EDITING[0] if cfg._name in EDITING else cfg._name  # fairseq's LevT is read as ours
-    task = tasks.TASK_REGISTRY.get(name, object)
-    if not issubclass(task, TranslationTask):
+    task, config = tasks.TASK_REGISTRY.get(name, object), tasks.TASK_DATACLASS_REGISTRY.get(name)
+    if config is None or not issubclass(task, TranslationTask):
         raise UserError(f"{path} was trained with task {name}, which translates no text")
-    Origin((path,)).check_name("task", cfg, tasks.TASK_REGISTRY)
-    options = merge_with_parent(tasks.TASK_DATACLASS_REGISTRY[name](), cfg, remove_missing=True)
+    options = merge_with_parent(config(), cfg, remove_missing=True)
     options.eval_bleu = False  # it would ask for a detokenizer that nothing here uses
-    symbols = symbols_in(state)
-    if data is None and symbols:
-        return task(options, *map(dictionary_of, symbols.values()))
-    languages = options.source_lang, options.target_lang
-    folder = data or dictionary_folder([path], options.data, languages) or os.path.dirname(path)
-    options.data = os.fspath(folder) or os.curdir
-    if None not in languages:
-        require_dictionaries(options, f"give the folder with the dictionaries of {path}: data=DIR")
-    with wrap_checkpoint_errors(path):
+    symbols, named = symbols_in(state), {"data": data} if data else {}
+    with wrap_checkpoint_errors(path), loading_checkpoint([path], named) as origin:
+        origin.check_name("task", cfg, tasks.TASK_REGISTRY)
+        if symbols and not data:
+            return task(options, *map(dictionary_of, symbols.values()))
+        sides = options.source_lang, options.target_lang
+        folder = data or dictionary_folder([path], options.data, sides) or os.path.dirname(path)
+        options.data = os.fspath(folder) or os.curdir
+        if None not in sides:
+            way = f"give the folder with the dictionaries of {path}: data=DIR"
+            require_dictionaries(options, way)
         return task.setup_task(options)
 
 
