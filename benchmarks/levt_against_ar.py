@@ -1,7 +1,7 @@
 """Decoding with LevT against an autoregressive Transformer of the same depth (paper, Table 1).
 
-    python benchmarks/levt_against_ar.py --threads 1 --less bf16,int8
-    python benchmarks/levt_against_ar.py --threads 1 --less int8 --deployed --clock cpu
+    python benchmarks/levt_against_ar.py --threads 1 --less bf16
+    python benchmarks/levt_against_ar.py --threads 1 --deployed --clock cpu
 
 fairseq's Transformer with beam search, and ``levenshtein_editor``, one sentence at a time, in one
 run and in changing order. Both have random weights. Every output of the Transformer is as long as

@@ -308,7 +308,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     add("--batches", type=lambda text: [common.count(one) for one in text.split(",")],
         default=[1, 64], help="sentences decoded at a time (default 1,64)")  # fmt: skip
     add("--less", type=lambda text: text.split(","), default=[], metavar="PRECISIONS", help="also "
-        "time ours with fewer bits against stock in fp32: bf16, int8 or bf16,int8")  # fmt: skip
+        "time ours with fewer bits against stock in fp32: bf16")  # fmt: skip
     add("--no-decoding", action="store_true", help="leave out what takes longest")
     return made
 

@@ -29,7 +29,7 @@ import lev_plugins
 from lev_correct import Corrector
 from lev_plugins import EncT5, LevenshteinEditor
 from lev_plugins.cli import backbone
-from lev_plugins.inference import averaging
+from lev_plugins.cli.average import average
 from lev_plugins.inference.checkpoints import load_state
 
 WEIGHTS = "model.safetensors"
@@ -106,7 +106,7 @@ LOADS: list[Callable[[str], Any]] = [
     Corrector.from_pretrained,
     EncT5.from_pretrained,
     load_state,
-    averaging.load,
+    lambda path: average([path]),
     lambda path: checkpoint_utils.load_model_ensemble([path]),
 ]
 PARTS = ("args", "cfg", "model", "extra_state", "task_state", "last_optimizer_state", "new")

@@ -100,7 +100,7 @@ def _add_few(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--precision",
-        "bf16 and int8 (CPU) are faster and may change corrections (default: fp32)",
+        "bf16 is faster and may change corrections (default: fp32; 8 bits: lev-export --int8)",
         "fp32",
         choices=("fp32", "bf16", "int8"),
     )

@@ -9,7 +9,9 @@ another training from.
 import argparse
 import os
 from collections.abc import Sequence
+from typing import Any
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.options import adder, make_parser
 from lev_runtime.io.output import refuse_overwriting
 
@@ -36,11 +38,56 @@ def main(argv: Sequence[str] | None = None) -> None:
     import torch
 
     from ..fairseq_patches.atomic_saves import atomic_save
-    from ..inference.averaging import average
 
     paths = args.checkpoints
     refuse_overwriting({"--output": args.output}, (("the checkpoint", path) for path in paths))
     state = average(paths)
-    with atomic_save(os.path.realpath(args.output)) as file:  # whole or not at all
+    with atomic_save(os.path.realpath(args.output)) as file:
         torch.save(state, file)
     print(f"{args.output}: the average of {', '.join(paths)}")
+
+
+def average(paths: Sequence[str]) -> dict[str, Any]:
+    """Returns the content of the last checkpoint with the mean of all parameters.
+
+    Means are taken in double precision. Integers are those of the last checkpoint.
+
+    Raises:
+        UserError: a file that cannot be read, or has other parameters, dictionaries or labels.
+    """
+    state = _load(paths[-1])
+    last = state["model"]
+    sums = {name: value.double() for name, value in last.items() if value.is_floating_point()}
+    for path in paths[:-1]:
+        other = _load(path)
+        for (what, there), here in zip(_training(other).items(), _training(state).values()):
+            if there and here and there != here:
+                raise UserError(
+                    f"{path} and {paths[-1]} were trained with different {what}: average "
+                    "checkpoints of one training"
+                )
+        sums = {name: total + other["model"][name] for name, total in sums.items()}
+    for name, total in sums.items():  # in place: a parameter with several names stays one
+        last[name].copy_(total / len(paths))
+    state.pop("last_optimizer_state", None)
+    return state
+
+
+def _load(path: str) -> dict[str, Any]:
+    from ..fairseq_patches.checkpoints import read_checkpoint
+    from ..io.model_files import find_checkpoint
+
+    state = read_checkpoint(find_checkpoint(path))
+    if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
+        raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
+    return state
+
+
+def _training(state: dict[str, Any]) -> dict[str, Any]:
+    """Returns what checkpoints of one training have in common; None where one does not say."""
+    task_state = state.get("task_state") or {}
+    return {
+        "parameters": {name: value.shape for name, value in state["model"].items()},
+        "dictionaries": task_state.get("symbols"),
+        "labels": task_state.get("description"),
+    }

@@ -17,7 +17,6 @@ from lev_runtime.io.output import staging_directory
 from lev_runtime.io.text_files import require_files
 
 from ..registration import register
-from .next_command import FIVE_MINUTES, next_enct5_command
 
 if TYPE_CHECKING:
     from lev_runtime.pieces import Tokenizer
@@ -110,10 +109,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             seed=seed,
         )
     say(f"prepared in {args.destdir}")
-    command = next_enct5_command(args, len(labels.names))
-    if command:
-        say(f"note: this trains for twenty minutes; for a five-minute trial: {FIVE_MINUTES}")
-        say(f"next: {command}")
+    guide = "pretrained" if args.t5_dir or args.bert_dir else "tagging"
+    say(f"next: examples/guides/{guide}.md")
 
 
 def _files(args: argparse.Namespace) -> dict[str, str]:

@@ -25,7 +25,6 @@ COMMANDS = {
     "serve": "serve a page and an HTTP interface for a model",
     "trace": "show what a LevT did, iteration by iteration",
     "report": "score outputs of fairseq-generate, or plain text",
-    "tune": "choose the empty penalty and deletion threshold of a LevT",
     "preprocess": "binarise source, target and drafts",
     "noise": "add noise to text, or make synthetic drafts",
     "enct5-prepare": "prepare labelled text for EncT5",

@@ -7,9 +7,7 @@ given, line n is the same there. Noise on words makes drafts for post-editing ou
 
 import argparse
 import json
-import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import (
@@ -89,27 +87,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     rates = args.word_rate, args.char_rate, args.min_length
     table = None if args.confusions is None else load_confusions(args.confusions)
     noise = Noise(kinds, *rates, table, args.confusion_scale, flag="--")
-    idle, number = [replace(noise, kinds=(kind,)) for kind in kinds], 0  # that changed no line
     with whole_file(args.output) as output:
         lines = progress(raw_lines(args.input), "lines", args.output, args.input)
-        for chunk in chunks(lines, args.input, CHUNK):
-            for raw in chunk:
-                number += 1
+        numbered, is_changed = enumerate(lines), False
+        for chunk in chunks(numbered, args.input, CHUNK):
+            for number, raw in chunk:
                 body = raw.removesuffix(b"\n").removesuffix(b"\r")
-                line = decode(name, number, body)
-                noisy = noise(line, _random(args, number))
+                line = decode(name, number + 1, body)
+                noisy = noise(line, sentence_random(args.seed, FIXED, number))
+                is_changed |= noisy != line
                 output.write(noisy + raw[len(body) :].decode())
-                idle = [each for each in idle if each(line, _random(args, number)) == line]
             if args.output == STANDARD_STREAM:
                 output.flush()
-    if idle and number:
-        names = ", ".join(kind for each in idle for kind in each.kinds)
-        say(f"note: {name}: {names} noise finds nothing to change in this text")
-
-
-def _random(args: argparse.Namespace, number: int) -> random.Random:
-    """Of the line with a number, from 1."""
-    return sentence_random(args.seed, FIXED, number - 1)
+    if not is_changed:
+        say(f"note: --kind {args.kind} changed nothing in {name}")
 
 
 def _learn(args: argparse.Namespace) -> None:

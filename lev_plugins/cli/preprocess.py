@@ -112,7 +112,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _complete_parser().parse_args(words)
     _refuse_contradictions(args)
     from ..data.binarization import check_split, find_splits, write_all
-    from .next_command import summarise
 
     refuse_old_dictionaries(args)
     splits, counts = find_splits(args), {}
@@ -120,5 +119,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         print("check", *paths, flush=True)
         counts[name] = check_split(paths)
     with staging_directory(args.destdir) as folder:
-        target = write_all(args, folder, splits)
-    print(summarise(args, counts, target))
+        write_all(args, folder, splits)
+    print(f"written: {args.destdir}")
+    if args.draft_lang:
+        shares = [f"{name} {equal:,} of {lines:,}" for name, (lines, equal) in counts.items()]
+        print(f"drafts that need no edit: {', '.join(shares)}")
+    guide = "post_editing" if args.draft_lang else "correcting_text"
+    print(f"next: examples/guides/{guide}.md")

@@ -8,16 +8,14 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import STANDARD_STREAM
-from lev_runtime.io.options import adder, make_parser, say
+from lev_runtime.io.options import adder, make_parser
 from lev_runtime.io.output import refuse_overwriting, standard_output, whole_file
 
-from ..metrics.corpus import FORMER_NAMES
-from ..reports.figures import KNOWN, NO_EDIT_BASELINE, compute
-from ..reports.input import gather
+from ..reports.figures import KNOWN, NO_EDIT_BASELINE, compute, read_corpus
 from ..reports.table import render_table
 
 
@@ -25,12 +23,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     names = _check(args)
-    with ExitStack() as stack:
-        # Opened first: a folder that cannot be written is told before anything is computed.
-        out = stack.enter_context(whole_file(args.json)) if args.json else None
-        figures = compute(gather(args), names, args.metrics)
+    # Opened first: a folder that cannot be written is told before anything is computed.
+    with whole_file(args.json) if args.json else nullcontext() as out:
+        corpus = read_corpus(args.printed, args.hypotheses, args.references, args.drafts)
+        figures = compute(corpus, names, args.metrics)
         if out:
-            json.dump(figures, out, ensure_ascii=True, allow_nan=False, indent=1)
+            json.dump(figures, out, allow_nan=False, indent=1)
             out.write("\n")
     if args.json != STANDARD_STREAM:
         standard_output().write(render_table(figures))
@@ -49,33 +47,22 @@ def build_parser() -> argparse.ArgumentParser:
         "ours.out stock.out --names ours,stock --drafts test.mt --json report.json",
         "[OUTPUT ...] [options]",
     )
-    add, names = adder(parser), {"type": _listed}
+    add = adder(parser)
+    metrics = f"comma separated, of {', '.join(KNOWN)} (default: all)"
+    numbers = "also write all numbers with the metrics' signatures; - prints them, not the table"
+    texts = "outputs as plain text, one file per system"
     add("printed OUTPUT", "output of fairseq-generate; - is standard input", nargs="*")
-    add(
-        "--hypotheses FILE",
-        "outputs as plain text, one file per system",
-        [],
-        nargs="+",
-        action="extend",
-    )
-    add("--names A,B", "names of the systems (default: file names)", **names)
+    add("--hypotheses FILE", texts, [], nargs="+", action="extend")
+    add("--names A,B", "names of the systems (default: file names)", type=_listed)
     add("--references FILE", "references as plain text (default: the T- lines)")
     add("--drafts FILE", "drafts, or the uncorrected text, as plain text")
-    add(
-        "--metrics NAMES",
-        f"comma separated, of {', '.join(KNOWN)} (default: all)",
-        list(KNOWN),
-        **names,
-    )
-    add(
-        "--json FILE",
-        "also write all numbers with the metrics' signatures; - prints them instead of the table",
-    )
+    add("--metrics NAMES", metrics, list(KNOWN), type=_listed)
+    add("--json FILE", numbers)
     return parser
 
 
 def _check(args: argparse.Namespace) -> list[str]:
-    """A name for every system: those given, else the files', as short as tells them apart.
+    """Returns a name for every system: those given, else the files' names or paths.
 
     Raises:
         UserError: options that cannot be, or contradict each other.
@@ -83,16 +70,11 @@ def _check(args: argparse.Namespace) -> list[str]:
     paths = [*args.printed, *args.hypotheses]
     if not paths:
         raise UserError("no outputs: give an output of fairseq-generate, or --hypotheses")
-    if args.printed.count(STANDARD_STREAM) > 1:
-        raise UserError("standard input (-) can only be read once")
     for value in args.metrics:
-        if value in FORMER_NAMES:
-            say(f"note: --metrics {value} is called {FORMER_NAMES[value]} now")
-        elif value not in KNOWN:
+        if value not in KNOWN:
             raise UserError(f"--metrics {value}: choose from {','.join(KNOWN)}")
-    read = [("the output", path) for path in paths]
-    read += [("--references", args.references), ("--drafts", args.drafts)]
-    refuse_overwriting({"--json": args.json}, read)
+    sides = {"--references": args.references, "--drafts": args.drafts}
+    refuse_overwriting({"--json": args.json}, [*(("the output", p) for p in paths), *sides.items()])
     if args.names is None:
         names = [os.path.basename(path) for path in paths]
         return names if len(set(names)) == len(names) else paths

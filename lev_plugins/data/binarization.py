@@ -85,14 +85,11 @@ def dictionary_path(directory: str, lang: str | None) -> str:
     return os.path.join(directory, f"dict.{lang}.txt" if lang else "dict.txt")
 
 
-def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> Dictionary | None:
+def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> None:
     r"""Writes dictionaries, all data and fairseq's log into ``folder``.
 
     fairseq cuts a file among processes by text offsets, which go astray at ``\r\n``: lines are
     then lost or doubled. Such files are read by one process.
-
-    Returns:
-        the target's dictionary, None for no target.
     """
     from fairseq_cli import preprocess
 
@@ -113,12 +110,9 @@ def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> Dictiona
             preprocess._build_dictionary(texts, task, args, **roles).save(path)
             vars(args)["srcdict" if joined else "tgtdict"] = path
         preprocess.main(args)
-        if args.only_source:
-            return None
-        target = Dictionary.load(dictionary_path(folder, args.target_lang))
         if args.draft_lang and not args.dict_only:
+            target = Dictionary.load(dictionary_path(folder, args.target_lang))
             preprocess._make_all(args.draft_lang, target, args)
-    return target
 
 
 def _check_dictionary(path: str) -> None:

@@ -20,7 +20,7 @@ OPSET, IR_VERSION = 20, 9
 MICROSOFT = "com.microsoft"
 ALIGNMENT = 64  # bytes
 SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
-LEAST_QUANTIZED = 4096  #: weights of a layer, as in nn/precision.py
+LEAST_QUANTIZED = 4096  #: weights of a layer: fewer are not worth the rounding
 INT8_LARGEST = 127
 #: rows as unsigned bytes: the byte of 0, and the least number that 255 may stand for
 SYMMETRIC = 128, 1e-12

@@ -8,12 +8,13 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 import torch
-from fairseq import checkpoint_utils
+from fairseq import checkpoint_utils, tasks
 from fairseq.data import Dictionary, encoders
 from fairseq.dataclass.utils import merge_with_parent
 from fairseq.models import BaseFairseqModel
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import FairseqTask
+from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, OmegaConf
 
 from lev_runtime.errors import UserError
@@ -21,10 +22,10 @@ from lev_runtime.errors import UserError
 from ..data.batch import TextEncoder
 from ..fairseq_patches.checkpoints import read_checkpoint, wrap_checkpoint_errors
 from ..fairseq_patches.line_lengths import WORDS_LEARNT
-from ..fairseq_patches.trust import Origin
+from ..fairseq_patches.trust import Origin, loading_checkpoint
 from ..io.model_files import AnyPath, dictionary_folder
 from ..io.model_files import find_checkpoint as find_checkpoint
-from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
+from ..tasks.evaluated_translation import require_dictionaries
 
 #: tasks whose models edit by deletion and insertion
 EDITING = ("translation_edit", "translation_lev")
@@ -91,7 +92,7 @@ def words_learnt(state: CheckpointState) -> int | None:
 
 
 def load_model(path: str, task: FairseqTask, state: CheckpointState, kind: type[M]) -> M:
-    """A checkpoint's model.
+    """Loads a checkpoint's model.
 
     Raises:
         UserError: it is of another kind, or its parameters do not fit the task.
@@ -103,24 +104,34 @@ def load_model(path: str, task: FairseqTask, state: CheckpointState, kind: type[
     return model
 
 
-def editing_task(
-    state: CheckpointState, path: str, data: AnyPath | None = None
-) -> TranslationEditTask:
-    """The task, with the dictionaries of ``data``, else of the checkpoint, else as of
-    :func:`.dictionary_folder`."""
+def load_task(state: CheckpointState, path: str, data: AnyPath | None = None) -> TranslationTask:
+    """Sets up the task of a translation or edit model.
+
+    Its dictionaries are those of the folder ``data``, else those that the checkpoint carries, else
+    those near it or in its training data.
+
+    Raises:
+        UserError: no dictionaries, or a task of another kind.
+    """
     cfg = state["cfg"].task
-    symbols = symbols_in(state)
-    if cfg._name not in EDITING:
-        raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
-    config = merge_with_parent(TranslationEditConfig(), cfg, remove_missing=True)
-    if data is None and symbols:
-        sides = map(dictionary_of, symbols.values())
-        return TranslationEditTask(config, *sides)
-    languages = config.source_lang, config.target_lang
-    if data is None:
-        data = dictionary_folder([path], config.data, languages) or os.path.dirname(path) or "."
-    config.data = os.fspath(data)
-    return TranslationEditTask.setup_task(config)
+    name = EDITING[0] if cfg._name in EDITING else cfg._name  # fairseq's LevT is read as ours
+    task, config = tasks.TASK_REGISTRY.get(name, object), tasks.TASK_DATACLASS_REGISTRY.get(name)
+    if config is None or not issubclass(task, TranslationTask):
+        raise UserError(f"{path} was trained with task {name}, which translates no text")
+    options = merge_with_parent(config(), cfg, remove_missing=True)
+    options.eval_bleu = False  # it would ask for a detokenizer that nothing here uses
+    symbols, named = symbols_in(state), {"data": data} if data else {}
+    with wrap_checkpoint_errors(path), loading_checkpoint([path], named) as origin:
+        origin.check_name("task", cfg, tasks.TASK_REGISTRY)
+        if symbols and not data:
+            return task(options, *map(dictionary_of, symbols.values()))
+        sides = options.source_lang, options.target_lang
+        folder = data or dictionary_folder([path], options.data, sides) or os.path.dirname(path)
+        options.data = os.fspath(folder) or os.curdir
+        if None not in sides:
+            way = f"give the folder with the dictionaries of {path}: data=DIR"
+            require_dictionaries(options, way)
+        return task.setup_task(options)
 
 
 def symbols_in(state: CheckpointState) -> dict[str, Sequence[str]] | None:

@@ -14,23 +14,22 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from lev_runtime.editing import Decode, TextEditor, check_lengths
+from lev_runtime.errors import UserError
 from lev_runtime.history import EditTrace
 from lev_runtime.markup import parse_markup
-from lev_runtime.records import EditHypothesis
 from lev_runtime.text_processing import TextProcessing
 
 from ..data.batch import Batch, TextEncoder
-from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..nn.precision import prepare_for_decoding
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
     device_named,
-    editing_task,
     find_checkpoint,
     load_model,
     load_state,
+    load_task,
     text_encoders,
 )
 from .sentences import Sentence
@@ -75,7 +74,7 @@ class LevenshteinEditor(TextEditor[Sentence]):
                 model.pt (the first that is there).
             data: folder with the dictionaries; by default those that the checkpoint carries.
             device: such as ``cuda``; the CPU by default.
-            precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
+            precision: fp32 or bf16, which is faster and may change outputs.
             state: what the checkpoint holds, where it has been read.
             **overrides: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``, ``tokenizer="moses"``; by default what the model was
@@ -88,8 +87,9 @@ class LevenshteinEditor(TextEditor[Sentence]):
         """
         place, path = device_named(device), find_checkpoint(path)
         state = state or load_state(path)
-        with wrap_checkpoint_errors(path):
-            task = editing_task(state, path, data)
+        task = load_task(state, path, data)
+        if not isinstance(task, TranslationEditTask):
+            raise UserError(f"{path} was trained with another task, not translation_edit")
         model = load_model(path, task, state, LevenshteinEditorModel).to(place)
         encoders = text_encoders(state["cfg"], overrides, [path], data)
         prepare_for_decoding([model], precision)
@@ -140,12 +140,9 @@ class LevenshteinEditor(TextEditor[Sentence]):
         results = generator.generate(self.models, batch)
         traces = []
         for sentence, hypotheses in zip(sentences, results, strict=True):
-            traces.append([self._trace(sentence, hypothesis) for hypothesis in hypotheses])
+            texts = [self.text_processing.text(sentence.symbols(each)) for each in hypotheses]
+            traces.append([sentence.trace(*pair) for pair in zip(texts, hypotheses)])
         return traces
-
-    def _trace(self, sentence: Sentence, hypothesis: EditHypothesis) -> EditTrace:
-        text = self._text(sentence.symbols(hypothesis))
-        return sentence.trace(text, hypothesis)
 
     # text and tokens --------------------------------------------------------------------------
 
@@ -175,12 +172,4 @@ class LevenshteinEditor(TextEditor[Sentence]):
     def _cut(self, text: str) -> str:
         if self.tokenizer or self.bpe:  # most of them fail at half of a surrogate pair
             text = text.encode("utf-8", "replace").decode()
-        if self.tokenizer:
-            text = self.tokenizer.encode(text)
-        return self.bpe.encode(text) if self.bpe else text
-
-    def _text(self, symbols: Sequence[str]) -> str:
-        text = " ".join(symbols)
-        if self.bpe:
-            text = self.bpe.decode(text)
-        return self.tokenizer.decode(text) if self.tokenizer else text
+        return " ".join(self.text_processing.tokens(text))

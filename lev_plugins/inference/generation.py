@@ -1,17 +1,13 @@
 """Models that write from left to right or all at once, by their task's generator: any of fairseq's,
 on task translation or one that is derived from it."""
 
-import contextlib
-import copy
-import os
-import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from fairseq import tasks, utils
-from fairseq.data import Dictionary, data_utils
+from fairseq.data import Dictionary
 from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import BaseFairseqModel
@@ -24,17 +20,12 @@ from lev_runtime.errors import UserError
 from lev_runtime.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
 
 from ..data.batch import Batch, Hypothesis, TextEncoder
-from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
-from ..fairseq_patches.trust import loading_checkpoint
-from ..io.model_files import dictionary_folder
 from ..nn.precision import prepare_for_decoding
-from ..tasks.evaluated_translation import require_dictionaries
 from .checkpoints import (
     EDITING,
     CheckpointState,
-    dictionary_of,
     load_model,
-    symbols_in,
+    load_task,
     text_encoders,
 )
 from .text_processing import TextProcessing, Tokens
@@ -85,8 +76,7 @@ class GeneratingModel:
         self.symbols = {
             number: symbol
             for number, symbol in enumerate(dictionary.symbols)
-            if number >= dictionary.nspecial
-            and not (symbol.startswith("madeupword") and dictionary.count[number] == 0)
+            if number >= dictionary.nspecial and not symbol.startswith("madeupword")
         }
         self._known = frozenset(self.symbols.values()).__contains__
 
@@ -156,53 +146,13 @@ def load_parts(
     Raises:
         UserError: no dictionaries, or others than those of the model.
     """
-    named = dict(typed)
-    if data:
-        named["data"] = data
-    with wrap_checkpoint_errors(path), loading_checkpoint([path], named):
-        task = task_of(state, path, data)
+    task = load_task(state, path, data)
     model = load_model(path, task, state, BaseFairseqModel)
     cfg = state["cfg"]
     encoders = text_encoders(cfg, typed, [path], data)
     bpe, knows_spaces = subwords(encoders, typed, task.source_dictionary)
     processing = TextProcessing(encoders[0], bpe)
     return GeneratingParts(model, task, cfg, processing, knows_spaces)
-
-
-def task_of(state: CheckpointState, path: str, data: str | None) -> TranslationTask:
-    """The task, with the dictionaries of ``data``, else those beside the checkpoint, else those
-    that it carries, else those of its training data."""
-    cfg = copy.deepcopy(state["cfg"].task)
-    with open_dict(cfg):
-        if "eval_bleu" in cfg:  # it would ask for a detokenizer that nothing here uses
-            cfg.eval_bleu = False
-    with _dictionaries(state, path, data) as folder, open_dict(cfg):
-        trained, cfg.data = cfg.data, folder
-        if None in (cfg.source_lang, cfg.target_lang) and os.path.isdir(folder):
-            cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(folder)
-        require_dictionaries(cfg, f"give the folder with the dictionaries of {path}: data=DIR")
-        task = tasks.setup_task(cfg, from_checkpoint=True)  # options that have gone are left out
-        task.cfg.data = data or trained
-        return task
-
-
-@contextlib.contextmanager
-def _dictionaries(state: CheckpointState, path: str, data: str | None) -> Iterator[str]:
-    """The folder of the dictionaries; one that lasts as long as the block for those of a checkpoint
-    that has no other."""
-    cfg = state["cfg"].task
-    symbols = symbols_in(state)
-    languages = cfg.source_lang, cfg.target_lang
-    folder = data or dictionary_folder([path], None, languages)
-    if folder or not symbols or None in languages:
-        trained = utils.split_paths(cfg.data)[0] if cfg.data else os.path.dirname(path)
-        yield folder or dictionary_folder([path], cfg.data, languages) or trained or os.curdir
-        return
-    with tempfile.TemporaryDirectory(prefix="lev-dictionaries-") as temporary:
-        for language, known in zip(languages, symbols.values(), strict=True):
-            place = os.path.join(temporary, f"dict.{language}.txt")
-            dictionary_of(known).save(place)
-        yield temporary
 
 
 def subwords(

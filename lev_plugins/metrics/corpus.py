@@ -210,9 +210,6 @@ CORRECTION_METRICS: dict[str, Metric] = {
     )
 }  # fmt: skip
 
-#: names of version 0.6, which still may be typed → today's
-FORMER_NAMES = {"correction_rate": "correction_recall", "words_broken": "miscorrection_rate"}
-
 
 def make_metric(name: str) -> Metric:
     """The metric of output and reference of this name, with its default settings.

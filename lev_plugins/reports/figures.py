@@ -1,132 +1,182 @@
-"""The numbers of a report, computed once: the table and the JSON show the same."""
+"""The numbers of a report, which the table and the JSON show.
+
+fairseq prints sentences in the order in which they were decoded; here they are sorted by their
+number. Sentence N, counted from 0, is line N + 1 of a text file.
+"""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
 from rapidfuzz.distance import Indel
 
+from lev_runtime.errors import UserError
+from lev_runtime.io.text_files import read_lines
+
+from ..io.printed import Printed, Texts, read_printed
 from ..metrics.corpus import (
     CORRECTION_METRICS,
-    FORMER_NAMES,
     METRICS,
     Metric,
     add_up,
     make_metric,
-    word_statistics,
     word_totals,
 )
-from .input import Corpus
 
 NO_EDIT_BASELINE = "no-edit baseline"
 KNOWN = (*METRICS, *CORRECTION_METRICS)
 Figures = dict[str, Any]  # as JSON has them
 
 
+@dataclass
+class Corpus:
+    """Sentences that belong together, in order.
+
+    origin: side → where its sentences come from.
+    """
+
+    systems: list[Printed]
+    references: list[str] | None
+    drafts: list[str] | None
+    origin: dict[str, str]
+
+
+def read_corpus(
+    printed: Sequence[str], hypotheses: Sequence[str], references: str | None, drafts: str | None
+) -> Corpus:
+    """Reads outputs and the text files that belong to them.
+
+    Raises:
+        UserError: a file that cannot be read, or sides that do not belong together.
+    """
+    systems = [read_printed(path) for path in printed]
+    systems += [Printed(path, _numbered(path), {}, {}) for path in hypotheses]
+    files = {"references": references, "drafts": drafts}
+    sides = {side: (path, _numbered(path)) for side, path in files.items() if path is not None}
+    having = [system for system in systems if system.references]
+    if having and references is None:
+        first = having[0]
+        for system in having:
+            if system.references != first.references:
+                raise UserError(
+                    f"{first.path} and {system.path} have different T- lines; "
+                    "give --references FILE"
+                )
+        sides["references"] = f"T- lines of {first.path}", first.references
+    outputs = [(system.path, system.outputs) for system in systems]
+    _check([*sides.values(), *outputs])
+    in_order = {side: [texts[n] for n in range(len(texts))] for side, (_, texts) in sides.items()}
+    origin = {side: name for side, (name, _) in sides.items()}
+    return Corpus(systems, in_order.get("references"), in_order.get("drafts"), origin)
+
+
+def _numbered(path: str) -> Texts:
+    return dict(enumerate(read_lines(path)))
+
+
+def _check(sides: Sequence[tuple[str, Texts]]) -> None:
+    """Refuses sides with other sentences than the first has, and subwords next to words."""
+    first, expected = sides[0]
+    if not expected:
+        raise UserError(f"no lines in {first}; give files with sentences in them")
+    cut = {}
+    for name, texts in sides:
+        if texts.keys() != set(range(len(expected))):
+            last = max(texts, default=-1)
+            raise UserError(
+                f"{name} has {len(texts):,} sentences, the last of them number {last} from 0, and "
+                f"{first} has {len(expected):,}: give files of the same sentences"
+            )
+        subwords = sum("\u2581" in text or "@@ " in text for text in texts.values())
+        cut[2 * subwords > len(texts)] = name
+    if len(cut) > 1:
+        raise UserError(
+            f"{cut[True]} has subwords, {cut[False]} words: give text, or generate again with "
+            "--post-process KIND or --bpe characters"
+        )
+
+
 def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Figures:
-    """The report as plain data, ready for JSON.
+    """Returns the report as plain data, ready for JSON.
 
     Args:
         names: of the systems. wanted: names of metrics.
 
     Returns:
-        ``sentences``, ``origin``, ``metrics`` (name → signature and direction), ``systems`` (a
-        list; where there are drafts the first is the draft itself) and ``notes``. What cannot be
-        computed for want of references, drafts or ``I-`` lines is None.
+        ``sentences``, ``origin``, ``metrics`` (name → signature and direction) and ``systems`` (a
+        list; where there are drafts the first is the draft itself). What cannot be computed for
+        want of references, drafts or ``I-`` lines is None.
     """
-    metrics = _computable(corpus, wanted)
-    rows = [(name, *system) for name, system in zip(names, corpus.systems)]
+    metrics = {
+        name: CORRECTION_METRICS.get(name) or make_metric(name)
+        for name in wanted
+        if corpus.references is not None
+        and (corpus.drafts is not None or name not in CORRECTION_METRICS)
+    }
+    systems = [_figures(*row, corpus, metrics) for row in zip(names, corpus.systems)]
     if corpus.drafts is not None:
-        rows.insert(0, (NO_EDIT_BASELINE, "", corpus.drafts, []))
-    outputs = rows[0][2]
-    about = {}
-    for name, metric in metrics.items():
-        signature = metric.signature()
-        about[name] = {"higher_is_better": metric.higher_is_better, "signature": signature}
+        drafts = Printed("", dict(enumerate(corpus.drafts)), {}, {})
+        systems.insert(0, _figures(NO_EDIT_BASELINE, drafts, corpus, metrics))
     return {
-        "sentences": len(outputs),
+        "sentences": len(corpus.systems[0].outputs),
         "origin": corpus.origin,
-        "metrics": about,
-        "systems": [_system(*row, corpus, metrics) for row in rows],
-        "notes": [*corpus.notes, *_lacking(corpus)],
+        "metrics": {
+            name: {"higher_is_better": metric.higher_is_better, "signature": metric.signature()}
+            for name, metric in metrics.items()
+        },
+        "systems": systems,
     }
 
 
-def _computable(corpus: Corpus, wanted: Sequence[str]) -> dict[str, Metric]:
-    """The metrics of these names for which the corpus has references and drafts."""
-    metrics: dict[str, Metric] = {}
-    if corpus.references is None:
-        return metrics
-    for name in wanted:
-        today = FORMER_NAMES.get(name, name)
-        if today not in CORRECTION_METRICS:
-            metrics[name] = make_metric(today)
-        elif corpus.drafts is not None:
-            metrics[name] = CORRECTION_METRICS[today]
-    return metrics
-
-
-def _lacking(corpus: Corpus) -> Iterator[str]:
-    """Notes on what cannot be computed."""
-    if corpus.references is None:
-        yield "no scores: no T- lines; --references FILE"
-    if corpus.drafts is None:
-        yield "no words and edits: no drafts; --drafts FILE"
-    if not any(steps for *_, steps in corpus.systems):
-        yield "no iterations: no I- lines; generate with --print-step"
-
-
-def _system(
-    name: str,
-    path: str,
-    outputs: Sequence[str],
-    steps: Sequence[int],
-    corpus: Corpus,
-    metrics: Mapping[str, Metric],
-) -> Figures:
-    """The figures of one system."""
+def _figures(name: str, system: Printed, corpus: Corpus, metrics: Mapping[str, Metric]) -> Figures:
+    """Returns the figures of one system."""
     keys = ("scores", "unchanged", "words", "against_draft", "iterations")
-    figures: Figures = {"name": name, "file": path or None, **dict.fromkeys(keys)}
+    figures: Figures = {"name": name, "file": system.path or None, **dict.fromkeys(keys)}
     drafts, references = corpus.drafts, corpus.references
+    outputs = [text for _, text in sorted(system.outputs.items())]
     if drafts is not None:
         figures["unchanged"] = sum(a.split() == b.split() for a, b in zip(drafts, outputs))
-    counted: dict[Any, list[float]] = {}  # what metrics share is counted once
     if references is not None:
-        figures["scores"] = {}
-        for key, metric in metrics.items():
+        counted: dict[Any, list[float]] = {}  # metrics share statistics
+
+        def totals(metric: Metric) -> list[float]:
             if metric.statistics not in counted:
                 sides = [drafts or ()] if metric.name in CORRECTION_METRICS else []
                 statistics = map(metric.statistics, *sides, outputs, references)
                 counted[metric.statistics] = add_up(metric, statistics)
-            figures["scores"][key] = metric.score(counted[metric.statistics])
+            return counted[metric.statistics]
+
+        figures["scores"] = {key: metric.score(totals(metric)) for key, metric in metrics.items()}
     if drafts is not None and references is not None:
-        triples = list(zip(drafts, outputs, references, strict=True))
-        words = counted.get(word_statistics)
-        if words is None:
-            of_sentences = [word_statistics(*triple) for triple in triples]
-            words = add_up(CORRECTION_METRICS["miscorrection_rate"], of_sentences)
-        figures |= {"words": asdict(word_totals(words)), "against_draft": _against(triples)}
-    if steps:  # how many sentences took how many iterations (Table 6)
+        words = totals(CORRECTION_METRICS["miscorrection_rate"])
+        figures["words"] = asdict(word_totals(words))
+        figures["against_draft"] = _edits_against(drafts, outputs, references)
+    if system.iterations:  # how many sentences took how many iterations (Table 6)
+        steps = list(map(int, system.iterations.values()))
         sentences = dict(sorted(Counter(steps).items()))
         figures["iterations"] = {"mean": fmean(steps), "sentences": sentences}
     return figures
 
 
-def _against(triples: Sequence[tuple[str, str, str]]) -> Figures:
-    """Insertions and deletions of words from draft and output to reference, as the expert counts
-    (paper, Eq. 8); without empty drafts, than which what is written cannot be worse."""
-    pairs = [
-        [Indel.distance(side.split(), reference.split()) for side in (draft, output)]
-        for draft, output, reference in triples
-        if draft.strip()
-    ]
+def _edits_against(
+    drafts: Sequence[str], outputs: Sequence[str], references: Sequence[str]
+) -> Figures:
+    """Counts insertions and deletions of words to the reference, as the expert does (Eq. 8).
+
+    Empty drafts are left out: nothing that is written can be worse.
+    """
+    pairs = []
+    for draft, output, reference in zip(drafts, outputs, references, strict=True):
+        if draft.strip():
+            before = Indel.distance(draft.split(), reference.split())
+            pairs.append((before, Indel.distance(output.split(), reference.split())))
     return {
         "needed": sum(before for before, _ in pairs),
         "remaining": sum(after for _, after in pairs),
         "better": sum(after < before for before, after in pairs),
         "worse": sum(after > before for before, after in pairs),
         "equal": sum(after == before for before, after in pairs),
-        "empty_drafts": len(triples) - len(pairs),
+        "empty_drafts": len(drafts) - len(pairs),
     }

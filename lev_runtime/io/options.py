@@ -67,20 +67,15 @@ def make_parser(
         parser.usage = "\n       ".join(f"%(prog)s {way}" for way in usage.splitlines())
     if example:
         parser.epilog = f"example: {parser.prog} {example}"
-    add_help(parser)
-    return parser
-
-
-def add_help(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--help``, ``--help-all`` and ``--version`` to a parser without a help."""
     flags, about = ("-h", "--help", HELP_ALL), "show the main options, or all options, and exit"
     parser.add_argument(*flags, action=_Help, nargs=0, dest=argparse.SUPPRESS, help=about)
     shown = {"action": "version", "version": version(), "advanced": True}
     adder(parser)("--version", "show the version and exit", **shown)
+    return parser
 
 
 def show_all(parser: argparse.ArgumentParser) -> None:
-    """From now on the parser's help shows the advanced options too."""
+    """Lets the parser's help show the advanced options too."""
     for action in parser._actions:
         action.help = getattr(action, "advanced_help", action.help)
 

@@ -184,11 +184,6 @@ def test_a_split_without_labels_is_one(folder):
     assert folder.names("test") == ["", ""]
 
 
-def test_more_labels_than_a_model_has_positions_for_are_asked_together(folder):
-    folder.write(train=f"{','.join(f'label{n}' for n in range(1025))}\ta\n")
-    assert "--kind multilabel_pooled" in folder.prepare("multilabel")
-
-
 def test_values_are_kept_to_the_last_bit(folder):
     values = [0.1 + 0.2, -1e-300, 5.0, 1e18, 7.0]
     folder.write(train="".join(f" {value!r}\tx\n" for value in values), valid="-1e18\tx\n")

@@ -67,10 +67,10 @@ def test_sentences_are_put_in_order_and_log_lines_passed_over(monkeypatch):
     lines = [*sentence(1, "can't", steps=2, tokens="can 't"), "2026-11-20 | INFO | {'path': 'H-0'}"]
     lines += [*sentence(1, "bad", steps=4)[2:], *sentence(0, "c", steps=3), "Generate test: 1"]
     system = read_printed(text("out", *lines))
-    assert system.outputs == {0: "c", 1: "can't"} and system.iterations == {0: 3, 1: 2}
+    assert system.outputs == {0: "c", 1: "can't"} and system.iterations == {0: "3", 1: "2"}
     Path("out").write_bytes(b"H-0\t-1\ta b\r\nI-0\t3\r\n")
     system = read_printed("out")
-    assert system.outputs == {0: "a b"} and system.iterations == {0: 3}
+    assert system.outputs == {0: "a b"} and system.iterations == {0: "3"}
     typed = io.BytesIO("\n".join(lines).encode())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(typed))
     (ours,) = systems("-", "--references", text("r", "c", "can't"), *QUICK)
@@ -81,11 +81,8 @@ def test_sentences_are_put_in_order_and_log_lines_passed_over(monkeypatch):
     "content, line",
     [
         ("T-0\ta\n", ""),
-        ("H-0\t-1\ta\nS-1\tb\n", "sentence 0"),
-        ("H-0 -1 a\n", "line 1"),
-        ("H-0\t-1\ta\nD-0\t-1\ta\nH-1\t-1\ta\n", "sentence 1"),
-        ("S-0\ta\nH-0\t-1\ta\nS-0\ta\nH-0\t-1\ta\n", "line 3"),
-        ("H-0\t-1\ta\nS-0\tb\n 9%|█|\rS-1\tb\nH-1\t-1\tb\n", "sentence 1"),
+        ("H-0 -1 a\n", "no H- or D- lines"),
+        ("T-0\ta\nT-1\ta\nH-1\t-1\ta\n", "1 sentences, the last of them number 1"),
         ("H-0\t-1\ta\nH-999999999999\t-1\ta\n", "999999999999"),
         ("H-0\t-1\ta\nH-2\t-1\ta\nH-5\t-1\ta\n", "3 sentences"),
         (b"H-0\t-1\ta\nH-1\t-1\t\xff\n", "line 2"),
@@ -101,7 +98,6 @@ def test_a_damaged_output_is_one_error_line(content, line):
     ("words", "parts"),
     [
         ("", "--hypotheses"),
-        ("- -", "(-)"),
         ("gone", "gone"),
         ("out --metrics bleu,blue", "--metrics blue"),
         ("out out --names a,a", "--names"),
@@ -110,16 +106,20 @@ def test_a_damaged_output_is_one_error_line(content, line):
         ("out --json gone/a", "gone/a"),
         ("out --references 1 --drafts 2", "2 has 2|1 has 1"),
         ("out --references 3", "out has 2|3 has 3"),
-        ("out part", "part has 1"),
+        ("out part", "out|part"),
         ("--hypotheses 0", "0"),
         ("--hypotheses gone --hypotheses 1", "gone"),
         ("out other", "out|other"),  # have other T- lines
+        ("out --drafts cut", "cut has subwords"),
+        ("out --drafts letters", "letters has subwords"),
     ],
 )
 def test_files_that_do_not_belong_together_and_wrong_options_are_one_error_line(words, parts):
     printed("out", "a b", "c")
     printed("other", "a b", "c", targets="c")
     text("part", *sentence(1, "c"))
+    text("cut", "▁new est", "▁words")
+    text("letters", "n e w ▁ w", "a ▁ b")
     for count in range(4):
         text(str(count), *["a"] * count)
     message = refusal(command.main, *words.split())
@@ -127,43 +127,16 @@ def test_files_that_do_not_belong_together_and_wrong_options_are_one_error_line(
     assert len(systems("out", "other", "--references", "2", *QUICK)) == 2
 
 
-def test_outputs_of_other_sources_are_refused_and_other_subwords_are_not():
-    def of(name, *sources):
-        rows = enumerate(sources)
-        return text(
-            name, *(line for n, source in rows for line in (f"S-{n}\t{source}", f"H-{n}\t-1\ta"))
-        )
-
-    flags = "--references", text("r", "a", "a", "a"), *QUICK
-    of("out", "▁Don 't ▁go", "a", "▁x <unk>")
-    of("same", "do@@ n 't go .", "b", "y z")  # one of two differs
-    assert len(systems("out", "same", *flags)) == 2
-    of("other", "stay", "b", "y z")
-    assert "S- lines" in refusal(command.main, "out", "other", *flags)
-
-
-def test_without_references_drafts_or_iterations_the_rest_is_reported_and_what_lacks_is_said():
+def test_without_references_drafts_or_iterations_the_rest_is_reported():
     printed("out", "a c", "a c", targets=None, steps=None)
     figures = report("out", "--drafts", text("mt", "a b", "a c"))
     ours = figures["systems"][1]
     assert figures["metrics"] == {} and ours["unchanged"] == 1
     assert ours["scores"] is ours["words"] is ours["against_draft"] is ours["iterations"] is None
-    notes = " ".join(figures["notes"])
-    assert "--references FILE" in notes and "--print-step" in notes
     alone = report(printed("out", "a b"))
     assert [system["name"] for system in alone["systems"]] == ["out"]
-    assert "--drafts FILE" in "".join(alone["notes"]) and alone["systems"][0]["words"] is None
+    assert alone["systems"][0]["words"] is None
     assert set(alone["metrics"]) == set(METRICS), "those alone that need no drafts"
-
-
-@pytest.mark.parametrize("draft", ["▁new est ▁words", "new@@ est words", "n e w e s t ▁ w o r d s"])
-def test_subwords_beside_words_are_refused_and_alone_are_said(draft, capsys):
-    printed("out", "newest words", targets="newest words")
-    text("mt", draft)
-    message = refusal(command.main, "out", *MT)
-    assert message.startswith("mt ") and "T- lines of out" in message
-    command.main(["--hypotheses", "mt", "--references", "mt", *QUICK])
-    assert "are counted as words" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------- figures, in table and JSON
@@ -223,19 +196,11 @@ def test_a_correction_is_scored_against_its_drafts():
     wanted = {"word_accuracy": 75, "correction_recall": 200 / 3, "edit_f05": 100 * 10 / 19}
     assert {name: ours["scores"][name] for name in wanted} == pytest.approx(wanted)
     assert not figures["metrics"]["miscorrection_rate"]["higher_is_better"]
-    (_, former) = systems(*files, "--drafts", "mt", "--metrics", "words_broken,bleu")
-    assert former["scores"]["words_broken"] == ours["scores"]["miscorrection_rate"], "as in 0.6"
-    for name in ("bleu", "edit_f05"):  # words are counted whatever metrics are asked for
-        alone = systems(*files, "--drafts", "mt", "--metrics", name)
-        assert [system["scores"] for system in alone] == [
-            {name: system["scores"][name]} for system in figures["systems"]
-        ]
-        assert [system["words"] for system in alone] == [nothing["words"], ours["words"]]
+    (_, alone) = systems(*files, "--drafts", "mt", "--metrics", "bleu")
+    assert alone["words"] == ours["words"], "words are counted whatever the metrics"
 
 
-def test_systems_stand_side_by_side_under_their_names_and_empty_drafts_are_no_evidence(
-    example, capsys
-):
+def test_systems_stand_side_by_side_and_empty_drafts_do_not_count(example, capsys):
     targets = ["a b c", "a b c", "a b c", "a b"]
     second = printed("b/out", *targets, targets=targets, steps=3)
     reported = systems("out", second, *MT)
@@ -243,12 +208,8 @@ def test_systems_stand_side_by_side_under_their_names_and_empty_drafts_are_no_ev
     capsys.readouterr()
     command.main(["out", second, *MT, "--names", "ours, \x1b[31m"])
     table = capsys.readouterr().out
-    assert [line.split()[1:3] for line in table.splitlines()[-2:]] == [["better", "than"]] * 2
-    assert "3 sentences better, 0 worse (sign test: 87.6 % confidence that more are better" in table
     assert re.search(r"^ +no-edit baseline +ours +\\x1b\[31m$", table, re.M)
     assert row(table, "accuracy ↑") == ["25.00", "25.00", "100.00"]
     assert row(table, "3  ") == ["–", "0", "0.0", "4", "100.0"]
     (_, ours) = systems(printed("out", "a b", "a c"), "--drafts", text("mt", "", "a b"), *QUICK)
     assert list(ours["against_draft"].values()) == [0, 2, 0, 1, 0, 1]
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert "worse than the no-edit baseline" in last and "without 1 empty draft" in last

@@ -137,48 +137,11 @@ def test_lines_typed_are_answered_as_the_data_are(system, generated):
     assert typed.texts("H") == generated.texts("H")
 
 
-def test_guided_by_drafts_both_commands_write_what_they_write_greedily(system):
-    greedy, guided = (
-        system.done(system.generate(f"--batch-size 4 --beam 1 {flags}"))
-        for flags in ("", "--draft-guided --print-step")
-    )
-    assert guided.texts("H") == greedy.texts("H")
-    typed = system.typed(system.lines, "--beam 1 --draft-guided --buffer-size 3")
-    assert typed.texts("H") == greedy.texts("H")
-    tokens = sum(len(text.split()) + 1 for text in greedy.texts("H"))
-    passes = sum(int(row[-1]) for row in guided.lines("I").values())
-    assert passes < tokens if system.drafted else passes <= tokens
-    command = f"{system.generate('--draft-guided')} {LANGUAGES} --cpu"
-    error = system.commands.plugin(command, system.folder, task=system.task).error
-    assert "--draft-guided" in error and "--beam 1" in error
-
-
-def test_validation_counts_every_sentence_and_a_prefix_is_scored_as_it_is(system):
-    """Four a batch: the loss is the mean of the scores of all references."""
-    scored, led = (
-        system.done(system.generate(f"--gen-subset valid {flags}"))
-        for flags in ("--score-reference", "--prefix-size 99")
-    )
-    assert led.texts("H") == scored.texts("H") == system.corpus.text("valid", "tgt")
-    values = [[float(score) for score in row[-1].split()] for row in scored.lines("P").values()]
-    for row, expected in zip(led.lines("P").values(), values, strict=True):
-        assert [float(score) for score in row[-1].split()] == pytest.approx(expected, abs=2e-4)
-    result = system.done(
-        f"fairseq-validate {system.corpus.data} --path {system.checkpoint} --batch-size 4"
-    )
-    loss = float(re.search(r"\| nll_loss ([0-9.]+)", result.out + result.err)[1])
-    tokens = sum(values, [])
-    assert loss == pytest.approx(-sum(tokens) / len(tokens), abs=2e-3)
-
-
 def test_a_training_resumed_is_the_one_that_never_stopped(system, second, tmp_path):
     system.done(system.train(f"{RANDOM} --max-update 3 --save-dir {tmp_path}"))
     result = system.done(system.train(f"{RANDOM} --max-update 8 --save-dir {tmp_path}"))
     assert "checkpoint_last.pt (epoch 1 @ 3 updates)" in result.out
     assert_equal(tensors(tmp_path / "checkpoint_last.pt"), tensors(second), least=50)
-
-
-# ---------------------------------------------------------------- what is particular
 
 
 # ---------------------------------------------------------------- a backbone

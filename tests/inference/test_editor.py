@@ -117,8 +117,7 @@ def test_every_source_gets_its_trace_in_order_whatever_the_size_of_batches(edito
     traces = editor.edit(iter(sources), iter(drafts))
     assert [trace.source for trace in traces] == sources
     assert [trace.draft for trace in traces] == drafts
-    for size in (1, 7):
-        assert_same(editor.edit(sources, drafts, batch_size=size), traces)
+    assert_same(editor.edit(sources, drafts, batch_size=7), traces)
     assert len(set(texts(traces))) > 10, "the outputs are too uniform to tell an order"
 
 
@@ -158,22 +157,6 @@ def test_sentences_without_a_draft_are_written_from_nothing(editor):
     assert mixed[1].draft == "a b"
 
 
-def test_candidates_depend_on_the_seed_alone_and_the_first_is_the_answer(editor):
-    plain = editor.edit(SOURCES, DRAFTS)
-    groups = editor.edit_nbest(SOURCES, DRAFTS, **NOISE)
-    for group, single in zip(groups, plain, strict=True):
-        assert all((trace.source, trace.draft) == (single.source, single.draft) for trace in group)
-    assert max(map(len, groups)) == 3 and texts(plain) != texts([group[0] for group in groups])
-    assert_same(
-        editor.edit(SOURCES, DRAFTS, **{**NOISE, "nbest": 1}), [group[0] for group in groups]
-    )
-    again = editor.edit_nbest(SOURCES, DRAFTS, batch_size=5, **NOISE)
-    for first, two in zip(groups, again, strict=True):
-        assert_same(first, two)
-    other = editor.edit_nbest(SOURCES, DRAFTS, seed=2, **NOISE)
-    assert list(map(texts, other)) != list(map(texts, groups))
-
-
 # terms and marks ------------------------------------------------------------------------------
 
 TERMS = [["a b"], ["h", "g f"], None, ["c c c"], [], ["b", "b"], ["e"], ["a b c d", "e f", "a"]]
@@ -181,19 +164,9 @@ TERMS = [["a b"], ["h", "g f"], None, ["c c c"], [], ["b", "b"], ["e"], ["a b c 
 
 def test_terms_are_in_the_output_whole_and_in_their_order(editor):
     sources = SOURCES[: len(TERMS)]
-    for options in ({}, {"delete_threshold": 0.0}, NOISE):
-        groups = editor.edit_nbest(sources, terms=TERMS, **options)
-        for group, terms in zip(groups, TERMS, strict=True):
-            assert all(holds(trace.text, terms or []) for trace in group)
-    traces = editor.edit(sources, terms=iter(TERMS))
-    assert all(trace.draft is None for trace in traces)
-    begun = [
-        (trace.iterations[0].before, terms)
-        for trace, terms in zip(traces, TERMS)
-        if trace.iterations and terms
-    ]
-    assert begun and all(before == tuple(" ".join(terms).split()) for before, terms in begun)
-    assert_same([traces[2], traces[4]], editor.edit([sources[2], sources[4]]))
+    groups = editor.edit_nbest(sources, terms=iter(TERMS), **NOISE)
+    for group, terms in zip(groups, TERMS, strict=True):
+        assert all(trace.draft is None and holds(trace.text, terms or []) for trace in group)
 
 
 @pytest.mark.parametrize(
@@ -218,15 +191,11 @@ def test_what_cannot_be_edited_is_refused(editor, arguments, named):
 
 def test_marks_are_orders_only_where_they_are_asked_for(editor):
     draft = "a [=b=] [-c-] [+d e+] \\[=f"
-    for threshold in (0.0, 0.5, 1.0):
-        (trace,) = editor.edit(["a b"], [draft], markup=True, delete_threshold=threshold)
-        assert trace.draft == draft
-        assert trace.iterations[0].before == ("a", "b", "c", "d", "e", "[=f")
-        assert holds(trace.text, ["b", "d e"])
-        assert trace.iterations[0].deleted[1:5] == (False, True, False, False)
-        (typed,) = editor.edit(["a b"], [draft], delete_threshold=threshold)
-        before = typed.iterations[0].before if typed.iterations else tuple(typed.text.split())
-        assert before == tuple(draft.split())
+    (trace,) = editor.edit(["a b"], [draft], markup=True, delete_threshold=0.0)
+    assert trace.draft == draft and holds(trace.text, ["b", "d e"])
+    assert trace.iterations[0].before == ("a", "b", "c", "d", "e", "[=f")
+    (typed,) = editor.edit(["a b"], [draft], delete_threshold=0.0)
+    assert typed.iterations[0].before == tuple(draft.split())
 
 
 def test_marks_count_in_the_longest_draft_that_fits(editor):

@@ -1,7 +1,6 @@
 """Products on a CPU: torch's own results and gradients, whoever multiplies and in how many bits."""
 
 import copy
-import os
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,9 +15,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lev_plugins.nn.backends import cpu, int8, optimize
+from lev_plugins.nn.backends import cpu, optimize
 from lev_plugins.nn.backends.cpu import attention, linear, prepack_weight
-from lev_plugins.nn.backends.int8 import MIN_TILED_ROWS, Int8Linear
 from lev_plugins.nn.decoding import TiedOutput
 from lev_plugins.nn.kernels import Linear
 from lev_plugins.nn.precision import prepare_for_decoding
@@ -251,37 +249,3 @@ def test_it_is_for_short_sequences_without_a_bias(monkeypatch):
             attention(states, states, states, mask)
         products.append("aten::bmm" in ran.names)
     assert products == [True, False, False]
-
-
-# 8 bits ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("tiles", [False, True])
-def test_a_layer_in_eight_bits_does_what_its_rounded_weights_do(monkeypatch, tiles):
-    """``tiles``: many rows are multiplied by oneDNN, as on a CPU that has them."""
-    if tiles and (not ONE_DNN_IS_THERE or "ONEDNN_MAX_CPU_ISA" in os.environ):
-        pytest.skip("oneDNN is not there, or held to instructions with which its sums are cut off")
-    monkeypatch.setattr(int8, "has_amx", lambda: tiles)
-    layer, x = nn.Linear(64, 96).requires_grad_(False), torch.randn(MIN_TILED_ROWS - 1 + tiles, 64)
-    small, scale = Int8Linear(layer.weight, layer.bias), layer.weight.abs().amax(1, True) / 127
-    weight = (layer.weight / scale).round().clamp(-127, 127) * scale
-    # what comes in is rounded as well, to a 127th or so of its range
-    wanted, actual = x @ weight.T + layer.bias, small(x)
-    spread = float(x.max() - x.min()) / 127
-    assert (actual - wanted).abs().max() < spread * float(weight.abs().sum(1).max())
-    assert (actual - layer(x)).abs().mean() < 0.05 * layer(x).abs().mean()
-    assert not torch.equal(actual, layer(x)), "it was rounded"
-    assert torch.equal(small(x, relu=True), actual.relu())
-    torch.testing.assert_close(copy.deepcopy(small)(x), actual, rtol=0, atol=spread)
-    for shape in ((2, 3, 64), (0, 64)):
-        assert small(torch.randn(shape).bfloat16()).shape == (*shape[:-1], 96)
-    assert small(x.bfloat16()).dtype == torch.bfloat16
-
-
-def test_eight_bits_never_overflow_on_older_cpus_either():
-    """Without VNNI (``tests/kernels.sh avx2``) the largest factors get 7 bits."""
-    for engine in {torch.backends.quantized.engine, "onednn"}:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(torch.backends.quantized, "engine", engine)
-            rows = Int8Linear(torch.ones(8, 64))(torch.ones(9, 64))
-            torch.testing.assert_close(rows, torch.full((9, 8), 64.0), rtol=0.01, atol=0)

@@ -16,8 +16,7 @@ from lev_runtime.errors import UserError
 
 from ..backbone import Backbone
 from ..backends import FollowsDevice
-from ..backends.int8 import Int8Linear
-from ..decoding import KVCache, TiedOutput, causal_mask
+from ..decoding import KVCache, causal_mask
 from ..embedding import TokenEmbedding
 from ..kernels import TORCH, Kernels
 from ..packing import AttentionLayout
@@ -161,12 +160,6 @@ class Seq2SeqModel(FollowsDevice, FairseqEncoderDecoderModel):
             raise UserError("--retain-dropout is not supported by this model; leave it out")
         super().prepare_for_inference_(cfg)
         prepare_for_decoding([self], decoding_precision(cfg))
-
-    def int8_outputs(self) -> None:
-        """The vocabulary's product in 8 bits too, where it is the plain one."""
-        output = self.decoder.output
-        if isinstance(output, TiedOutput) and output.scale == 1.0:
-            self.decoder.output = Int8Linear(output.table.weight, output.bias)
 
     def _shared(self) -> list[list[str]]:
         """The names of each parameter that has several."""

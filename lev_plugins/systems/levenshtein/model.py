@@ -22,7 +22,6 @@ from lev_runtime.errors import UserError
 
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.backends import FollowsDevice, optimize
-from ...nn.backends.int8 import Int8Linear
 from ...nn.embedding import Positions, token_table
 from ...nn.kernels import TORCH, Kernels
 from ...nn.packing import AttentionLayout
@@ -149,7 +148,6 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         self.traces = cfg.deletion_trace
         self.deleted = DeletedTokens(dim, cfg.max_insertions + 1) if self.traces else None
         self._add_heads([writing], cfg, vocabulary)
-        self.int8_head: nn.Module | None = None
         self.passes: ReplayedPasses | None = None
         reused = {self.exits[later.name] for later in self.operations if later.reuses_features}
         #: the operations whose features stay ``known``: one of the same exit reads them again
@@ -272,10 +270,6 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         super().prepare_for_inference_(cfg)
         prepare_for_decoding([self], decoding_precision(cfg))
-
-    def int8_outputs(self) -> None:
-        """The vocabulary's product in 8 bits too."""
-        self.int8_head = Int8Linear(self.output_weight())
 
     def replay_passes(self) -> None:
         """From now on passes of few tokens are CUDA graphs where a GPU decodes."""

@@ -35,8 +35,7 @@ class Fill(operations.Fill, EditOperation):
         """P × V at the places of the view."""
         assert view.places is not None, "of all tokens there would be too many"
         rows = features.flatten(0, 1).index_select(0, view.places)
-        head = model.int8_head
-        logits = model.kernels.linear(rows, model.output_weight()) if head is None else head(rows)
+        logits = model.kernels.linear(rows, model.output_weight())
         if model.pointer is not None:
             logits = model.pointer(logits, features, view.places, memory)
         return logits
