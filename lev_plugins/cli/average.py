@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     register()
     import torch
 
-    from ..fairseq_patches.atomic_saves import atomic_save
+    from ..fairseq_patches.checkpoints import atomic_save
     from ..inference.averaging import average
 
     paths = args.checkpoints

@@ -8,10 +8,8 @@ from torch import Tensor
 
 from lev_runtime.errors import UserError
 
+from ..fairseq_patches.checkpoint_files import difference, find_checkpoint, flag, plain
 from ..fairseq_patches.checkpoints import read_checkpoint
-from ..fairseq_patches.kept_paths import plain
-from ..fairseq_patches.symbols import difference
-from ..io.model_files import find_checkpoint, flag
 from ..nn.seq2seq.config import SHAPELESS_OPTIONS
 
 #: options of models that none of their parameters shows

@@ -19,11 +19,10 @@ from omegaconf import DictConfig, OmegaConf
 from lev_runtime.errors import UserError
 
 from ..data.batch import TextEncoder
+from ..fairseq_patches.checkpoint_files import AnyPath, Origin, dictionary_folder
+from ..fairseq_patches.checkpoint_files import find_checkpoint as find_checkpoint
 from ..fairseq_patches.checkpoints import read_checkpoint, wrap_checkpoint_errors
 from ..fairseq_patches.line_lengths import WORDS_LEARNT
-from ..fairseq_patches.trust import Origin
-from ..io.model_files import AnyPath, dictionary_folder
-from ..io.model_files import find_checkpoint as find_checkpoint
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 #: tasks whose models edit by deletion and insertion

@@ -24,9 +24,8 @@ from lev_runtime.errors import UserError
 from lev_runtime.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
 
 from ..data.batch import Batch, Hypothesis, TextEncoder
+from ..fairseq_patches.checkpoint_files import dictionary_folder, loading_checkpoint
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
-from ..fairseq_patches.trust import loading_checkpoint
-from ..io.model_files import dictionary_folder
 from ..nn.precision import prepare_for_decoding
 from ..tasks.evaluated_translation import require_dictionaries
 from .checkpoints import (

@@ -22,7 +22,7 @@ from plain_files import put
 from refusals import refuses
 from states import state
 
-from lev_plugins.fairseq_patches.settings import resolve
+from lev_plugins.fairseq_patches.training import resolve
 
 RATES = Path(__file__).with_name("rates")
 SIDE = "--{0}-embed-dim 16 --{0}-ffn-embed-dim 16 --{0}-layers 1 --{0}-attention-heads 2".format
