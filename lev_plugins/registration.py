@@ -23,7 +23,7 @@ def register() -> None:
 
     with untouched_root_logger():
         from . import metrics, optim, pretrained, systems, tasks  # noqa: F401
-        from .fairseq_patches.beginning import PREPARATIONS
+        from .fairseq_patches.training import PREPARATIONS
         from .nn import backends
 
     metrics.register_scorers()

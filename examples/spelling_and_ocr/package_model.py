@@ -26,10 +26,8 @@ from omegaconf import DictConfig, open_dict
 
 from lev_correct import settings
 from lev_plugins.export.folder import export
-from lev_plugins.fairseq_patches.kept_paths import FILES, plain
-from lev_plugins.fairseq_patches.symbols import difference
+from lev_plugins.fairseq_patches.checkpoint_files import FILES, difference, has_dictionaries, plain
 from lev_plugins.inference.checkpoints import find_checkpoint, load_state, symbols_in
-from lev_plugins.io.model_files import has_dictionaries
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_lines, require_files

@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     register()
     import torch
 
-    from ..fairseq_patches.atomic_saves import atomic_save
+    from ..fairseq_patches.checkpoints import atomic_save
 
     paths = args.checkpoints
     refuse_overwriting({"--output": args.output}, (("the checkpoint", path) for path in paths))
@@ -74,8 +74,8 @@ def average(paths: Sequence[str]) -> dict[str, Any]:
 
 
 def _load(path: str) -> dict[str, Any]:
+    from ..fairseq_patches.checkpoint_files import find_checkpoint
     from ..fairseq_patches.checkpoints import read_checkpoint
-    from ..io.model_files import find_checkpoint
 
     state = read_checkpoint(find_checkpoint(path))
     if not isinstance(state, dict) or not isinstance(state.get("model"), dict):

@@ -1,6 +1,8 @@
-"""Faults: fairseq reads checkpoints with ``torch.load`` as it comes, which refuses each of them or,
-with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD, unpickles anything; and what goes wrong with one is a
-traceback.
+"""Reads checkpoints as plain data alone, and writes them whole or not at all.
+
+Faults: fairseq reads checkpoints with ``torch.load`` as it comes, which refuses each of them or,
+with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD, unpickles anything; errors are tracebacks; a checkpoint is
+written in place, and a write that fails is tried again after what it has written.
 """
 
 import argparse
@@ -8,24 +10,28 @@ import collections
 import contextlib
 import os
 import re
+import shutil
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
 from fairseq import checkpoint_utils
 from fairseq.distributed import utils
+from fairseq.file_io import PathManager
+from fairseq.models import FairseqLanguageModel
 from numpy._core import multiarray
 from omegaconf import AnyNode, DictConfig, ListConfig
 from omegaconf.base import ContainerMetadata, Metadata
 
 from lev_runtime.errors import UserError
+from lev_runtime.io.output import atomic_replace
 
-from ..io.model_files import REMOTE, find_checkpoint
 from ..io.patching import Stock, patches
-from .trust import check_criterion, loading_checkpoint
+from ..io.program import running_command
+from .checkpoint_files import REMOTE, find_checkpoint, loading_checkpoint
 
 _REFUSED = re.compile(r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)")
 #: other modules of fairseq that read files with ``torch.load``
@@ -111,16 +117,48 @@ def load_model_ensemble_and_task(
     stock: Stock, filenames: Sequence[str], arg_overrides: Mapping[str, object] | None = None,
     task: Any = None, strict: bool = True, suffix: str = "", num_shards: int = 1, state: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """fairseq's models, settings and task; a folder stands for the checkpoint in it.
+    """Loads models, settings and task; a folder stands for the checkpoint in it.
 
-    Fault: of a file that does not exist it says what it says of a damaged one.
+    Fault: of a file that does not exist fairseq says the same as of a damaged one.
     """
     in_parts = suffix or num_shards > 1  # of which fairseq completes the names
     paths = [name if in_parts or REMOTE in name else find_checkpoint(name) for name in filenames]
-    with (
-        wrap_checkpoint_errors(":".join(paths)),
-        loading_checkpoint(paths, arg_overrides) as origin,
-    ):
+    named = ":".join(paths)
+    with wrap_checkpoint_errors(named), loading_checkpoint(paths, arg_overrides):
         models, cfg, task = stock(paths, arg_overrides, task, strict, suffix, num_shards, state)
-        check_criterion(origin, cfg)
+    criterion = cfg.get("criterion")
+    if getattr(criterion, "save_predictions", None):
+        criterion.save_predictions = None  # a file that fairseq-validate would write
+    if running_command() == "eval-lm" and not isinstance(models[0], FairseqLanguageModel):
+        raise UserError(f"{named}: no language model; fairseq-validate has the loss of any model")
     return models, cfg, task
+
+
+# writing ------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def atomic_save(path: str) -> Iterator[BinaryIO]:
+    """Opens a file that replaces ``path`` when all of it is on the disk.
+
+    A link is replaced, not followed.
+    """
+    with atomic_replace(path, f"{path}.tmp") as temporary, open(temporary, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@patches(checkpoint_utils, "torch_persistent_save")
+def save(stock: Stock, obj: object, filename: str, async_write: bool = False) -> None:
+    """Writes a checkpoint."""
+    with atomic_save(filename) as file:
+        torch.save(obj, file)
+
+
+@patches(PathManager, "copy")
+def copy(stock: Stock, src_path: str, dst_path: str, overwrite: bool = False) -> bool:
+    """Writes ``checkpoint_last.pt`` and ``checkpoint_best.pt``, all that fairseq copies."""
+    with open(src_path, "rb") as source, atomic_save(dst_path) as file:
+        shutil.copyfileobj(source, file)
+    return True

@@ -1,11 +1,17 @@
-"""Imports fairseq without a word."""
+"""Imports fairseq silently, and ends its commands in one line after a user's mistake."""
 
 import contextlib
 import importlib
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Iterator
+from types import TracebackType
+
+from lev_runtime.io.commands import INTERRUPTED, discard_stdout, print_error
+
+from ..io.program import running_command
 
 # of fairseq's own code: hydra, and torch at its import, while it trains and while it decodes
 _DEPRECATED = (
@@ -20,9 +26,30 @@ _DEPRECATED = (
 )
 
 
+def one_line_errors() -> None:
+    """Shows a user's mistake in a fairseq command as ``error: …``, and all else as before.
+
+    Ctrl-C ends it with status 130, without a traceback.
+    """
+    if running_command() is None:
+        return
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # it prints and exits by itself unless told to raise
+    previous = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            raise SystemExit(INTERRUPTED)
+        if isinstance(error, BrokenPipeError):
+            discard_stdout()
+        elif not print_error(error):
+            previous(kind, error, trace)
+
+    sys.excepthook = hook
+
+
 @contextlib.contextmanager
 def untouched_root_logger() -> Iterator[None]:
-    """Whatever is imported inside says nothing below WARNING and leaves the root logger alone."""
+    """Keeps imports inside from logging below WARNING and from changing the root logger."""
     root = logging.getLogger()
     level, handlers, threshold = root.level, list(root.handlers), root.manager.disable
     logging.disable(logging.INFO)
@@ -35,7 +62,7 @@ def untouched_root_logger() -> Iterator[None]:
 
 
 def import_fairseq() -> None:
-    """Import fairseq without a word and without a trace on the root logger."""
+    """Imports fairseq without its warnings."""
     for start in _DEPRECATED:
         warnings.filterwarnings("ignore", rf"\s*{start}")
     with untouched_root_logger():
@@ -44,7 +71,7 @@ def import_fairseq() -> None:
 
 
 def accept_imported_package() -> None:
-    """Let ``--user-dir lev_plugins`` mean the installed package where that is imported already.
+    """Lets ``--user-dir lev_plugins`` mean the installed package if that is imported already.
 
     Fault: fairseq compares ``…/fairseq/../lev_plugins`` letter for letter with the imported
     package's path, and ends in ``not globally unique``. What it remembers it does not import again.

@@ -20,11 +20,15 @@ from omegaconf import DictConfig, OmegaConf
 from lev_runtime.errors import UserError
 
 from ..data.batch import TextEncoder
+from ..fairseq_patches.checkpoint_files import (
+    AnyPath,
+    Origin,
+    dictionary_folder,
+    loading_checkpoint,
+)
+from ..fairseq_patches.checkpoint_files import find_checkpoint as find_checkpoint
 from ..fairseq_patches.checkpoints import read_checkpoint, wrap_checkpoint_errors
 from ..fairseq_patches.line_lengths import WORDS_LEARNT
-from ..fairseq_patches.trust import Origin, loading_checkpoint
-from ..io.model_files import AnyPath, dictionary_folder
-from ..io.model_files import find_checkpoint as find_checkpoint
 from ..tasks.evaluated_translation import require_dictionaries
 
 #: tasks whose models edit by deletion and insertion
@@ -121,8 +125,7 @@ def load_task(state: CheckpointState, path: str, data: AnyPath | None = None) ->
     options = merge_with_parent(config(), cfg, remove_missing=True)
     options.eval_bleu = False  # it would ask for a detokenizer that nothing here uses
     symbols, named = symbols_in(state), {"data": data} if data else {}
-    with wrap_checkpoint_errors(path), loading_checkpoint([path], named) as origin:
-        origin.check_name("task", cfg, tasks.TASK_REGISTRY)
+    with wrap_checkpoint_errors(path), loading_checkpoint([path], named):
         if symbols and not data:
             return task(options, *map(dictionary_of, symbols.values()))
         sides = options.source_lang, options.target_lang

@@ -24,7 +24,7 @@ from lev_runtime.io.text_files import few
 
 from ..data.batch import Batch, LogOutput, truncate
 from ..fairseq_patches.hooks import TrainingHooks
-from ..fairseq_patches.last_batch import split_of
+from ..fairseq_patches.small import split_of
 from .validation import EvaluationConfig, Validation
 
 # what to do about lines that are too long

@@ -21,7 +21,7 @@ from ..data.noise.confusions import Confusions, load_confusions
 from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
 from ..data.noisy_pairs import NoisyTranslationDataset
 from ..data.text_side import TextDataset
-from ..fairseq_patches.trust import origin
+from ..fairseq_patches.checkpoint_files import origin
 from ..options import NOT_NEGATIVE, SHARE, OptionalStr, option
 from .evaluated_translation import EvaluatedTranslationTask
 from .validation import EvaluationConfig

@@ -21,7 +21,7 @@ from omegaconf import OmegaConf
 from refusals import refuses
 from states import state
 
-from lev_plugins.fairseq_patches.settings import resolve
+from lev_plugins.fairseq_patches.training import resolve
 
 RATES = Path(__file__).with_name("rates")
 QUICK = "--cpu --num-workers 0 --log-format simple --log-interval 1 --no-epoch-checkpoints"

@@ -170,56 +170,43 @@ def runs(commands, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("name", "cut", "reached"),
+    ("name", "cut", "code", "reached"),
     [
         # within the copy that a training resumes from, where an epoch has ended
-        ("levenshtein_editor", "checkpoint_last:3:30000", 6),
+        ("levenshtein_editor", "CUT_SHORT=checkpoint_last:3:30000", -signal.SIGXFSZ, 6),
         # the copy that is best so far is all there, and has not got its name; an epoch has ended
-        ("pbd_transformer", "checkpoint_best:4:-1", 9),
+        ("pbd_transformer", "CUT_SHORT=checkpoint_best:4:-1", -signal.SIGKILL, 9),
         # within one of the best, of which two are kept
-        ("enct5", "checkpoint.best_:2:30000", 3),
-        ("enct5, bf16", "checkpoint_last:3:-1", 6),
+        ("enct5", "CUT_SHORT=checkpoint.best_:2:30000", -signal.SIGXFSZ, 3),
+        ("enct5, bf16", "CUT_SHORT=checkpoint_last:3:-1", -signal.SIGKILL, 6),
+        # asked to end between two saves
+        ("levenshtein_editor", "ASKED=SIGTERM:train_step:11", 128 + signal.SIGTERM, 11),
+        # within the validation after update 6
+        ("levenshtein_editor", "ASKED=SIGUSR1:valid_step:3", 128 + signal.SIGUSR1, 7),
+        # where an epoch ends, with a validation and a save
+        ("levenshtein_editor", "ASKED=SIGTERM:train_step:8", 128 + signal.SIGTERM, 8),
+        ("levenshtein_editor", "ASKED=SIGINT:train_step:2", 128 + signal.SIGINT, 2),
     ],
 )
-def test_a_training_killed_within_a_save_ends_as_if_it_never_had_been(
-    runs, tmp_path, name, cut, reached
+def test_a_training_that_was_stopped_ends_as_if_it_never_had_been(
+    runs, tmp_path, name, cut, code, reached
 ):
     run, saved = runs(name), tmp_path / "saved"
-    state = remains(run.folder / "whole" / "checkpoint_last.pt")["model"].values()
-    rounded = all(torch.equal(tensor, tensor.bfloat16().float()) for tensor in state)
-    assert rounded == ("bf16" in name)
-    killed = run(saved, CUT_SHORT=cut)
-    assert killed.code == -(signal.SIGKILL if cut.endswith("-1") else signal.SIGXFSZ)
-    assert [path.name for path in saved.glob("*.tmp")], "the kill was within a write"
-    assert updates(saved) == reached
-    run.assert_resumes(saved, reached)
-
-
-@pytest.mark.parametrize(
-    ("asked", "reached"),
-    [
-        ("SIGTERM:train_step:11", 11),  # between two saves
-        ("SIGUSR1:valid_step:3", 7),  # within the validation behind update 6
-        ("SIGTERM:train_step:8", 8),  # where an epoch ends, with a validation and a save
-    ],
-)
-def test_a_training_asked_to_end_saves_and_ends_as_if_it_never_had_been(
-    runs, tmp_path, asked, reached
-):
-    run, saved = runs("levenshtein_editor"), tmp_path / "saved"
-    number = getattr(signal, asked.partition(":")[0])
-    asked_to_end = run(saved, ASKED=asked)
-    assert asked_to_end.code == 128 + number
-    assert f"{number.name}: the training ends after {reached} updates" in asked_to_end.err
+    variable, _, value = cut.partition("=")
+    stopped = run(saved, **{variable: value})
+    assert stopped.code == code and "Traceback" not in stopped.err
+    if variable == "ASKED":
+        said = f"{value.partition(':')[0]}: the training ends after {reached} updates"
+        assert stopped.err.count(said) == 1
+    else:
+        assert [path.name for path in saved.glob("*.tmp")], "the kill was within a write"
     assert updates(saved) == reached
     run.assert_resumes(saved, reached)
     run.assert_resumes(saved, 17)  # the same command again, where all is done
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_training_stopped_from_outside_in_the_second_epoch_ends_as_if_it_never_had_been(
-    runs, tmp_path, number
-):
+def test_a_training_stopped_from_outside_in_the_second_epoch_resumes(runs, tmp_path, number):
     """Between updates; processes that read ahead are killed with it, or left alone to the end."""
     run, saved, end = runs("gated_transformer"), tmp_path / "saved", time.monotonic() + 300
     pid, (_, log, _) = started = run.start(saved)
@@ -236,26 +223,3 @@ def test_a_training_stopped_from_outside_in_the_second_epoch_ends_as_if_it_never
     reached = updates(saved)
     assert 8 < reached < 17
     run.assert_resumes(saved, reached)
-
-
-# Ctrl-C ------------------------------------------------------------------------------------------
-
-
-def said_on_interrupt(result: conftest.Result) -> str:
-    """The last line of a training that Ctrl-C has ended, as it should."""
-    assert result.code == 128 + signal.SIGINT
-    assert "Traceback" not in result.out + result.err
-    (line,) = [line for line in result.err.splitlines() if line.startswith("Ctrl-C: ")]
-    return line
-
-
-def test_ctrl_c_ends_a_training_in_a_line_and_it_resumes_from_its_last_checkpoint(runs, tmp_path):
-    """It saves nothing by itself: the updates behind the last save are made again."""
-    run, saved = runs("levenshtein_editor"), tmp_path / "saved"
-    line = said_on_interrupt(run(saved, ASKED="SIGINT:train_step:11"))
-    assert line.endswith(f"goes on from {saved}/checkpoint_last.pt")
-    assert updates(saved) == 9
-    run.assert_resumes(saved, 9)
-    early = tmp_path / "early"
-    line = said_on_interrupt(run(early, ASKED="SIGINT:train_step:2"))
-    assert "begins anew" in line and not list(early.glob("*.pt"))

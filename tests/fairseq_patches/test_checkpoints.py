@@ -13,7 +13,7 @@ from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 from refusals import refuses
 
-from lev_plugins.fairseq_patches.atomic_saves import atomic_save
+from lev_plugins.fairseq_patches.checkpoints import atomic_save
 from lev_runtime.errors import UserError
 
 OLD = {"parameter": torch.zeros(2000)}

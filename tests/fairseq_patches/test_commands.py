@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.fairseq_patches.typed_lines import read_interactive_lines
+from lev_plugins.fairseq_patches.small import read_interactive_lines
 
 
 def test_a_command_says_nothing_of_hydra_or_torch(root, tmp_path):

@@ -1,4 +1,4 @@
-"""What a training says of its time, and what its processes tell each other."""
+"""A training logs its time, and its processes agree on time and signals."""
 
 import logging
 import signal
@@ -19,83 +19,64 @@ from lev_plugins.fairseq_patches.hooks import TrainingHooks
 from tests.fake_gpu import present, to_gpu
 
 
-class Clock(TrainingHooks):
-    """A learning rate's."""
-
-    def __init__(self) -> None:
-        self.agreed: list[float] = []
-
-    def agree(self, seconds: float) -> None:
-        self.agreed.append(seconds)
-
-
 def trainer(updates: int, hours: float = 0.0, **limits: float) -> Any:
     """A training with so many updates behind it, which took ``hours``."""
     values = {"max_update": 0, "stop_time_hours": 0.0, "max_epoch": 0, **limits}
+    common = SimpleNamespace(log_format="simple")
     return SimpleNamespace(
-        cfg=SimpleNamespace(optimization=SimpleNamespace(**values)),
+        cfg=SimpleNamespace(optimization=SimpleNamespace(**values), common=common),
         get_num_updates=lambda: updates,
-        cumulative_training_time=lambda: 3600 * hours,
         _local_cumulative_training_time=lambda: 3600 * hours,
         is_data_parallel_master=True,
     )
 
 
-def last_line(caplog: pytest.LogCaptureFixture, running: Any, spent: str | None = None) -> str:
-    """fairseq's last line of a training that begins, and ends at once."""
-    progress.tell_progress(train)
-    course = progress.Course.current = progress.Course(trainer(0), spent)
-    course.trainer = running
-    caplog.set_level(logging.INFO)
-    train.logger.info(f"done training in {300:.1f} seconds")
-    return str(caplog.messages[-1])
-
-
 @pytest.mark.parametrize(
-    ("updates", "limits", "advice"),
+    ("updates", "limits", "is_warned"),
     [
-        (5, {"stop_time_hours": 0.083}, "--stop-time-hours 34 "),
-        (22, {"stop_time_hours": 0.083}, "--stop-time-hours 7.6 "),
-        (199, {"max_epoch": 3}, "--max-epoch"),
-        (199, {}, "--patience"),
+        (5, {"stop_time_hours": 0.083}, True),
+        (199, {"max_epoch": 3}, True),
+        (199, {}, True),
+        (200, {"stop_time_hours": 0.083}, False),
+        (5, {"max_update": 5}, False),
     ],
 )
-def test_a_training_of_few_updates_says_what_to_do(caplog, updates, limits, advice):
-    line = last_line(caplog, trainer(updates, 0.0831, **limits))
-    assert line.startswith("done training in 300.0 seconds") and f"only {updates} updates" in line
-    assert advice in line
+def test_a_training_of_few_updates_warns(caplog, updates, limits, is_warned):
+    progress.tell_progress(train, trainer(updates, **limits))
+    caplog.set_level(logging.INFO)
+    train.logger.info(f"done training in {300:.1f} seconds")
+    (line,) = caplog.messages
+    assert line.startswith("done training in 300.0 seconds")
+    assert (f"only {updates} updates, too few to learn from" in line) == is_warned
 
 
 @pytest.mark.parametrize(
-    ("updates", "limits"),
-    [(200, {"stop_time_hours": 0.083}), (5, {"max_update": 5}), (200, {"max_epoch": 1})],
+    ("hours", "limits", "left"),
+    [
+        (0.25, {"stop_time_hours": 1.0}, "45.0 minutes left"),
+        (0.25, {"max_update": 28}, "about 45.0 minutes left"),
+        (0.25, {}, "15.0 minutes have passed"),
+    ],
 )
-def test_a_training_that_was_long_enough_or_as_long_as_told_says_nothing(caplog, updates, limits):
-    assert last_line(caplog, trainer(updates, 0.0831, **limits)) == "done training in 300.0 seconds"
-
-
-def test_a_training_with_nothing_left_to_do_names_the_limit(caplog):
-    line = last_line(caplog, trainer(0, 1.0, stop_time_hours=0.5), "--stop-time-hours are used up")
-    assert "nothing was left to do" in line and "--stop-time-hours" in line
-
-
-def test_a_line_tells_the_time_left_in_the_midst_of_an_update(caplog, monkeypatch):
-    monkeypatch.setattr(progress, "SILENCE", 0.2)
+def test_a_line_tells_the_time_left_in_the_midst_of_an_update(
+    caplog, monkeypatch, hours, limits, left
+):
+    monkeypatch.setattr(progress, "SILENCE", 0.1)
     caplog.set_level(logging.INFO)
-    running = trainer(7, 0.25, stop_time_hours=1.0)
-    with progress.Course(running, None).telling():
-        time.sleep(1.0)  # an update that takes so long
-    messages = [line for line in caplog.messages if "45.0 minutes left" in line]
-    assert len(messages) >= 2 and messages[0].startswith("7 updates")
+    running = trainer(7, hours, **limits)
+    progress.tell_progress(train, running)
+    progress.train(lambda *_: time.sleep(0.5), running.cfg, running)  # an update that takes so long
+    assert len(caplog.messages) >= 2 and caplog.messages[0].startswith(f"7 updates, {left}")
     caplog.clear()
-    time.sleep(0.5)
-    assert not caplog.messages, "behind its end"
+    time.sleep(0.3)
+    assert not caplog.messages, "after its end"
 
 
-def test_the_time_left_of_a_number_of_updates_is_estimated_from_those_made():
-    course = progress.Course(trainer(100), None)
-    course.trainer, course.start = trainer(150, max_update=300), time.monotonic() - 60
-    assert course.time_left().startswith("about 3.0 minutes left")
+class Clock(TrainingHooks):
+    """A learning rate's."""
+
+    def agree(self, seconds: float) -> None:
+        self.seconds = seconds
 
 
 def test_processes_agree_on_time_and_signals_with_one_wait(monkeypatch):
@@ -109,8 +90,8 @@ def test_processes_agree_on_time_and_signals_with_one_wait(monkeypatch):
     trainer.task, trainer._criterion = FairseqTask(None), CrossEntropyCriterion(None, True)
 
     def summed(outputs: Any, *sums: float, ignore: bool) -> Any:
-        """What two processes have, of which the other has received SIGTERM."""
-        others = [100.0, 0.0, 7200.0, 1.0, 0.0, 0.0]
+        """What two processes have, of which the other has received a signal."""
+        others = [100.0, 0.0, 7200.0, 1.0]
         return outputs, [to_gpu(torch.tensor(a + b).double()) for a, b in zip(sums, others)]
 
     trainer._fast_stat_sync_sum = summed
@@ -119,7 +100,6 @@ def test_processes_agree_on_time_and_signals_with_one_wait(monkeypatch):
         assert len(sums) == 3
         waits = count.waits.total()
         assert trainer.clip_grad_norm(1.0) == 1.0
-        assert count.waits.total() == waits + 1
-        assert trainer.cumulative_training_time() == 5400.0 == trainer.lr_scheduler.agreed[0]
+        assert trainer.cumulative_training_time() == 5400.0 == trainer.lr_scheduler.seconds
         assert count.waits.total() == waits + 1
     assert signals.asked_by(trainer) == signal.SIGTERM

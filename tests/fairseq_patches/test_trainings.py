@@ -1,6 +1,7 @@
 """How trainings are started, and what they look at when they begin."""
 
 import resource
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,7 @@ from refusals import refuses
 from saved import begin, changed, save
 
 from lev_plugins.fairseq_patches.hooks import TrainingHooks
-from lev_plugins.fairseq_patches.settings import resolve, resolve_in_main
+from lev_plugins.fairseq_patches.training import resolve, resolve_in_main
 from lev_plugins.nn.backends.cpu import keep_memory
 
 
@@ -30,18 +31,23 @@ def training() -> None:
     options.get_training_parser()
 
 
-# how they are started -----------------------------------------------------------------------------
-
-TCP = {"distributed_world_size": 2, "distributed_init_method": "tcp://127.0.0.1:29501"}
+# settings and processes ---------------------------------------------------------------------------
 
 
 def training_config(**changes: Any) -> Any:
-    """``FairseqConfig`` of a training here, ``distributed_training`` changed."""
+    """Settings of a training on a CPU; ``section__option=value`` changes them."""
     cfg = OmegaConf.structured(FairseqConfig())
     cfg.common.cpu, cfg.model = True, None
     cfg.task = {"_name": "translation", "data": "."}
     for name, value in changes.items():
-        cfg.distributed_training[name] = value
+        OmegaConf.update(cfg, name.replace("__", "."), value)
+    return cfg
+
+
+def settled(cfg: Any) -> Any:
+    """The settings as ``main`` of fairseq_cli.train completes them, whoever has called it."""
+    resolve_in_main()  # this module was loaded after the package
+    train.add_defaults(cfg)
     return cfg
 
 
@@ -72,44 +78,19 @@ def test_the_memory_of_large_tensors_is_kept_for_the_next_ones():
     assert max(pages[-5:]) < 2**26 // resource.getpagesize() // 10, pages
 
 
+@pytest.mark.parametrize(
+    "changes", [{}, {"distributed_training__distributed_init_method": "tcp://127.0.0.1:29501"}]
+)
+def test_processes_that_nobody_has_started_are_refused(launch, changes):
+    """Those that do: tests/commands/test_two_processes.py."""
+    cfg = training_config(distributed_training__distributed_world_size=2, **changes)
+    with refuses("torchrun --nproc_per_node", "--distributed-world-size 2"):
+        launch(cfg)
+
+
 def test_other_commands_are_left_alone(launch):
     (other,) = launch(training_config(), "fairseq_cli/generate.py")
     assert other.task.data == "."
-
-
-@pytest.mark.parametrize("settings", [TCP, {"distributed_world_size": 2}])
-def test_processes_that_nobody_has_started_are_refused(launch, settings):
-    """Those that do: tests/commands/test_two_processes.py."""
-    with refuses("torchrun --nproc_per_node", "--distributed-world-size 2"):
-        launch(training_config(**settings))
-
-
-def settled(cfg: Any) -> Any:
-    """The settings as ``main`` of fairseq_cli.train completes them, whoever has called it."""
-    resolve_in_main()  # this module was loaded behind the package
-    train.add_defaults(cfg)
-    return cfg
-
-
-def test_a_trainings_settings_are_whole_before_they_are_kept(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    model = ARCH_MODEL_REGISTRY["enct5"]
-    monkeypatch.setattr(model, "resolve_config", lambda cfg: setattr(cfg, "encoder_layers", 7))
-    cfg = training_config()
-    cfg.task.data = f".:{tmp_path}/b:s3"
-    cfg.model = OmegaConf.structured(models.MODEL_DATACLASS_REGISTRY["enct5"](_name="enct5"))
-    cfg = settled(cfg)
-    assert cfg.model.encoder_layers == 7
-    assert cfg.task.data == f"{tmp_path}:{tmp_path}/b:s3", "folders that are there, and no others"
-    cfg.checkpoint.write_checkpoints_asynchronously = True
-    with refuses("--write-checkpoints-asynchronously"):
-        settled(cfg)
-    cfg = training_config()
-    cfg.dataset.combine_valid_subsets = True
-    assert settled(cfg), "fairseq's task combines them"
-    cfg.task = {"_name": "translation_edit", "data": "."}
-    with refuses("--combine-valid-subsets"):
-        settled(cfg)
 
 
 @pytest.mark.parametrize("backend", ["nccl", "gloo"])
@@ -118,12 +99,68 @@ def test_processes_of_a_cpu_share_gradients_by_gloo_or_are_refused(launch, monke
     for name, value in started.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(distributed_utils, "distributed_main", lambda *_: None)
-    monkeypatch.setattr(distributed_utils, "infer_init_method", lambda *_: None)
-    if backend == "gloo":
-        launch(training_config(distributed_backend=backend))
-    else:
-        with refuses("--distributed-backend nccl", "gloo"):
-            launch(training_config(distributed_backend=backend))
+    cfg = training_config(distributed_training__distributed_backend=backend)
+    with nullcontext() if backend == "gloo" else refuses("--distributed-backend nccl", "gloo"):
+        launch(cfg)
+        assert cfg.distributed_training.distributed_world_size == 2
+
+
+def test_a_trainings_settings_are_whole_before_they_are_kept(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    model = ARCH_MODEL_REGISTRY["enct5"]
+    monkeypatch.setattr(model, "resolve_config", lambda cfg: setattr(cfg, "encoder_layers", 7))
+    cfg = training_config(task__data=f".:{tmp_path}/b:s3")
+    cfg.model = OmegaConf.structured(models.MODEL_DATACLASS_REGISTRY["enct5"](_name="enct5"))
+    cfg = settled(cfg)
+    assert cfg.model.encoder_layers == 7
+    assert cfg.task.data == f"{tmp_path}:{tmp_path}/b:s3", "folders that are there, and no others"
+
+
+ALONE = {"MASTER_ADDR": "here", "MASTER_PORT": "1", "RANK": "1", "WORLD_SIZE": "2"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "changes", "refused"),
+    [
+        ({}, {"checkpoint__write_checkpoints_asynchronously": True}, "--write-checkpoints"),
+        (
+            {},
+            {"dataset__combine_valid_subsets": True, "task___name": "translation_edit"},
+            "--combine-valid-subsets",
+        ),
+        ({}, {"dataset__combine_valid_subsets": True}, ""),  # fairseq's task combines them
+        ({}, {"common__fp16": True}, "--fp16 needs a GPU"),
+        ({}, {"distributed_training__ddp_backend": "fully_sharded"}, "fully_sharded"),
+        ({}, {"distributed_training__zero_sharding": "os"}, "--zero-sharding os"),
+        ({}, {"distributed_training__ddp_backend": "legacy_ddp"}, ""),
+        (ALONE, {}, "2 processes"),
+        (ALONE, {"distributed_training__distributed_world_size": 2}, ""),
+        ({**ALONE, "WORLD_SIZE": "1"}, {}, ""),
+        ({}, {"bpe": {"_name": "sentencepiece", "sentencepiece_model": "gone"}}, "gone does not"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(monkeypatch, environ, changes, refused):
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    with refuses(refused) if refused else nullcontext():
+        settled(training_config(**changes))
+
+
+@pytest.mark.parametrize(
+    ("bpe", "kept"),
+    [
+        (
+            {"_name": "sentencepiece", "hf_directory": None, "sentencepiece_model": __file__},
+            {"sentencepiece_model"},
+        ),
+        ({"_name": "hf", "hf_directory": ".", "sentencepiece_model": "???"}, {"hf_directory"}),
+    ],
+)
+def test_an_option_of_another_encoder_without_a_value_is_left_out(bpe, kept):
+    """So that a file can name those of several, of which the command chooses one."""
+    cfg = training_config()
+    cfg.bpe = bpe
+    assert kept == {"hf_directory", "sentencepiece_model"} & set(settled(cfg).bpe)
 
 
 LEVT = "--task translation_edit --arch levenshtein_editor_char --criterion edit_policy_loss"
@@ -167,46 +204,14 @@ def resolved(flags: str) -> None:
         ),
         (f"{NOISY} --noise-target-share 2", "--noise-target-share 2"),
         ("--task enct5 --arch enct5_base --criterion enct5 --dropout -1", "--dropout -1"),
+        (f"{LEVT} --glancing 0.99 --alpha 0 --beta 1 --decoder-attention-heads 1", ""),
+        (f"{LEVT} --beta-start 1 --roll-in-updates 9", ""),
+        (f"{PBD} --optimizer backbone_adam --backbone-lr-ratio 0", ""),
     ],
 )
-def test_options_that_cannot_be_are_refused_before_anything_is_read_or_built(flags, named):
-    with refuses(named):
+def test_options_out_of_range_are_refused_before_anything_is_read_or_built(flags, named):
+    with refuses(named) if named else nullcontext():
         resolved(flags)
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [
-        f"{LEVT} --glancing 0.99 --alpha 0 --beta 1 --decoder-attention-heads 1",
-        f"{LEVT} --beta-start 1 --roll-in-updates 9",
-        f"{LEVT} --beta-start 1 --roll-in-updates 0.5 --lr-scheduler time_budget "
-        "--stop-time-hours 1",
-        f"{PBD} --optimizer backbone_adam --backbone-lr-ratio 0",
-    ],
-)
-def test_options_at_the_ends_of_their_ranges_are_taken(flags):
-    resolved(flags)
-
-
-def test_processes_that_would_train_alone_are_refused(monkeypatch):
-    """As torchrun starts them, of a command that is not told of them."""
-    for name, value in (("MASTER_ADDR", "here"), ("MASTER_PORT", "1"), ("RANK", "1")):
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with refuses("2 processes"):
-        settled(training_config())
-    assert settled(training_config(distributed_world_size=2))
-    monkeypatch.setenv("WORLD_SIZE", "1")
-    assert settled(training_config())
-
-
-def test_an_option_of_another_encoder_without_a_value_is_left_out():
-    """So that a file can name those of several, of which the command chooses one."""
-    cfg = training_config()
-    cfg.bpe = {"_name": "sentencepiece", "hf_directory": None, "sentencepiece_model": "a.model"}
-    assert "hf_directory" not in settled(cfg).bpe and cfg.bpe.sentencepiece_model == "a.model"
-    cfg.bpe = {"_name": "hf", "hf_directory": "b", "sentencepiece_model": "???"}
-    assert settled(cfg).bpe.hf_directory == "b" and "sentencepiece_model" not in cfg.bpe
 
 
 # what they begin with -----------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from closeness import assert_near
 from refusals import refuses
 from safetensors.torch import load_file
 
-from lev_plugins.fairseq_patches.trust import loading_checkpoint
+from lev_plugins.fairseq_patches.checkpoint_files import loading_checkpoint
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
 from lev_plugins.systems.enct5.directory import EncoderDirectory
 from lev_plugins.systems.enct5.metadata import Metadata

@@ -10,7 +10,7 @@ from torch import nn
 from lev_runtime.errors import UserError
 from lev_runtime.pieces import SPECIAL, FolderTokenizer
 
-from ...fairseq_patches.symbols import difference
+from ...fairseq_patches.checkpoint_files import difference
 from ...nn.t5 import T5Encoder, T5Size
 from ...pretrained.bert_bart import (
     BERT_LAYERS,

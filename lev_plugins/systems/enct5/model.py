@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from lev_runtime.errors import UserError
 
+from ...fairseq_patches.checkpoint_files import origin
 from ...fairseq_patches.hooks import TrainingHooks
-from ...fairseq_patches.trust import origin
 from ...nn.backends import FollowsDevice, optimize
 from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.config import set_sizes

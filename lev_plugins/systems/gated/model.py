@@ -16,8 +16,8 @@ from torch import nn
 
 from lev_runtime.errors import UserError
 
+from ...fairseq_patches.checkpoint_files import origin
 from ...fairseq_patches.hooks import Start, TrainingHooks
-from ...fairseq_patches.trust import origin
 from ...nn.backbone import Backbone, transformer
 from ...nn.backends import optimize
 from ...nn.seq2seq.config import check_shared, set_character_size, transformer_size
