@@ -195,6 +195,7 @@ def run(capsys, *words):
 
 FILES = {"words": "abc 9\ndead 5\nbeef 2\n", "pairs": "dea\tdead\n", "sets": "beef dead\n",
          "bigrams": "abc dead 5\nabc beef 2\n", "names": "zzz dea\n",
+         "weights.json": '{"weights": {"lookup": 2}}',
          "noisy": "abc dea\nbeef zzz\n", "clean": "abc dead\nbeef zzz\n"}  # fmt: skip
 
 
@@ -206,7 +207,7 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
     flags = {"lexicon": "words", "lookup": "pairs", "bigrams": "bigrams", "confusions": "sets"}
     flags |= {"protect-words": "names"}
     more = [word for flag, file in flags.items() for word in (f"--{flag}", tmp_path / file)]
-    more += ["--weight", "lookup=2", "--beam", "7"]
+    more += ["--settings", tmp_path / "weights.json", "--beam", "7"]
     tune = ["--tune", tmp_path / "noisy", tmp_path / "clean"]
     output, _ = run(capsys, *model, *more, *tune)
     assert (
