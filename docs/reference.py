@@ -158,7 +158,9 @@ def command_options(name: str, parser: argparse.ArgumentParser) -> list[Option]:
 
 def commands() -> dict[str, argparse.ArgumentParser]:
     """Name of a command → its parser."""
-    return {name: names.load(name).build_parser() for name in names.COMMANDS}
+    parsers = {name: names.load(name).build_parser() for name in names.COMMANDS}
+    correct = names.load("correct").build_parser
+    return parsers | {f"correct {command}": correct(command) for command in ("check", "tune")}
 
 
 # ---------------------------------------------------------------- pages

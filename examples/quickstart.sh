@@ -77,10 +77,11 @@ OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(nproc 2>/dev/null || echo 2)}" "$python" "
 
 echo "== tuning and scores" # at most one right word in two hundred is to be changed; correct then does so by itself
 lists=(--lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt"
-  --confusions "$text/confusions.txt" --weight lookup=2.4)
+  --confusions "$text/confusions.txt" --settings "$work/weights.json")
+printf '{"weights": {"lookup": 2.4}}\n' >"$work/weights.json"
 [ "$system" != levt ] || lists=(--unit letters) # an edit model is not ranked
-logged "$work/tune.log" "$python" -m lev_plugins correct "${model[@]}" "${lists[@]}" \
-  --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5
+logged "$work/tune.log" "$python" -m lev_plugins correct tune "${model[@]}" "${lists[@]}" \
+  "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5
 grep '^calibrated' "$work/tune.log" || true
 # beside no edits and a dictionary corrector; a line; LevT's edits step by step
 "$python" "$spelling/score_typos.py" "$text" "$save/checkpoint_best.pt" --data "$data" ||

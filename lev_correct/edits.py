@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from rapidfuzz.distance import Indel
 
-from lev_runtime import html
 from lev_runtime.source_change import Change, changes
 from lev_runtime.word_edits import WordEdit
 
@@ -60,18 +59,6 @@ class Correction:
     edits: tuple[Edit, ...]
     unterminated: tuple[tuple[int, int], ...] = ()
     code: bool = False
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the line with the edits that were applied, and their probabilities."""
-        parts, place = [], 0
-        for edit in self.edits:
-            if edit.applied:
-                parts.append(html.text(self.source[place : edit.offset]))
-                parts += [html.deleted(edit.before), html.inserted(edit.after)]
-                parts.append(html.small(f"{edit.probability:.2f}"))
-                place = edit.end
-        parts.append(html.text(self.source[place:]))
-        return f'<p dir="auto">{"".join(parts)}</p>'
 
 
 def apply_edits(line: str, edits: Iterable[Edit]) -> str:

@@ -1,11 +1,13 @@
 """What ``correct`` has to say of its work: edits as JSON, a diff, counts."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self, TextIO
 
 from lev_runtime.errors import counted
 from lev_runtime.io.lines import STANDARD_STREAM, json_line
+from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import few
 
 from .text.units import core_of
@@ -13,22 +15,9 @@ from .text.units import core_of
 if TYPE_CHECKING:
     from .corrector import Correction
 
-#: Gets every line: its file, its number and what became of it.
-Sink = Callable[[str, int, "Correction"], None]
 # Words that are named at the end: so many, of those that were changed so often.
 SHOWN, OFTEN = 5, 5
 _UNTERMINATED = "left as it was, in whole or in part, because the model's answer had no end"
-
-
-def json_sink(stream: TextIO, named: bool) -> Sink:
-    """Writes every edit as a line of JSON; ``named``: with the name of its file."""
-
-    def write(file: str, number: int, correction: "Correction") -> None:
-        place = {"file": file} if named else {}
-        for edit in correction.edits:
-            stream.write(json_line({**place, "line": number, **edit.to_dict()}))
-
-    return write
 
 
 def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes], colour: bool) -> bytes:
@@ -53,25 +42,31 @@ def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes], colour
 
 
 class Report:
-    """What was done: every line to the sinks, all of it counted.
+    """Counts what was done, and writes every edit as a line of JSON.
 
     Args:
+        edits: where to, if anywhere.
         named: whether files were given, whose names are told.
     """
 
-    def __init__(self, sinks: Sequence[Sink], named: bool) -> None:
-        self.sinks, self.named = sinks, named
+    def __init__(self, edits: TextIO | None, named: bool) -> None:
+        self.edits, self.named = edits, named
         self.file = STANDARD_STREAM
         self.line = self.lines = self.wanted = self.applied = self.code = 0
         self.words: Counter[tuple[str, str]] = Counter()  # that were changed
         self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
 
+    @classmethod
+    def opened(cls, edits: str | None, named: bool, stack: ExitStack) -> Self:
+        """Returns a report with the file of its edits open for as long as ``stack`` is."""
+        return cls(stack.enter_context(whole_file(edits)) if edits else None, named)
+
     def begin(self, file: str) -> None:
-        """What comes next are the lines of this file."""
+        """Begins a file."""
         self.file, self.line = file, 0
 
     def add(self, done: Sequence["Correction"]) -> None:
-        """Note the next lines."""
+        """Notes the next lines."""
         for correction in done:
             applied = [edit for edit in correction.edits if edit.applied]
             self.line += 1
@@ -83,8 +78,11 @@ class Report:
             self.words.update(both for both in pairs if both[0])  # what is no word cannot be kept
             if correction.unterminated:
                 self.unterminated[self.file].append(self.line)
-            for sink in self.sinks:
-                sink(self.file, self.line, correction)
+            if self.edits:
+                place = {"file": self.file} if self.named else {}
+                for edit in correction.edits:
+                    record = {**place, "line": self.line, **edit.to_dict()}
+                    self.edits.write(json_line(record))
 
     def notes(self) -> Iterator[str]:
         """What was changed often; lines that were left alone."""

@@ -65,5 +65,5 @@ def run_scripted(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
     monkeypatch.setattr(sys, "stdout", out)
     flags = flags.split() if isinstance(flags, str) else flags
-    assert correct.main(["--path", "model.pt", *flags]) == status
+    assert correct.main([*flags, "--path", "model.pt"]) == status
     return out.buffer.getvalue()

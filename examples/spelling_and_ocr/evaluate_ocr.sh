@@ -36,8 +36,8 @@ names=(look-up symspellpy) unit=(--unit window --window 1) words="$(cat "$work/w
 for system in "${chosen[@]}"; do
   model=(--path "$work/$system/checkpoint_last.pt" --data "$work/data" --bpe characters "${unit[@]}")
   lev-correct "${model[@]}" --settings none --beam "$beam" "$text/test.noisy" >"$out/test.$system"
-  lev-correct "${model[@]}" --beam "$nbest" --lexicon "$lexicon" --lookup "$work/lookup.tsv" \
-    --tune "$out/dev.noisy" "$out/dev.clean" --tune-weights --goal accuracy >"$out/tune.$system"
+  lev-correct tune "${model[@]}" --beam "$nbest" --lexicon "$lexicon" --lookup "$work/lookup.tsv" \
+    "$out/dev.noisy" "$out/dev.clean" --tune-weights --goal accuracy >"$out/tune.$system"
   lev-correct "${model[@]}" "$text/test.noisy" >"$out/test.$system-ranked"
   names+=("$system" "$system-ranked")
 done

@@ -161,7 +161,12 @@ misspelt "$work/text/test" 7 0.15
 names=()
 [ ! -s "$work/names.txt" ] || names=(--protect-words "$work/names.txt")
 capitals=() # say little of a word where all nouns have one
-case "$language" in de | lb) capitals=(--weight capital=0.5) ;; esac
+case "$language" in
+de | lb)
+  printf '{"weights": {"capital": 0.5}}\n' >"$work/weights.json"
+  capitals=(--settings "$work/weights.json")
+  ;;
+esac
 weights=() # made-up slips do not teach what people do to words; scans teach what recognisers do
 [ -z "$scans" ] || weights=(--tune-weights)
 listed=() # tuned by a table of other lines, the model gets that of all
@@ -170,9 +175,9 @@ listed=() # tuned by a table of other lines, the model gets that of all
 # and some rare words of its own; other rare words are misspelt, since what people misspell is rarely a frequent word
 python "$examples/spelling_and_ocr/without_rare_words.py" "$work/words.txt" "$work/text/tune.clean" \
   ${without[@]+"${without[@]}"} >"$work/tune-words.txt"
-logged "$work/tune.log" lev-correct --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
+logged "$work/tune.log" lev-correct tune --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
   --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} ${capitals[@]+"${capitals[@]}"} \
-  ${listed[@]+"${listed[@]}"} --tune "$work/tune.noisy" "$work/tune.clean" --goal accuracy --adapt ${weights[@]+"${weights[@]}"}
+  ${listed[@]+"${listed[@]}"} "$work/tune.noisy" "$work/tune.clean" --goal accuracy --adapt ${weights[@]+"${weights[@]}"}
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
 cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt "$work/model.part"

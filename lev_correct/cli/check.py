@@ -1,28 +1,31 @@
-"""``correct --check``: what would change in files of a repository, and a status that says so."""
+"""``lev-correct check``: what would change in files of a repository, and a status that says so."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lev_runtime.errors import UserError, counted, printable
-from lev_runtime.io.lines import STANDARD_STREAM
+from lev_runtime.io.lines import STANDARD_STREAM, is_stream
 from lev_runtime.io.options import say
 from lev_runtime.io.output import standard_output
 from lev_runtime.io.text_files import few
 
 from ..report import Report, diff
-from ..repository.checked_files import CheckedFiles
+from ..repository.checked_files import CheckedFiles, checked_files
 from ..repository.findings import FORMATS, Finding, findings
-from ..repository.repository import Repository
+from ..repository.repository import Repository, find_repository
 from .files import (
     CorrectedFile,
     FileText,
     corrected_files,
+    protection_of,
     read_file,
 )
+from .options import check_overwriting
 
 if TYPE_CHECKING:
     from .. import Corrector
@@ -43,6 +46,25 @@ def failing_checks() -> Iterator[None]:
     except Exception as error:
         error.exit_status = FAILED  # type: ignore[attr-defined]
         raise
+
+
+def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]) -> int:
+    """Runs the command; returns its status."""
+    repository = find_repository([path for path in args.files if not is_stream(path)])
+    protection = protection_of(args, repository)
+    if args.exclude:
+        repository = replace(repository, exclude=tuple(args.exclude), root=os.curdir)
+    chosen = checked_files(args.files or [STANDARD_STREAM], repository.excludes)
+    check_overwriting(args, chosen.files)
+
+    def loaded() -> "Corrector":
+        corrector = load(args)
+        corrector.protections.append(protection)
+        return corrector
+
+    with ExitStack() as stack:
+        report = Report.opened(args.edits, bool(args.files), stack)
+        return Check(args, repository, loaded, report).run(chosen)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -9,14 +10,16 @@ from typing import TYPE_CHECKING
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import is_stream, progress, raw_lines
-from lev_runtime.io.text_files import reading
+from lev_runtime.io.text_files import read_lines, reading, require_files
 
+from ..repository.checked_files import kind_left_out
 from ..repository.ignore import IgnoreComments
 from ..repository.kinds import encoding_of
+from ..repository.repository import NAMED, Repository
 
 if TYPE_CHECKING:
     from .. import Correction, Corrector
-    from ..text.protection import Document
+    from ..text.protection import Document, Protection
 
 #: Lines of a file that are corrected at once.
 LINES_AT_ONCE = 500
@@ -41,6 +44,28 @@ class CorrectedFile:
     text: FileText
     corrections: Sequence["Correction"]
     foreign: bool
+
+
+def protection_of(args: argparse.Namespace, repository: Repository) -> "Protection":
+    """Returns what is protected; takes what the options leave open from a repository's settings."""
+    from ..text.protection import Protection
+
+    if args.min_confidence is None:
+        args.min_confidence = repository.threshold
+    if args.protect is None:
+        args.protect = list(repository.protect)
+    patterns = [pattern for pattern in args.protect if pattern not in NAMED]
+    words = read_lines(args.protect_words) if args.protect_words else repository.words
+    accepting = args.command == "check" and args.accept
+    return Protection(patterns, [*words, *repository.listed_words(accepting)])
+
+
+def require_text(paths: Sequence[str]) -> None:
+    """Raises :class:`UserError` for what is no file, and for one that is no text."""
+    require_files(paths)
+    for path in paths:
+        if os.path.isfile(path) and kind_left_out(path) == "binary files":
+            raise UserError(f"{path} contains zero bytes, so it is not text")
 
 
 def read_file(path: str) -> FileText:

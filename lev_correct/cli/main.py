@@ -8,16 +8,14 @@ given), ``line`` (of the file, from 1) and the fields of
 """
 
 import argparse
-import os
 import shutil
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from lev_runtime.errors import UserError, counted
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.lines import (
     STANDARD_STREAM,
@@ -27,37 +25,27 @@ from lev_runtime.io.lines import (
 )
 from lev_runtime.io.options import as_flags, say, text_processing
 from lev_runtime.io.output import standard_output, whole_file
-from lev_runtime.io.text_files import read_lines
 
-from ..report import (
-    Report,
-    Sink,
-    diff,
-    json_sink,
-)
-from ..repository.checked_files import checked_files
+from ..report import Report, diff
 from ..repository.ignore import IgnoreComments
-from ..repository.repository import NAMED, Repository, find_repository
+from ..repository.repository import NAMED, find_repository
 from ..text.grammar import has_grammar
-from .check import Check, diff_header, failing_checks
+from .check import check_files, diff_header, failing_checks
 from .files import (
     corrected_files,
     encoding_at,
     joined,
+    protection_of,
     read_file,
+    require_text,
     source_lines,
 )
-from .options import (
-    build_parser,
-    check,
-    check_reports,
-    weights,
-)
+from .options import build_parser as build_parser
+from .options import check, parse
 from .tune import tune
 
 if TYPE_CHECKING:
     from .. import Correction, Corrector
-    from ..text.protection import Protection
 
 
 def run_script() -> NoReturn:
@@ -66,86 +54,53 @@ def run_script() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns 0, or the status of a check, or raises UserError."""
-    args = build_parser().parse_args(argv)
-    args.check = args.check or args.accept
-    with failing_checks() if args.check else nullcontext(), as_flags(args):
-        return correct(args)
+    """Runs the command; returns 0, or the status of a check, or raises UserError."""
+    command, args = parse(argv)
+    run = {"": correct, "check": check_files, "tune": tune}[command]
+    with failing_checks() if command == "check" else nullcontext(), as_flags(args):
+        check(args)
+        return run(args, load_corrector)
 
 
-def correct(args: argparse.Namespace) -> int:
-    """Check the options, load the model, correct; as :func:`main`."""
-    check(args)
-    from ..repository.documents import plan, require_text
-    from ..text.protection import Protection
+def load_corrector(args: argparse.Namespace) -> "Corrector":
+    """Returns the corrector of a checkpoint; imported only here, to keep ``--help`` quick."""
+    from .. import Corrector
 
+    names = (
+        "path data device unit window beam precision settings lexicon lookup bigrams confusions "
+        "draft_guided"
+    )
+    options: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
+    options["eager"] = args.command != "tune" and args.eager
+    corrector = Corrector.from_pretrained(**options | text_processing(args))
+    if named := [name for name in args.protect or () if name in NAMED]:
+        code = named[-1] == "code"
+        corrector.settings = replace(corrector.settings, protect_code=code)
+    return corrector
+
+
+def correct(
+    args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"] = load_corrector
+) -> int:
+    """Corrects files in place, or prints their text or what would change; returns 0."""
+    require_text(args.files)
     paths = [path for path in args.files if not is_stream(path)]
-    repository = Repository(os.curdir) if args.tune else find_repository(paths)
-    words = _use(repository, args)
-    patterns = [pattern for pattern in args.protect if pattern not in NAMED]
-    protection = Protection(patterns, words)
-    if args.check:
-        return check_files(args, repository, protection)
-    if args.in_place:
-        require_text(args.files)
-    files, skipped = [(path, path) for path in args.files] if args.in_place else [], ""
-    if args.output_dir:
-        todo = plan(args.files, args.output_dir)
-        check_reports(args, {"what is written": [*todo], "the input": args.files})
-        files = [(path, target) for target, path in todo.items() if not os.path.exists(target)]
-        skipped = f"; {len(todo) - len(files):,} skipped, there already"
-        if not files:
-            say(f"0 files corrected{skipped}")
-            return 0
-    elif not files:
-        standard_output()
+    protection = protection_of(args, find_repository(paths))
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
-        report = Report(list(_sinks(args, stack)), bool(args.files))
-        corrector = load_corrector(args)
-        if args.tune:
-            return tune(corrector, args, protection)
+        report = Report.opened(args.edits, bool(args.files), stack)
+        corrector = load(args)
         corrector.protections.append(protection)
-        Run(corrector, args, report).all(files)
+        run = Run(corrector, args, report)
+        run.say_settings()
+        if args.in_place:
+            run.in_place()
+        else:
+            run.to_standard_output()
     say(*report.notes())
-    if args.output_dir:
-        say(f"{counted(len(files), 'file')} corrected: {report}{skipped}")
-    elif sys.stderr.isatty() and not sys.stdout.isatty():
+    if sys.stderr.isatty() and not sys.stdout.isatty():
         say(report)
     return 0
-
-
-def _use(repository: Repository, args: argparse.Namespace) -> list[str]:
-    """Takes what the options leave open from a repository's settings; returns protected words."""
-    if args.min_confidence is None:
-        args.min_confidence = repository.threshold
-    if args.protect is None:
-        args.protect = list(repository.protect)
-    words = read_lines(args.protect_words) if args.protect_words else repository.words
-    return [*words, *(() if args.tune else repository.listed_words(args.accept))]
-
-
-def check_files(args: argparse.Namespace, repository: Repository, protection: "Protection") -> int:
-    """What ``--check`` does; returns its status."""
-    if args.exclude:
-        repository = replace(repository, exclude=tuple(args.exclude), root=os.curdir)
-    chosen = checked_files(args.files or [STANDARD_STREAM], repository.excludes)
-    check_reports(args, {"the input": chosen.files})
-
-    def load() -> "Corrector":
-        corrector = load_corrector(args)
-        corrector.protections.append(protection)
-        return corrector
-
-    with ExitStack() as stack:
-        report = Report(list(_sinks(args, stack)), bool(args.files))
-        return Check(args, repository, load, report).run(chosen)
-
-
-def _sinks(args: argparse.Namespace, stack: ExitStack) -> Iterator[Sink]:
-    """The reports that were asked for, each opened."""
-    if args.edits:
-        yield json_sink(stack.enter_context(whole_file(args.edits)), bool(args.files))
 
 
 #: seconds; longer than others wait, as lines that are read together tell more of their text
@@ -164,8 +119,8 @@ class Run:
     args: argparse.Namespace
     report: Report
 
-    def all(self, files: Sequence[tuple[str, str]]) -> None:
-        """Every file to where it goes, else to standard output; says which settings are in use."""
+    def say_settings(self) -> None:
+        """Prints which settings are in use, where they were tuned."""
         file, use = self.corrector.settings_file, self.corrector.settings
         if file and self.args.path:
             sure = self.args.min_confidence
@@ -173,20 +128,14 @@ class Run:
             words = ", protected words" if use.protect_words else ""
             flags = f"--unit {self.corrector.unit} --min-confidence {sure:.3g}{words}"
             say(f"settings of {file}: {flags} ({use.tuned})")
-        if self.args.in_place:
-            self.in_place()
-        elif files:
-            self.to_files(files)
-        else:
-            self.to_standard_output()
 
     def to_standard_output(self) -> None:
-        """The text of all files, or what would change in them."""
+        """Writes the text of all files, or what would change in them."""
         out, colour = standard_output().buffer, sys.stdout.isatty()
         open_end = False
         for path in self.args.files or [STANDARD_STREAM]:
             names, encoding = diff_header(path), encoding_at(path)
-            for done, end in self.corrected(path, STANDARD_STREAM):
+            for done, end in self.corrected(path):
                 if self.args.diff:
                     hunks = diff(self.report.line + 1, [done], [end], colour)
                     out.write(names + hunks if hunks else b"")
@@ -199,7 +148,7 @@ class Run:
                 self.report.add([done])
 
     def in_place(self) -> None:
-        """Each file over itself, whole or not at all, with its permissions."""
+        """Writes each file over itself, whole or not at all, with its permissions."""
         texts = list(map(read_file, self.args.files))
         for file in corrected_files(self.corrector, texts, self.args):
             path = file.text.path
@@ -211,30 +160,15 @@ class Run:
                 out.buffer.write(joined(file.corrections, file.text.ends, encoding_at(path)))
             self.report.add(file.corrections)
 
-    def to_files(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Each file to its place, whole or not at all."""
-        for path, target in progress(pairs, "files", total=len(pairs)):
-            try:
-                os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
-            except OSError as error:
-                raise UserError(f"{target}: cannot write ({error.strerror})") from error
-            with whole_file(target) as out:
-                encoding = encoding_at(path)
-                for done, end in self.corrected(path):
-                    out.buffer.write(joined([done], [end], encoding))
-                    self.report.add([done])
-
-    def corrected(
-        self, path: str, output: str | None = None
-    ) -> Iterator[tuple["Correction", bytes]]:
-        """The lines of a file, corrected, and their line ends."""
+    def corrected(self, path: str) -> Iterator[tuple["Correction", bytes]]:
+        """Yields the lines of a file, corrected, and their line ends."""
         self.report.begin(path)
         text = read_file(path).lines if has_grammar(path) and not is_stream(path) else ()
         document, noted = self.corrector.document(path=path, text=text), False
         ends: deque[bytes] = deque()  # of the lines that are not answered yet
 
         def bodies() -> Iterator[str]:
-            for line in progress(source_lines(path), "lines", output, path):
+            for line in progress(source_lines(path), "lines", STANDARD_STREAM, path):
                 body = line.removesuffix(b"\n")
                 ends.append(line[len(body) :])
                 yield body.decode("utf-8", "surrogateescape")
@@ -255,20 +189,3 @@ class Run:
 
     def _say_foreign(self, path: str) -> None:
         say(f"note: {f'{path}: ' if self.args.files else ''}{FOREIGN}")
-
-
-def load_corrector(args: argparse.Namespace) -> "Corrector":
-    """Return the corrector of a checkpoint; imported only here, to keep ``--help`` quick."""
-    from .. import Corrector
-
-    names = (
-        "path data device unit window beam precision settings lexicon lookup bigrams confusions "
-        "draft_guided eager"
-    )
-    options: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
-    options["weights"] = weights(args.weight or ())
-    corrector = Corrector.from_pretrained(**options | text_processing(args))
-    if named := [name for name in args.protect or () if name in NAMED]:
-        code = named[-1] == "code"
-        corrector.settings = replace(corrector.settings, protect_code=code)
-    return corrector

@@ -1,42 +1,84 @@
-"""The options of ``correct``, and what can be told of them before a model loads."""
+"""The options of ``lev-correct``, ``lev-correct check`` and ``lev-correct tune``."""
 
 import argparse
-import math
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Sequence
 from functools import partial
 
 from lev_runtime.errors import UserError, require_share
 from lev_runtime.io.lines import STANDARD_STREAM, is_stream
 from lev_runtime.io.options import (
+    Add,
     add_model_data,
     adder,
     at_least_one,
     make_parser,
 )
 from lev_runtime.io.output import refuse_overwriting
-from lev_runtime.io.text_files import require_files
 
 from ..repository.findings import FORMATS
 from ..repository.repository import NAMED
 
 LISTS = ("lexicon", "lookup", "bigrams", "confusions", "protect_words")
+#: Each command, and how it is called.
+USAGE = {
+    "": "[--path CHECKPOINT] [options] [FILE ...] > clean\n"
+    "check [options] FILE|FOLDER ...\n"
+    "tune --path CHECKPOINT [options] NOISY CLEAN",
+    "check": "[--path CHECKPOINT] [options] FILE|FOLDER ...",
+    "tune": "--path CHECKPOINT [options] NOISY CLEAN",
+}
+ABOUT = {
+    "": "Correct text, line by line. Text that the model does not change is kept byte for "
+    "byte, including whitespace, line ends and bytes that are not UTF-8.",
+    "check": "Print file:line:column: word -> words (probability); status 1 if there are "
+    "findings, 2 on errors.",
+    "tune": "Choose the threshold on a text with errors and the same text corrected; save it for "
+    "later runs with this model.",
+}
+EXAMPLE = "--path model.pt --min-confidence 0.9 --edits edits.jsonl < noisy > clean"
+#: Flags that choose a command, as before 0.8.
+FLAGS = {"--check": "check", "--accept": "check", "--tune": "tune"}
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
-    parser = make_parser(
-        "correct",
-        "Correct text, line by line. Text that the model does not change is kept byte for "
-        "byte, including whitespace, line ends and bytes that are not UTF-8.",
-        "--path model.pt --min-confidence 0.9 --edits edits.jsonl < noisy > clean",
-        "[--path CHECKPOINT] [options] [FILE ...] > clean\n"
-        "[--path CHECKPOINT] [options] FILE|FOLDER ... --output-dir OUT\n"
-        "[--path CHECKPOINT] [options] --check FILE|FOLDER ...",
-    )
+def parse(argv: Sequence[str] | None) -> tuple[str, argparse.Namespace]:
+    """Returns which command was called, and its options."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] and words[0] in USAGE:
+        command = words.pop(0)
+    else:
+        options = words[: words.index("--")] if "--" in words else words
+        command = next((FLAGS[word] for word in options if word in FLAGS), "")
+        if f"--{command}" in options:
+            words.remove(f"--{command}")
+    args = build_parser(command).parse_args(words)
+    args.command = command
+    return command, args
+
+
+def build_parser(command: str = "") -> argparse.ArgumentParser:
+    """Returns the options of a command."""
+    example = "" if command else EXAMPLE
+    name = f"correct {command}".strip()
+    parser = make_parser(name, ABOUT[command], example, USAGE[command])
     add = adder(parser)
-    add("files FILE", "text to correct; - is standard input (default)", nargs="*")
-    add("--path CHECKPOINT", "checkpoint or its folder (default: the packaged English spelling)")
+    if command == "tune":
+        add("noisy NOISY", "text with errors")
+        add("clean CLEAN", "the same text without")
+    else:
+        add("files FILE", "text to read; - is standard input (default)", nargs="*")
+    packaged = "required" if command == "tune" else "default: the packaged English spelling"
+    add("--path CHECKPOINT", f"checkpoint or its folder ({packaged})")
+    _ADD[command](parser, add)
+    add("--protect-words FILE", "words and phrases to leave alone, one a line")
+    add("--lexicon FILE", "known words, with or without counts; candidates for other words")
+    add("--device NAME", "device, such as cuda (default: cpu)")
+    _add_advanced(parser)
+    return parser
+
+
+def _add_edits(add: Add) -> None:
     add(
         "--min-confidence P",
         "minimum probability of an edit (default: as tuned, otherwise 0)",
@@ -48,35 +90,42 @@ def build_parser() -> argparse.ArgumentParser:
         "make no edit in matches of this; or: code, none; repeatable",
         action="append",
     )
-    add("--protect-words FILE", "words and phrases to leave alone, one a line")
-    add("--output-dir DIR", "write files and folders here; skip existing files")
+    add("--edits FILE", "also write all edits, applied or not, as JSON lines")
+
+
+def _add_correct(parser: argparse.ArgumentParser, add: Add) -> None:
+    _add_edits(add)
+    add = adder(parser.add_mutually_exclusive_group())
     add("--in-place", "overwrite each file, completely or not at all")
     add("--diff", "print the changes as a unified diff")
-    add(
-        "--check",
-        "print file:line:column: word -> words (probability); status 1 if there are findings, "
-        "2 on errors",
-    )
-    add("--format NAME", "with --check: text, github, json (default: text)", choices=[*FORMATS])
-    add("--exclude GLOB", "with --check: paths to skip; repeatable", action="append")
-    add("--accept", "like --check, and add the words found to the repository's word list")
-    add("--edits FILE", "also write all edits, applied or not, as JSON lines")
-    add(
-        "--tune",
-        "do not correct; choose the threshold on two files and save it for later runs with "
-        "this model",
-        metavar=("NOISY", "CLEAN"),
-        nargs=2,
-    )
-    add("--goal GOAL", "with --tune: changed:N or accuracy (default: changed:1)")
-    add("--lexicon FILE", "known words, with or without counts; candidates for other words")
-    add("--device NAME", "device, such as cuda (default: cpu)")
-    _add_few(parser)
-    return parser
 
 
-def _add_few(parser: argparse.ArgumentParser) -> None:
-    """What ``--help-all`` alone shows."""
+def _add_check(parser: argparse.ArgumentParser, add: Add) -> None:
+    _add_edits(add)
+    add("--exclude GLOB", "paths to skip; repeatable", action="append")
+    add = adder(parser.add_mutually_exclusive_group())
+    add("--format NAME", "text, github, json (default: text)", choices=[*FORMATS])
+    add("--diff", "print the changes as a unified diff")
+    add("--accept", "add the words found to the repository's word list")
+
+
+def _add_tune(parser: argparse.ArgumentParser, add: Add) -> None:
+    add("--goal GOAL", "changed:N or accuracy (default: changed:1)", "changed:1")
+    add("--tune-weights", "also fit the weights of the ranking")
+    add(
+        "--adapt",
+        "for single words: from now on estimate in each text how many of its unknown words are "
+        "errors, and judge them by that; fits two weights",
+    )
+    add("--protect NAME", "code: leave it alone from now on; or none", action="append",
+        choices=NAMED)  # fmt: skip
+
+
+_ADD = {"": _add_correct, "check": _add_check, "tune": _add_tune}
+
+
+def _add_advanced(parser: argparse.ArgumentParser) -> None:
+    """Adds what ``--help-all`` alone shows."""
     add = partial(adder(parser.add_argument_group("model and speed")), advanced=True)
     add(
         "--unit KIND",
@@ -104,7 +153,7 @@ def _add_few(parser: argparse.ArgumentParser) -> None:
         "fp32",
         choices=("fp32", "bf16", "int8"),
     )
-    add = partial(adder(parser.add_argument_group("ranking and tuning")), advanced=True)
+    add = partial(adder(parser.add_argument_group("ranking")), advanced=True)
     add("--lookup FILE", "known misspellings: wrong, tab, right, one pair a line")
     add(
         "--bigrams FILE",
@@ -117,107 +166,40 @@ def _add_few(parser: argparse.ArgumentParser) -> None:
         "meant; needs --bigrams",
     )
     add(
-        "--weight NAME=VALUE",
-        "a weight of the ranking, overriding the settings; with --tune: its initial value; "
-        "repeatable",
-        action="append",
-    )
-    add(
         "--settings FILE",
-        "file written by --tune, or none (default: corrector.json beside the checkpoint)",
+        "file written by tune, or none (default: corrector.json beside the checkpoint)",
     )
-    add("--tune-weights", "with --tune: also fit the weights of the ranking")
-    add(
-        "--adapt",
-        "with --tune, for single words: from now on estimate in each text how many of its unknown "
-        "words are errors, and judge them by that; fits two weights",
-    )
-
-
-def weights(arguments: Sequence[str]) -> dict[str, float]:
-    """``NAME=VALUE`` each; whether there is such a weight is for the ranking to say.
-
-    Raises:
-        UserError: another text.
-    """
-    by_name = {}
-    for text in arguments:
-        name, _, value = text.partition("=")
-        try:
-            by_name[name] = float(value)
-        except ValueError:
-            by_name[name] = math.nan
-        if not (name and math.isfinite(by_name[name])):
-            raise UserError(f"--weight {text}: expected NAME=NUMBER, such as frequency=0.1")
-    return by_name
 
 
 def check(args: argparse.Namespace) -> None:
-    """What can be told without the model."""
+    """Refuses options that cannot be used, before the model is loaded."""
     from ..text.units import check_unit
-    from ..tuning import Goal
 
     check_unit(args.unit, args.window)
-    weights(args.weight or ())
-    if args.min_confidence is not None:
-        require_share("--min-confidence", args.min_confidence, "certainty")
-    if args.goal is not None:
-        Goal.parse(args.goal)
-    for name in ("output_dir", *LISTS):
+    at_least_one(args, "batch_size", "buffer")
+    for name in LISTS:
         path, flag = getattr(args, name), f"--{name.replace('_', '-')}"
         if path == "":
             raise UserError(f"{flag} is empty: give a path or leave it out")
-        if path and args.tune and is_stream(path):
-            raise UserError(f"{flag} {path} cannot be read twice, as --tune needs; give a file")
-    at_least_one(args, "batch_size", "buffer")
-    _check_ways(args)
-    if args.output_dir is None and not args.check:
-        for path in args.files:
-            if os.path.isdir(path):
-                raise UserError(f"{path} is a folder; give a text file, or add --output-dir OUT")
-        require_files(args.files)
-    words = [args.protect_words] if args.protect_words else []
-    inputs = [] if args.output_dir else args.files
-    check_reports(args, {"--protect-words": words, "the input": inputs})
+        if path and args.command == "tune" and is_stream(path):
+            raise UserError(f"{flag} {path} cannot be read twice, as tune needs; give a file")
+    if args.command != "tune":
+        _check_edits(args)
 
 
-def check_reports(args: argparse.Namespace, others: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a report that would write over another file."""
-    read = [(what, path) for what, paths in others.items() for path in paths]
-    refuse_overwriting({"--edits": args.edits}, read)
-
-
-def _check_ways(args: argparse.Namespace) -> None:
-    """The text goes to one place, standard output takes one thing, and ``--tune`` no text."""
-    ways = {"--output-dir": args.output_dir, "--in-place": args.in_place, "--tune": args.tune}
-    ways["--diff" if args.diff else "--check"] = args.diff or args.check
-    flags = [flag for flag, value in ways.items() if value]
-    if len(flags) > 1:
-        raise UserError(f"{flags[0]} and {flags[1]} cannot be combined")
-    _check_companions(args)
-    if args.tune and not args.path:
-        raise UserError("--tune needs your own model: add --path")
-    patterns = [pattern for pattern in args.protect or () if pattern not in NAMED]
-    others = {"files": args.files, "edits": args.edits, "protect": patterns}
-    others["min-confidence"] = args.min_confidence is not None
-    for name in (name for name, value in others.items() if value and args.tune):
-        raise UserError(f"--tune does not correct: leave out --{name} and correct afterwards")
-    to_files = args.output_dir or args.in_place
-    free = to_files or (args.check and not args.diff)  # standard output takes no text
-    if to_files and (not args.files or STANDARD_STREAM in args.files):
-        raise UserError(f"{flags[0]} needs files, not standard input")
-    if args.edits == STANDARD_STREAM and not free:
+def _check_edits(args: argparse.Namespace) -> None:
+    if args.min_confidence is not None:
+        require_share("--min-confidence", args.min_confidence, "certainty")
+    in_place = args.command == "" and args.in_place
+    if in_place and (not args.files or STANDARD_STREAM in args.files):
+        raise UserError("--in-place needs files, not standard input")
+    has_text = args.diff or not (in_place or args.command)
+    if args.edits == STANDARD_STREAM and has_text:
         raise UserError("--edits -: standard output is used for the text; name a file")
+    check_overwriting(args, args.files)
 
 
-def _check_companions(args: argparse.Namespace) -> None:
-    """Options that have a meaning beside another one alone, or in its place."""
-    for name in ("goal", "tune_weights", "adapt"):
-        if getattr(args, name) and not args.tune:
-            raise UserError(f"--{name.replace('_', '-')} needs --tune NOISY CLEAN")
-    for name in ("format", "exclude"):
-        if getattr(args, name) and not args.check:
-            raise UserError(f"--{name} needs --check")
-    for flag, value in (("--diff", args.diff), ("--accept", args.accept)):
-        if args.format and value:
-            raise UserError(f"--format and {flag} cannot be combined")
+def check_overwriting(args: argparse.Namespace, files: Sequence[str]) -> None:
+    """Refuses edits that would be written over what is read."""
+    read = [("the input", path) for path in files if not os.path.isdir(path)]
+    refuse_overwriting({"--edits": args.edits}, [("--protect-words", args.protect_words), *read])

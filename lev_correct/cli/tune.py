@@ -1,6 +1,7 @@
-"""``correct --tune``: threshold, weights and calibration, chosen on a development set."""
+"""``lev-correct tune``: threshold, weights and calibration, chosen on a development set."""
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,27 +10,28 @@ from lev_runtime.io.text_files import read_lines
 
 if TYPE_CHECKING:
     from .. import Corrector
-    from ..text.protection import Protection
 
 
-def tune(corrector: "Corrector", args: argparse.Namespace, protection: "Protection") -> int:
-    """Choose, write the settings beside the checkpoint, say what they give."""
+def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]) -> int:
+    """Chooses, writes the settings beside the checkpoint, prints the outcome."""
     from .. import settings, tuning
     from ..ranking.ranking import Ranker
 
+    if not args.path:
+        raise UserError("tune needs your own model: add --path")
+    goal = tuning.Goal.parse(args.goal)
+    corrector = load(args)
     if args.protect_words:
-        corrector.protections = [protection]
-        corrector.settings = replace(corrector.settings, protect_words=args.protect_words)
+        use = replace(corrector.settings, protect_words=args.protect_words)
+        corrector.settings, corrector.protections = use, [use.protection()]
     if args.tune_weights and not isinstance(corrector.backend, Ranker):
         raise UserError("--tune-weights: only rankings have weights; add --lexicon or --lookup")
     if args.adapt and not (isinstance(corrector.backend, Ranker) and corrector.backend.by_word):
         raise UserError("--adapt: only rankings of single words can; add --lexicon")
-    noisy, clean = (list(read_lines(path)) for path in args.tune)
-    chosen = args.goal or "changed:1"
-    goal = tuning.Goal.parse(chosen)
+    noisy, clean = (list(read_lines(path)) for path in (args.noisy, args.clean))
     counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights, args.adapt)
     summary = (
-        f"tuned for {chosen} on {counted(counts.words, 'word')}: {counts.corrected:,} of "
+        f"tuned for {args.goal} on {counted(counts.words, 'word')}: {counts.corrected:,} of "
         f"{counts.wrong_before:,} wrong ones corrected, {counts.miscorrected:,} of "
         f"{counts.right_before:,} right ones changed"
     )

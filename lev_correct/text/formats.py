@@ -1,177 +1,143 @@
-"""Formats of text by their grammar: what of a line of theirs is no prose.
+"""Formats of text: patterns of what in them is no prose."""
 
-Patterns find code and names; what they match is hidden. Pygments' tokens of reStructuredText, TeX,
-man pages and HTML are told here, too.
-"""
-
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
 
-from .markdown import CODE, marks_of_html
-from .units import Span
-
-if TYPE_CHECKING:
-    from pygments.lexer import Lexer
+from .markup import NO_WORD as CODE
 
 #: An escape of a string.
 ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{1,3}|.)")
-_NOT_END = re.compile(r"[^\n]")
-_HIDDEN_SIGN = "\1"
-_HIDDEN_RUN = re.compile(f"{_HIDDEN_SIGN}+")
+#: Signs for what is hidden: code; markup, over which words are neighbours; spaces in either.
+_CODE, _MARKUP, _SPACE = "\1\2\3"
+_HIDDEN_RUN = re.compile(f"[{_CODE}{_MARKUP}{_SPACE}]+")
 
-#: Requests of man pages whose arguments are prose.
-_PROSE_REQUESTS = set("B Dq Em I Nd Pq Qq SB SH SM SS Sh Sq Ss Sy".split())
 #: reStructuredText: directives whose bodies are code or names, and those whose arguments are prose.
 _CODE_BODIES = (
-    "autosummary code code-block command-output csv-table digraph doctest graphviz highlight image "
-    "include index ipython literalinclude math parsed-literal plot productionlist prompt raw "
-    "sourcecode testcode testoutput testsetup toctree"
+    "autosummary|code|code-block|command-output|csv-table|digraph|doctest|graphviz|highlight|image|"
+    "include|index|ipython|literalinclude|math|parsed-literal|plot|productionlist|prompt|raw|"
+    "sourcecode|testcode|testoutput|testsetup|toctree"
 )
 _PROSE_ARGUMENTS = (
-    "admonition attention caution danger deprecated error hint important note rubric seealso "
-    "sidebar tip topic versionadded versionchanged versionremoved warning list-table table"
+    "admonition|attention|caution|danger|deprecated|error|hint|important|note|rubric|seealso|"
+    "sidebar|tip|topic|versionadded|versionchanged|versionremoved|warning|list-table|table"
 )
 _TEX_CODE = (
-    "begin bibitem bibliography bibliographystyle cite citep citet DeclareMathOperator def "
-    "documentclass end eqref geometry hypersetup include includegraphics input label "
-    "lstinputlisting newcommand newenvironment pageref RequirePackage ref renewcommand setcounter "
-    "setlength url usepackage verb vspace hspace"
+    "begin|bibitem|bibliography|bibliographystyle|cite|citep|citet|DeclareMathOperator|def|"
+    "documentclass|end|eqref|geometry|hypersetup|include|includegraphics|input|label|"
+    "lstinputlisting|newcommand|newenvironment|pageref|RequirePackage|ref|renewcommand|setcounter|"
+    "setlength|url|usepackage|verb|vspace|hspace"
 )
 _TEX_BLOCKS = "verbatim|lstlisting|minted|equation|align|eqnarray|gather|multline|tikzpicture"
+#: Requests of man pages whose arguments are prose.
+_PROSE_REQUESTS = "B|Dq|Em|I|Nd|Pq|Qq|SB|SH|SM|SS|Sh|Sq|Ss|Sy"
+_QUOTED = r"\"[^\" \n]+ [^\"\n]* [^\"\n]+\""
+_NAME_IN_BRACKETS = r"(?:\[[^\]\n]*\]|\(..|.)"
 
+_TAGS = (
+    r"(?is:<(code|kbd|pre|samp|script|style|textarea|tt|var)\b.*?</\1\s*>)",
+    r"(?i:</?(?:br|div|dd|dt|h\d|hr|img|li|ol|p|table|td|th|tr|ul)\b[^<>]*>(?P<space>))",
+    r"<!--|-->|</?[A-Za-z!][^<>]*>(?P<markup>)",
+)
+_TITLE = r"(?:\s+[\"'(](?P<title>[^\n]+?)[\"')])?"
 
-def _alternatives(names: str) -> str:
-    return "|".join(map(re.escape, names.split()))
-
-
-#: The text of a link, and of a role with a target.
-_TITLED = re.compile(r"`([^`<]+\s)(?:<[^`<>]+>`)?")
-
-#: What is no prose, by format: all of a match.
-_HIDDEN: Mapping[str, Sequence[str]] = {
-    "RstLexer": (
-        rf"^([ \t]*)\.\. (?:{_alternatives(_CODE_BODIES)})::.*(?:\n(?:\1[ \t]+\S.*|[ \t]*(?=\n)))*",
-        rf"^[ \t]*\.\. (?!(?:{_alternatives(_PROSE_ARGUMENTS)})::)[\w:-]+::.*",
-        r"^[ \t]*:[\w -]+:(?=\s|$)",
-        r"^[ \t]*\.\. _[^:\n]+:.*",
+_PO = (
+    r"^msgctxt .*(?:\n\".*)*|^#[,:|~].*|^\"[A-Z][\w-]+: .*\\n\"$",
+    r"^msg(?:id|id_plural|str(?:\[\d+\])?)(?= )|\\[^nt]",
+    r"\\[nt](?P<space>)",
+)
+#: What is no prose, by format: each match, but for its named groups. One with such a group is
+#: markup, ``space`` parts words.
+FORMATS: Mapping[str, Sequence[str]] = {
+    "rst": (
+        rf"^([ \t]*)\.\. (?:{_CODE_BODIES})::.*(?:\n(?:\1[ \t]+\S.*|[ \t]*(?=\n)))*",
+        rf"^[ \t]*\.\. (?:\|[^|\n]+\| )?(?:(?!(?:{_PROSE_ARGUMENTS})::)[\w:-]+::.*|[\w-]+::)",
+        r"^(?P<prose>([ \t]*)(?!\.\. )(?:\S.*)?::)[ \t]*\n(?:[ \t]*\n)+"
+        r"(\2[ \t]+)\S.*(?:\n(?:\3.*|[ \t]*(?=\n)))*",
+        r"^[ \t]*:[\w -]+:(?=\s|$)|^[ \t]*\.\. _[^:\n]+:.*|^[ \t]*__ .*|^([^\w\s])\1+[ \t]*$",
+        r"``(?:[^`\n]|`(?!`)|\n(?![ \t]*\n))+``|(?<!\w)\|[^|\s]+\|"
+        r"|(?::[\w:+.-]+:)?(?<!\w)`(?:(?P<prose>[^`<\n]+(?:\n[^`<\n]+)?)\s<[^`<>]+>"
+        r"|[^`\n]+(?:\n[^`\n]+)?)`(?!\d)_{0,2}(?::[\w:+.-]+:)?",
     ),
-    "TexLexer": (
+    "tex": (
         rf"\\begin\{{((?:{_TEX_BLOCKS})\*?)\}}(?:[^\\]|\\(?!end\{{\1\}}))*+",
-        rf"\\(?:{_alternatives(_TEX_CODE)})\b\*?(?:\[[^\]]*\])*(?:\{{[^{{}}]*\}})*",
-        r"\\href\{[^{}]*\}",
+        rf"\\(?:{_TEX_CODE})\b\*?(?:\[[^\]]*\])*(?:\{{[^{{}}]*\}})*|\\href\{{[^{{}}]*\}}",
+        r"\\(?:[A-Za-z@]+\*?|.)|[{}~]|(?<!\\)\$\$?[^$]*\$\$?|\\\(.*?\\\)|(?s:\\\[.*?\\\])",
     ),
-    "GroffLexer": (
+    "man": (
         r"^\.(?:nf|EX)\b.*(?:\n(?!\.(?:fi|EE)).*)*",
         r"^\.Bd (?:-literal|-unfilled).*(?:\n(?!\.Ed).*)*",
+        rf"^[.'](?:[ \t]*(?:{_PROSE_REQUESTS})\b|\\\"|(?:.*?(?P<prose>{_QUOTED}))?.*)",
+        rf"\\(?:[f*n]{_NAME_IN_BRACKETS}|s[+-]?\d|\(..|\[[^\]\n]*\]|.)",
     ),
-    ".po": (
-        r"^msgctxt .*(?:\n\".*)*",
-        r"^#[,:|~].*",
-        r"^msg(?:id|id_plural|str(?:\[\d+\])?)(?= )",
-        r"^\"[A-Z][\w-]+: .*\\n\"$",
+    "html": (*_TAGS, r"(?s:<%.*?%>|<\?.*?\?>|\{\{.*?\}\}|\{%.*?%\})|&#?\w+;"),
+    "markdown": (
+        *_TAGS,
+        r"(?<![`\\])(`+)(?!`)(?s:.*?)(?<!`)\1(?!`)|<(?:[A-Za-z][\w+.-]+:|[\w.+-]+@)[^<>\s]*>",
+        rf"\]\(<?(?:[^()\s]|\([^()\s]*\))*{_TITLE}\s*\)|\]\[[^\[\]\n]+\]",
+        rf"^[ >]*\[[^\[\]\n]+\]:\s*\S+{_TITLE}[ \t]*$",
+        r"(?<![\w*~_\\])(\*{1,3}|~~|_|__(?!\w+__))(?![\s*~_])"
+        r"(?P<prose>(?:[^*~_\\]|\w[*~_]+(?=\w)|\\.)*[^\s*~_])\1(?![\w*~_])",
     ),
-    ".diff": (r"^(?:(?!\+)|\+\+\+ ).+", r"^\+"),
-    ".adoc": (
+    "english.po": _PO,
+    "po": (*_PO, r"^msgstr.*(?:\n\".*)*"),
+    "diff": (r"^(?:(?!\+)|\+\+\+ ).+", r"^\+"),
+    "adoc": (
         r"^(-{4,}|\.{4,}|`{3,}|\+{4,}|/{4,})[ \t]*\n(?:.*\n)*?\1[ \t]*$",
         r"^:[\w!-]+:.*|^\[.*\]$|^\w+::\S.*",
     ),
-    ".org": (
-        r"(?i)^[ \t]*#\+begin_(?:src|example|export)\b.*(?:\n(?![ \t]*#\+end_).*)*+",
-        r"(?i)^[ \t]*#\+(?!title|caption|description)\w+:?.*",
-        r"^[ \t]*: .*|^[ \t]*:[\w-]+:.*",
-        r"(?<!\w)[=~]\S(?:[^=~\n]*[^\s=~])?[=~](?!\w)",
-        r"\[\[[^\[\]]*\]\[?|\]\]",
+    "org": (
+        r"(?i:^[ \t]*#\+begin_(?:src|example|export)\b.*(?:\n(?![ \t]*#\+end_).*)*+)",
+        r"(?i:^[ \t]*#\+(?!title|caption|description)\w+:?.*)|^[ \t]*: .*|^[ \t]*:[\w-]+:.*",
+        r"(?<!\w)[=~]\S(?:[^=~\n]*[^\s=~])?[=~](?!\w)|\[\[[^\[\]]*\]\[?|\]\]",
     ),
 }
 _PATTERNS = {
     name: [re.compile(pattern, re.MULTILINE) for pattern in patterns]
-    for name, patterns in _HIDDEN.items()
+    for name, patterns in FORMATS.items()
 }
-_MSGSTR = re.compile(r"^msgstr.*(?:\n\".*)*", re.MULTILINE)
 _ENGLISH = re.compile(r"^\"Language: en\b", re.MULTILINE)
 
 
-def ending(path: str) -> str:
-    """Returns the ending of a file's name, in small letters."""
-    return os.path.splitext(path)[1].lower()
+def masked(text: str, name: str) -> str:
+    """Returns a text with what its format hides :func:`hidden`."""
+    if name == "po" and _ENGLISH.search(text):
+        name = "english.po"
+    places: list[tuple[int, int, str]] = []
+    for pattern in _PATTERNS[name]:
+        sign = " " if "space" in pattern.groupindex else _MARKUP if pattern.groupindex else _CODE
+        for match in pattern.finditer(text):
+            start = match.start()
+            for kept in pattern.groupindex:
+                if match[kept]:
+                    places.append((start, match.start(kept), sign))
+                    start = match.end(kept)
+            places.append((start, match.end(), sign))
+    pieces, last = [], 0
+    for start, end, sign in sorted(places):
+        if end > last:
+            start = max(start, last)
+            pieces += [text[last:start], hidden(text[start:end], sign)]
+            last = end
+    return "".join([*pieces, text[last:]])
 
 
-def hidden(text: str) -> str:
+def hidden(text: str, sign: str = _CODE) -> str:
     """Returns a text as long that is hidden until it is :func:`settled`, with its white space where
     there is no other."""
-    return text if text.isspace() else _NOT_END.sub(_HIDDEN_SIGN, text)
+    if text.isspace():
+        return text
+    return re.sub(r"[^\S\n]", _SPACE, re.sub(r"\S", sign, text))
 
 
 def settled(shown: str) -> str:
-    """Returns a text with the signs of code for what is hidden, and spaces where prose touches it;
-    but none inside a word, between letters at both sides."""
+    """Returns a text with the signs of code for what is hidden, and spaces where prose touches it
+    and for markup; but none inside a word, between letters at both sides."""
     return _HIDDEN_RUN.sub(_settled, shown)
 
 
 def _settled(run: re.Match[str]) -> str:
-    sign, (start, end) = CODE * len(run[0]), run.span()
-    if run.string[start - 1 : start].isalpha() and run.string[end : end + 1].isalpha():
-        return sign
-    return f" {sign[2:]} " if len(sign) > 1 else " "
-
-
-def tokens(lexer: "Lexer", text: str) -> Iterator[tuple[int, Any, str]]:
-    """Yields Pygments' tokens of a text, those of prose that it has no sign for as Text."""
-    from pygments.token import Keyword, Other, String, Text
-
-    name, request = type(lexer).__name__, ""
-    for place, kind, value in lexer.get_tokens_unprocessed(text):
-        if name == "GroffLexer" and kind is Keyword:
-            request = value
-        elif name == "GroffLexer" and kind is String:
-            kind = Text if request in _PROSE_REQUESTS else Other
-        elif name == "RstLexer" and (titled := _TITLED.fullmatch(value)):
-            yield place, Other, "`"
-            yield place + 1, Text, titled[1]
-            place, kind, value = place + titled.end(1), Other, value[titled.end(1) :]
-        elif name == "RstLexer" and kind in String:
-            kind = Other
-        yield place, kind, value
-
-
-def masked(shown: str, text: str, kind: str) -> str:
-    """Returns what is shown of a text with what its format hides hidden."""
-    if kind in _PATTERNS:
-        found = (match.span() for rule in _PATTERNS[kind] for match in rule.finditer(text))
-        return _without(shown, text, found)
-    marks = marks_of_html(text) if "<" in text else ()
-    return _without(shown, text, (mark[:2] for mark in marks if mark.shown == CODE))
-
-
-def _without(shown: str, text: str, places: Iterable[Span]) -> str:
-    pieces, last = [], 0
-    for start, end in sorted(places):
-        if end > last:
-            start = max(start, last)
-            pieces += [shown[last:start], hidden(text[start:end])]
-            last = end
-    return "".join([*pieces, shown[last:]])
-
-
-def _po(text: str) -> str:
-    places = [] if _ENGLISH.search(text) else [match.span() for match in _MSGSTR.finditer(text)]
-    shown = _without(masked(text, text, ".po"), text, places)
-    return settled(ESCAPE.sub(lambda match: " " * len(match[0]), shown))
-
-
-def _reader(name: str) -> Callable[[str], str]:
-    return lambda text: settled(masked(text, text, name))
-
-
-#: How a text is shown, by the ending of its file.
-READERS: Mapping[str, Callable[[str], str]] = {
-    ".po": _po,
-    ".pot": _po,
-    ".diff": _reader(".diff"),
-    ".patch": _reader(".diff"),
-    ".adoc": _reader(".adoc"),
-    ".asciidoc": _reader(".adoc"),
-    ".org": _reader(".org"),
-}
+    text, (start, end), size = run.string, run.span(), len(run[0])
+    is_inside = text[start - 1 : start].isalpha() and text[end : end + 1].isalpha()
+    if is_inside and _SPACE not in run[0]:
+        return CODE * size
+    return " " * size if size < 3 or _CODE not in run[0] else f" {CODE * (size - 2)} "

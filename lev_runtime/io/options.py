@@ -59,7 +59,7 @@ def make_parser(
         usage: the same for the first lines (default: argparse's list of the options shown).
             A line of it each, where there are several ways to call the command.
     """
-    # else correct's --output FILE would be taken for --output-dir
+    # else an option that has gone would be taken for a longer one
     parser = argparse.ArgumentParser(
         prog=prog(command), description=description, allow_abbrev=False, add_help=False
     )
@@ -135,7 +135,7 @@ def as_flags(args: argparse.Namespace) -> Iterator[None]:
     except UserError as error:
         flags = {name: f"--{name.replace('_', '-')} " for name in vars(args)}
         message = re.sub(r"\b([a-z_]+)=", lambda match: flags.get(match[1], match[0]), str(error))
-        raise UserError(message.replace("weights=", "--weight ")) from error
+        raise UserError(message) from error
 
 
 def say(*lines: object) -> None:

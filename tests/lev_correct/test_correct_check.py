@@ -115,8 +115,8 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_checked(run, cap
 
 
 def test_an_error_is_no_finding(run):
-    with refuses("--format") as caught:
-        run("--check --format json --diff")
+    with refuses("--batch-size") as caught:
+        run("check --batch-size 0")
     assert caught.value.exit_status == 2
     done = subprocess.run(
         [sys.executable, "-m", "lev_plugins", "correct", "--check", "--unit", "none"],

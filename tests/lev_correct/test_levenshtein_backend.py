@@ -3,9 +3,6 @@
 import math
 
 import editors
-import pytest
-import tiny
-import torch
 from closeness import near
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,46 +13,6 @@ from lev_plugins.inference.text_processing import TextProcessing
 from lev_runtime.history import EditTrace, Iteration
 
 ONE = editors.edit_corrector(max_iter=1).backend
-TASK, MODEL = ONE.editor.task, ONE.editor.models[0]
-
-
-@torch.no_grad()
-def by_hand(word):
-    """The probability of all that one iteration takes away and writes, and its outcome."""
-    tokens = torch.tensor([[0, *(TASK.tgt_dict.index(letter) for letter in word), 2]])
-    memory = MODEL.encode(tokens)
-    logits = tiny.logits(MODEL, "deletion", tokens, memory).log_softmax(-1)[0]
-    total, stays = 0.0, [0]
-    for place in range(1, tokens.size(1) - 1):
-        if logits[place, 1] > math.log(0.5):
-            total += float(logits[place, 1])
-        else:
-            stays.append(place)
-    tokens = tokens[:, [*stays, tokens.size(1) - 1]]
-    sizes = tiny.logits(MODEL, "placeholder", tokens, memory)[0]
-    opened = [0]
-    for slot, token in enumerate(tokens[0, 1:].tolist()):
-        opened += [TASK.placeholder] * int(sizes[slot].argmax()) + [token]
-    tokens = torch.tensor([opened])
-    where = tokens == TASK.placeholder
-    if where.any():
-        written = tiny.logits(MODEL, "token", tokens, memory, where)
-        never = [0, 1, 2, TASK.placeholder]
-        best = written.index_fill(1, torch.tensor(never), float("-inf")).log_softmax(-1).max(-1)
-        total += float(best.values.sum())
-        tokens[where] = best.indices
-    return math.exp(total), tokens[0, 1:-1].tolist()
-
-
-@pytest.mark.parametrize("word", ["abc", "hgf", "aabbcc", "d", "fade", "bead"])
-def test_a_probability_is_the_product_over_deletions_and_tokens_written(word):
-    (answer,) = ONE.write([word], 1)
-    sure, numbers = by_hand(word)
-    unknown = TASK.tgt_dict.unk()
-    written = "".join("\ufffd" if n == unknown else TASK.tgt_dict[n] for n in numbers)
-    (edit,) = answer or {None: 1.0}
-    assert (word if edit is None else " ".join(edit.words)) == written
-    assert edit is None or answer[edit] == pytest.approx(sure, abs=1e-4)
 
 
 def test_a_unit_longer_than_it_was_still_fits():

@@ -16,7 +16,6 @@ from lev_correct import Corrector
 from lev_correct.cli import main as correct
 from lev_correct.models.editor import LevenshteinBackend
 from lev_correct.ranking.ranking import Ranker, defaults
-from lev_plugins import UserError
 from lev_plugins.inference.correcting import Autoregressive, Generating
 
 LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
@@ -120,30 +119,6 @@ def test_a_unit_leaves_room_for_a_longer_correction(folder, tmp_path):
     assert Corrector.from_pretrained(path, folder / "bin").backend.limit == 16
 
 
-def test_text_processing_can_be_chosen(folder):
-    lines = str(folder / "lines.pt")
-    corrector = Corrector.from_pretrained(lines)
-    assert corrector.unit == "line" and len(corrector.backend.processing.tokens("a b")) == 3
-    corrector = Corrector.from_pretrained(lines, unit="window", window=2, bpe="none")
-    assert corrector.window == 2 and len(corrector.backend.processing.tokens("ab c")) == 2
-    corrector = Corrector.from_pretrained(str(folder / "stock.pt"), bpe="characters")
-    assert len(corrector.backend.processing.tokens("ab")) == 2
-
-
-def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
-    path = changed(folder / "stock.pt", tmp_path / "model.pt", "task", data="gone")
-    carried = Corrector.from_pretrained(str(path)).correct([LINE])
-    state = torch.load(path, weights_only=True)
-    del state["task_state"]["symbols"]
-    torch.save(state, path)
-    with pytest.raises(UserError, match=r"dict\.src\.txt does not exist; .* data=DIR"):
-        Corrector.from_pretrained(str(path))
-    named = Corrector.from_pretrained(str(path), data=str(folder / "bin"))
-    tiny.dictionaries(tmp_path)
-    beside = Corrector.from_pretrained(str(tmp_path))
-    assert beside.correct([LINE]) == named.correct([LINE]) == carried
-
-
 @pytest.mark.parametrize(
     "name, options, message",
     [
@@ -178,15 +153,6 @@ def test_a_setting_that_cannot_be_is_no_traceback(folder, tmp_path, text):
         Corrector.from_pretrained(folder / "stock.pt", settings=str(file))
 
 
-def test_an_answer_without_end_leaves_the_unit(folder):
-    corrector = Corrector.from_pretrained(str(folder / "stock.pt"), beam=2)
-    model = corrector.backend.model
-    model.decoder.output_projection.weight.data[2] = 0  # </s> is never likely
-    model.decoder.output_projection.weight.data[3:] *= 50
-    (correction,) = corrector.correct(["abc hgf"])
-    assert correction.text == "abc hgf" and correction.unterminated == ((0, 3), (4, 7))
-
-
 def run(capsys, *words):
     """What the command wrote to standard output, and to standard error."""
     assert correct.main(list(map(str, words))) == 0
@@ -195,6 +161,7 @@ def run(capsys, *words):
 
 FILES = {"words": "abc 9\ndead 5\nbeef 2\n", "pairs": "dea\tdead\n", "sets": "beef dead\n",
          "bigrams": "abc dead 5\nabc beef 2\n", "names": "zzz dea\n",
+         "weights.json": '{"weights": {"lookup": 2}}',
          "noisy": "abc dea\nbeef zzz\n", "clean": "abc dead\nbeef zzz\n"}  # fmt: skip
 
 
@@ -206,7 +173,7 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
     flags = {"lexicon": "words", "lookup": "pairs", "bigrams": "bigrams", "confusions": "sets"}
     flags |= {"protect-words": "names"}
     more = [word for flag, file in flags.items() for word in (f"--{flag}", tmp_path / file)]
-    more += ["--weight", "lookup=2", "--beam", "7"]
+    more += ["--settings", tmp_path / "weights.json", "--beam", "7"]
     tune = ["--tune", tmp_path / "noisy", tmp_path / "clean"]
     output, _ = run(capsys, *model, *more, *tune)
     assert (

@@ -44,7 +44,7 @@ def test_code_in_a_line_is_found_and_prose_is_not(marked):
         "a.",
         "a+",
         "%0",
-        f"%{0:099999}",
+        f"%{0:049999}",
         "`",
         "``a`",
         "<a",
@@ -59,11 +59,11 @@ def test_code_in_a_line_is_found_and_prose_is_not(marked):
     ],
 )
 def test_a_long_line_is_read_in_time_that_grows_with_its_length(run):
-    line = (run * 100_000)[:100_000]
+    line = (run * (50_000 // len(run) + 1))[:50_000]
     before = time.process_time()
     CodeProtection().spans(line)
     list(spans(line, "letters"))
-    assert time.process_time() - before < 5  # the square of it would take minutes
+    assert time.process_time() - before < 2  # the square of it would take minutes
 
 
 def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():

@@ -10,10 +10,7 @@ from typing import Any
 
 import editors
 import pytest
-import tiny
-import torch
 from refusals import refuses
-from saved import save
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
@@ -31,13 +28,10 @@ from lev_correct.serve.model import (  # noqa: E402
     serve_corrector,
     serve_predictor,
 )
-from lev_correct.serve.schema import Sentence, size  # noqa: E402
 from lev_plugins.export.folder import (  # noqa: E402
     editor_writer,
-    labeler_writer,
     write_folder,
 )
-from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator  # noqa: E402
 from lev_runtime.errors import UserError  # noqa: E402
 
 TOKEN = "right-token"
@@ -239,39 +233,6 @@ def test_a_request_that_takes_too_long_is_given_up_and_leaves_the_queue():
             assert time.monotonic() < deadline
 
 
-def test_settings_are_read_or_refused_and_all_texts_of_a_row_count(tmp_path):
-    with refuses("/no/file"):
-        load(None, None, None, "/no/file")
-    enct5 = tmp_path / "x.pt"
-    torch.save({"cfg": {"task": {"_name": "enct5"}}}, enct5)
-    with refuses("--settings"):
-        load(str(enct5), None, None, "none")
-    with refuses("--draft-guided", "EncT5"):
-        load(str(enct5), None, None, None, draft_guided=True)
-    rows = "ab", ("ab", "c"), Sentence(source="a", draft="b", terms=["c", "d"])
-    assert [size(row) for row in rows] == [2, 3, 8]
-
-
-def test_a_model_reads_ahead_in_the_text_and_answers_as_greedily(tmp_path, monkeypatch):
-    tiny.dictionaries(tmp_path, tiny.LETTERS)
-    save(tmp_path / "pbd.pt", tmp_path, "pbd")
-    lines = ["abc", "", "hgfedcba" * 9]
-    greedy = Corrector.from_pretrained(tmp_path / "pbd.pt", beam=1).correct(lines)
-    passes = []
-    generate = DraftGuidedGenerator.generate
-
-    def counted(*args: Any, **options: Any) -> Any:
-        hypotheses = generate(*args, **options)
-        passes.extend(best["steps"] for best, *_ in hypotheses)
-        return hypotheses
-
-    monkeypatch.setattr(DraftGuidedGenerator, "generate", counted)
-    with client(load(str(tmp_path / "pbd.pt"), None, None, None, draft_guided=True)) as guided:
-        rows = guided.post("/correct", json={"lines": lines}).json()["results"]
-    assert [row["text"] for row in rows] == [correction.text for correction in greedy]
-    assert passes
-
-
 # many at once -------------------------------------------------------------------------------------
 
 
@@ -351,17 +312,6 @@ def test_a_connection_with_a_part_of_a_request_is_closed(monkeypatch, sent, stat
 # exports ------------------------------------------------------------------------------------------
 
 
-def test_an_exported_labeler_is_recognised_and_predicts(tmp_path):
-    model = editors.enct5("tagging")
-    write_folder(tmp_path / "model", labeler_writer(model, int8=False), int8=False)
-    served = load(str(tmp_path / "model"), None, None, None)
-    with client(served) as http, client(serve_predictor(model)) as other:
-        assert http.get("/info").json() == other.get("/info").json()
-        sides = [side.post("/predict", json={"texts": ["a text", "b"]}) for side in (http, other)]
-    tags = [[result["tags"] for result in side.json()["results"]] for side in sides]
-    assert tags[0] == tags[1]
-
-
 def test_an_exported_editor_is_recognised_and_edits_with_marks(tmp_path):
     write_folder(tmp_path / "model", editor_writer(editors.editor(), int8=False), int8=False)
     marks = [{"start": 0, "end": 1, "kind": "keep"}]
@@ -376,17 +326,3 @@ def test_an_exported_editor_is_recognised_and_edits_with_marks(tmp_path):
         end = edit["offset"] + len(edit["before"])
         text = text[: edit["offset"]] + edit["after"] + text[end:]
     assert text == hypothesis["text"]
-
-
-def test_an_export_takes_no_options_of_a_checkpoint_and_has_to_be_whole(tmp_path):
-    write_folder(tmp_path / "model", editor_writer(editors.editor(), int8=False), int8=False)
-    path = str(tmp_path / "model")
-    for option in ({"data": "x"}, {"device": "cuda"}, {"settings": "x"}):
-        options = {"data": None, "device": None, "settings": None, **option}
-        with refuses(*(f"--{name}" for name in option), "an export has its own"):
-            load(path, **options)
-    with refuses("--draft-guided", "an export"):
-        load(path, None, None, None, draft_guided=True)
-    (tmp_path / "model" / "weights.bin").write_bytes(b"")
-    with refuses("weights.bin"):
-        load(path, None, None, None)

@@ -31,25 +31,15 @@ from lev_runtime.io.output import printable  # noqa: E402
 DO = "document.title='DONE'"
 PAYLOADS = (
     f"</title><script>{DO}</script>",
-    f"</style><script>{DO}</script>",
-    f"</p></article></main><script>{DO}</script>",
-    f"--><script>{DO}</script><!--",
     f'"><img src=x onerror="{DO}">',
-    f"'><img src=x onerror={DO}>",
     f'" autofocus onfocus="{DO}" x="',
     f"<svg onload={DO}>",
     f"<iframe srcdoc='<script>parent.{DO}</script>'></iframe>",
     f'<a href="javascript:{DO}" id=link>a</a><script>link.click()</script>',
-    '<meta http-equiv="refresh" content="0; url=about:blank">',
     "<plaintext>",
-    "<!--",
     "<style>* { display: none }</style>",
     f"\0<script>{DO}</script>\u2029",
     f"&lt;script&gt;{DO}&lt;/script&gt;",
-    f"+ADw-script+AD4-{DO}+ADw-/script+AD4-",
-    f"\ufeff<script>{DO}</script>\u202e",
-    f"\ud800<script>{DO}</script>",
-    "{title} {{ 7 * 7 }} {0} %s $x",
 )
 
 DRIVER = shutil.which("chromedriver")
@@ -264,7 +254,7 @@ def page(driver: Any, servers: dict[str, Server]) -> Iterator[Callable[[str], Pa
 # what a person does -------------------------------------------------------------------------------
 
 
-def test_edit_by_keyboard_a_draft_and_an_output_from_nothing(page):
+def test_drafts_are_edited_by_keyboard_and_saved(page, tmp_path):
     tab = page("edit")
     tab["draft"].click()
     tab.keys("teh big cat sat")
@@ -285,64 +275,15 @@ def test_edit_by_keyboard_a_draft_and_an_output_from_nothing(page):
     tab.word("uh", Keys.ENTER)  # of a deletion that is refused the space stays too
     tab.shows("an uh old cat")
     assert tab.text("words") == "an uh 0.75old cat"
-    tab.put("draft", "")
-    tab.put("source", "teh big cat")
-    tab.shows("the large cat")
-    tab.word("large", "s")
+    tab.put("draft", "teh cat")
     tab.shows("the cat")
-    assert tab["draft"].get_attribute("value") == "the large cat"
-    tab.keys("u")
-    tab.shows("the large cat")
-    assert tab["draft"].get_attribute("value") == ""
-
-
-def test_keep_and_drop_survive_every_new_answer_every_key_and_other_settings(page):
-    tab = page("edit")
-    tab.put("draft", "teh government got big aid; stop")
-    tab.shows("the government has received large aid; stop now")
-    tab.word("received", Keys.ENTER)
-    tab.shows("the government got large aid; stop now")
-    tab.word("now", "s")
-    tab.word("government", "l")
-    tab.word("aid;", "r")
-    tab.keys("help;", Keys.ENTER)
-    tab.shows("the government got large help; stop")
-    assert tab["draft"].get_attribute("value") == "teh government got big help; stop"
-    for more in ("", " teh"):
-        tab.put("draft", f"so teh government got big help; stop{more}")
-    tab.shows("so the government got large help; stop the")
-    tab.word("received", Keys.ENTER)  # what was refused is still offered
-    tab.shows("so the government has received large help; stop the")
-    tab.put("mode", "correct")
-    tab.put("least", "7")
-    tab.until(lambda: "1" in tab.text("error"))
-    tab.put("least", "0.5")
-    tab.shows("so the government has received big help; stop the")
-
-
-def test_files_are_gone_through_by_keys_and_saved_byte_for_byte_but_for_changes(page, tmp_path):
-    for lines, end in ((6, ""), (6, "\n"), (7, "\r\n\r\n")):
-        tab = page("correct")
-        text = "\ufeff a\tb  c\r\n\r\n\nfine\x0b\rx \u2028 y\n  teh\t uh end" + end
-        file = tmp_path / f"my {len(end)}.md"
-        file.write_bytes(text.encode())
-        tab["load"].send_keys(str(file))
-        tab.shows(f"line 1 of {lines}", "place")
-        assert tab.saved("save", file.name).decode() == text.replace("uh ", "")
-    tab.put("draft", "teh one\n\nunreadable teh\n" + "a" * 20_000)  # pasted: lines of their own
-    expected = "the one\r\n\r\nunreadable teh\r\n" + "a" * 20_000  # as the line ends
-    assert tab.saved("save", file.name).decode().startswith(expected)
-    tab["draft"].send_keys("teh")
-    prevented = "return !window.dispatchEvent(new Event('beforeunload', {cancelable: true}))"
-    assert tab.driver.execute_script(prevented), "work is not lost without a warning"
-
-    file = tmp_path / "split.md"
-    file.write_bytes(b"one two\r\nthree\r\n")
-    tab = page("correct")
-    tab["load"].send_keys(str(file))
-    tab.shows("line 1 of 2", "place")
-    tab.put("draft", "one\ntwo")
-    assert tab.saved("save", file.name) == b"one\r\ntwo\r\nthree\r\n"
+    tab.driver.execute_script("document.getElementById('more').open = true")
+    tab.until(lambda: "version 4" in tab.text("versions"))
+    assert "a b d c" in tab.text("versions")
+    tab.driver.execute_script("document.querySelectorAll('#versions button')[1].click()")
+    tab.shows("version 2")
+    tab["undo"].click()
+    tab.shows("the cat")
 
     lines = ["source one\tteh cat", "source two\tbig", *["fine\tfine"] * 70, "x\tteh"]
     file = tmp_path / "lines.tsv"
@@ -359,51 +300,8 @@ def test_files_are_gone_through_by_keys_and_saved_byte_for_byte_but_for_changes(
     text = tab.saved("save", "lines.tsv").decode().split("\r\n")
     assert text == ["source one\tthe cat", "source two\tbig", *lines[2:-1], "x\tthe"]
 
-    tab = page("edit")
-    tab.put("source", "one\ntwo")
-    tab.put("draft", "teh\nbig")
-    assert tab.saved("save", "text.txt").decode() == "one\tthe\ntwo\tlarge"
 
-
-def test_hostile_text_is_shown_and_not_done_and_a_phone_cuts_nothing_off(page):
-    tab = page("predict")
-    tab.put("draft", "a text")
-    tab.until(lambda: "<b>blue</b>0.30" in tab.text("predictions").replace(" ", ""))
-    tab = page("edit")
-    tags = "return [...new Set([...document.querySelectorAll('*')].map((e) => e.tagName))].sort()"
-    tab.put("draft", "teh a")
-    tab.shows("the a")
-    usual = set(tab.driver.execute_script(tags))
-    for payload in PAYLOADS:
-        text = payload.replace("\ud800", "")
-        tab.put("draft", f"teh {text}")
-        tab.put("source", text)
-        tab.shows(f"the {printable(text)}".replace("\\x", "\\u00"))
-    assert tab.driver.title == "<i>m</i>.pt"
-    assert set(tab.driver.execute_script(tags)) <= usual | {"DEL", "INS", "SUB"}
-    screen = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
-    tab.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    tab.put("draft", "teh " + "long" * 60 + " cat " * 30)
-    tab.until(lambda: tab.text("text").startswith("the long"))
-    assert tab.driver.execute_script("return document.documentElement.scrollWidth") <= 360
-
-    tab.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-def test_a_server_that_has_gone_is_told_and_nothing_is_lost(driver):
-    server = Server("correct")
-    tab = Page(driver, server.address)
-    tab.put("draft", "teh big")
-    tab.shows("the large")
-    tab.word("large", Keys.ENTER)
-    server.stop()
-    tab.put("draft", "teh big cat")
-    tab.until(lambda: "cannot be reached" in tab.text("error"))
-    assert tab.text("text") == "the big cat"
-    driver.get_log("browser")  # has the refused connections, which are no fault
-
-
-def test_a_document_is_read_as_a_whole_and_decided_by_edit_by_word_and_at_once(page, tmp_path):
+def test_documents_are_corrected_and_saved_byte_for_byte_but_for_changes(page, tmp_path):
     file = tmp_path / "document.md"
     code = ["~~~", "teh code", "~~~", "", "    teh code"]
     lines = ["teh cat", "big dog", *code, *["teh end"] * 20, "unreadable"]
@@ -433,17 +331,7 @@ def test_a_document_is_read_as_a_whole_and_decided_by_edit_by_word_and_at_once(p
     tab["refuse-all"].click()
     tab.shows("0 of 22 edits applied", "summary")
     assert tab.saved("save", file.name).decode() == "\n".join(lines)
-    tab["accept-all"].click()
-    tab.shows("22 of 22 edits applied", "summary")
-    tab.driver.execute_script("document.querySelector('#lines .edit[data-number=\"0\"]').click()")
-    tab.shows("line 1 of 28", "place")
-    for line, status in (("4", "left alone as code"), ("28", "no answer"), ("6", "")):
-        script = "document.querySelectorAll('#lines li')[arguments[0] - 1].click()"
-        tab.driver.execute_script(script, line)
-        tab.shows(status, "status")
 
-
-def test_edits_that_nobody_saw_are_saved_or_copied_only_after_a_question(page, tmp_path):
     file = tmp_path / "long.txt"
     file.write_text("fine\n" * 200 + "teh\n", encoding="utf-8")
     tab = page("correct")
@@ -455,62 +343,41 @@ def test_edits_that_nobody_saw_are_saved_or_copied_only_after_a_question(page, t
     question.dismiss()
     tab.shows("line 201 of 201", "place")  # there is the edit
     assert tab.saved("save", file.name).decode() == "fine\n" * 200 + "the\n"
-    tab.driver.execute_cdp_cmd(
-        "Browser.grantPermissions",
-        {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]},
-    )
-    tab["copy"].click()
-    tab.shows("copied", "status")
 
-
-def test_lines_below_the_fold_and_answers_of_another_mode_were_not_seen(page, tmp_path):
-    file = tmp_path / "fold.txt"
-    file.write_text("fine\n" * 7 + "teh", encoding="utf-8")
-    tab = page("edit")
-    tab.put("mode", "correct")
-    low = {"width": 900, "height": 260, "deviceScaleFactor": 1, "mobile": False}
-    tab.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", low)
+    tab = page("correct")
+    text = "\ufeff a\tb  c\r\n\r\n\nfine\x0b\rx \u2028 y\n  teh\t uh end\r\n\r\n"
+    file = tmp_path / "my file.md"
+    file.write_bytes(text.encode())
     tab["load"].send_keys(str(file))
-    tab.shows("1 of 1 edit applied", "summary")
-    tab["save"].send_keys(Keys.ENTER)
-    tab.until(tab.question).dismiss()
-    tab.shows("line 8 of 8", "place")
-    tab.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert tab.saved("save", file.name).endswith(b"\nthe")
-
-    file.write_text("fine\n" * 200 + "teh", encoding="utf-8")
-    tab.driver.execute_script("document.getElementById('load').click()")
-    tab["load"].send_keys(str(file))  # the same file once more
-    tab.shows("line 1 of 201", "place")
-    tab.shows("1 of 1 edit applied", "summary")
-    script = "document.querySelectorAll('#lines li')[arguments[0]].click()"
-    for line in (200, 0):
-        tab.driver.execute_script(script, line)
-        tab.shows(f"line {line + 1} of 201", "place")
-    tab.put("mode", "edit")
-    tab.shows("1 of 1 edit applied", "summary")
-    tab["save"].send_keys(Keys.ENTER)
-    tab.until(tab.question).accept()
-    saved = tab.driver.downloads / file.name
-    assert tab.until(lambda: saved.exists() and saved.read_bytes()).endswith(b"\nthe")
-    saved.unlink()
+    tab.shows("line 1 of 7", "place")
+    assert tab.saved("save", file.name).decode() == text.replace("uh ", "")
+    tab["draft"].send_keys("teh")
+    prevented = "return !window.dispatchEvent(new Event('beforeunload', {cancelable: true}))"
+    assert tab.driver.execute_script(prevented), "work is not lost without a warning"
 
 
-def test_each_word_that_is_tagged_is_shown_with_its_tag(page):
+def test_texts_are_labelled_and_hostile_ones_are_shown_and_not_run(page):
     tab = page("predict")
+    tab.put("draft", "a text")
+    tab.until(lambda: "<b>blue</b>0.30" in tab.text("predictions").replace(" ", ""))
     tab.put("draft", "tagged words")
     tab.until(lambda: tab.text("predictions").startswith("tagged: red 0.70words: blue 0.60"))
     assert "cut off" in tab.text("predictions")
-
-
-def test_other_versions_of_an_edit_model_and_its_iterations_are_shown_and_taken(page):
     tab = page("edit")
-    tab.put("draft", "teh cat")
-    tab.shows("the cat")
-    tab.driver.execute_script("document.getElementById('more').open = true")
-    tab.until(lambda: "version 4" in tab.text("versions"))
-    assert "a b d c" in tab.text("versions")
-    tab.driver.execute_script("document.querySelectorAll('#versions button')[1].click()")
-    tab.shows("version 2")
-    tab["undo"].click()
-    tab.shows("the cat")
+    tags = "return [...new Set([...document.querySelectorAll('*')].map((e) => e.tagName))].sort()"
+    tab.put("draft", "teh a")
+    tab.shows("the a")
+    usual = set(tab.driver.execute_script(tags))
+    for payload in PAYLOADS:
+        tab.put("draft", f"teh {payload}")
+        tab.put("source", payload)
+        tab.shows(f"the {printable(payload)}".replace("\\x", "\\u00"))
+    assert tab.driver.title == "<i>m</i>.pt"
+    assert set(tab.driver.execute_script(tags)) <= usual | {"DEL", "INS", "SUB"}
+    screen = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    tab.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    tab.put("draft", "teh " + "long" * 60 + " cat " * 30)
+    tab.until(lambda: tab.text("text").startswith("the long"))
+    assert tab.driver.execute_script("return document.documentElement.scrollWidth") <= 360
+
+    tab.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -1,10 +1,7 @@
 """The packaged corrector needs neither torch nor fairseq, and corrects as with them."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,52 +16,6 @@ from lev_plugins.cli import export
 from lev_runtime.io.text_files import read_lines
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCKED = """
-import sys
-class Blocked:
-    def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "fairseq", "omegaconf", "hydra"):
-            raise ImportError(f"{name} is blocked")
-sys.meta_path.insert(0, Blocked)
-"""
-COMMAND = "sys.argv[0] = 'lev-correct'\nfrom lev_correct.cli.main import main\nmain()"
-PYTHON = """
-from lev_correct import Corrector
-sys.stdout.write(Corrector.from_pretrained().correct(["Teh end."])[0].text)
-"""
-SERVER = """
-from lev_correct.packaged import ENGLISH_SPELLING
-from lev_correct.serve import model
-for path in (str(ENGLISH_SPELLING), None):
-    served = model.load(path, None, None, None)
-    assert served.info["modes"] == ["correct"]
-asked = model.CorrectRequest(lines=["Teh end."])
-sys.stdout.write(served.runners["correct"](asked, asked.lines)[0]["text"])
-"""
-
-
-@pytest.mark.parametrize(
-    "code, text, wanted",
-    [
-        (COMMAND, "I recieve teh goverment adress.\\n\\nand all of it is fine\\n", None),
-        (PYTHON, "", "The end."),
-        (SERVER, "", "The end."),
-    ],
-    ids=["command", "python", "server"],
-)
-def test_torch_and_fairseq_are_not_imported(code, text, wanted):
-    text = text.replace("\\n", "\n")
-    done = subprocess.run(
-        [sys.executable, "-c", BLOCKED + code],
-        input=text,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    kept = text.replace("recieve teh goverment adress", "receive the government address")
-    assert done.stdout == (kept if wanted is None else wanted)
 
 
 def outcomes(corrector: Corrector, lines: list[str], batch_size: int) -> list[tuple]:
@@ -149,10 +100,6 @@ def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
     lexicon, bigrams = Lexicon.read(paths[0]), Bigrams.read(paths[1])
     assert lexicon.counts == words.counts
     assert lexicon.letters.per_letter("ba") == words.letters.per_letter("ba")
-    older = {name: values for name, values in words.arrays().items() if name[:4] != "tree"}
-    write_arrays(str(tmp_path / "older"), older)
-    trees = [words.tree, lexicon.tree, Lexicon.read(str(tmp_path / "older")).tree]
-    assert len({(*tree.symbols.tolist(), *tree.starts.tolist()) for tree in trees}) == 1
     assert bigrams.counts == pairs.counts and len(bigrams.counts) == 3
     assert bigrams.counts.get(("cat", "a")) is None and ("dog", "dog") not in bigrams.counts
     assert (bigrams.first, bigrams.second) == (pairs.first, pairs.second)
