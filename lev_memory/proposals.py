@@ -22,6 +22,7 @@ from .train import EXPORTED, export
 
 FEWEST = 10  # outcomes that say anything
 USUAL = 0.7  # the least similarity at which translators' tools show a match
+Outcome = tuple[float, bool]  # the probability of a proposal, and whether it is better
 WAYS = ("kept", "found", "unknown")  # the older source: kept beside it, found in the memory, not
 
 
@@ -71,7 +72,7 @@ class Settings:
 
     delete_threshold: float = 0.9
     min_confidence: float = 0.0
-    outcomes: dict[str, list[tuple[float, bool]]] = field(default_factory=dict)
+    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
     rule: dict[str, float] = field(default_factory=dict)
     caution: float = 0.0
 
@@ -91,7 +92,7 @@ class Settings:
         return least_confidence(self.outcomes.get(way, ()), precision)
 
 
-def least_confidence(outcomes: Sequence[tuple[float, bool]], precision: float) -> float:
+def least_confidence(outcomes: Sequence[Outcome], precision: float) -> float:
     """The lowest probability at and above which so large a share of the outcomes is better, of
     :data:`FEWEST` at least; infinite where there is none."""
     lowest, better = math.inf, 0

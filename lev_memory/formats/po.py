@@ -162,7 +162,6 @@ class Entry:
         return Unit(
             entry=number,
             form=form,
-            line=self.line,
             source=self.text(keyword),
             target=target,
             old=self.previous.get(keyword, ""),
