@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from lev_runtime.editor import Editor
 from lev_runtime.errors import UserError, printable, require_share
+from lev_runtime.io.text_files import read_bytes
 
 from .formats.files import (
     READERS,
@@ -26,7 +27,6 @@ from .formats.files import (
     files_in,
     folder_memory,
     language_of,
-    read_bytes,
     read_document,
     read_lines,
     read_settings,
@@ -333,8 +333,8 @@ def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Repor
     Raises:
         UserError: the file cannot be used, or is into another language than the memory.
     """
-    before, own = read_bytes(path), Report()
-    document = read_document(path, before)
+    before, own = read_bytes(str(path)), Report()
+    document = read_document(path)
     language = language_of(document)
     if not same_language(language, proposer.language):
         raise UserError(f"{path} is {language}, and the memory {proposer.language}")
@@ -347,7 +347,7 @@ def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Repor
         print(diff(document, before, after), end="")
     target = target_of(path, args)
     if not (args.diff or args.dry_run) and (after != before or target != path):
-        if read_bytes(path) != before:
+        if read_bytes(str(path)) != before:
             raise UserError(f"{path} has changed in the meantime: run the command again")
         replace_file(target, after, args.backup)
     return own.said()
