@@ -353,7 +353,7 @@ class PoFile:
         header = next((entry for entry in headers if ("msgstr", None) in entry.fields), None)
         return header.text("msgstr") if header else ""
 
-    def refusal(self, index: int, text: str) -> str:
+    def refusal(self, unit: Unit, text: str) -> str:
         """Why a text cannot be written for a unit; "" where it can."""
         try:
             text.encode(codecs.lookup(self.charset).name)
@@ -361,8 +361,8 @@ class PoFile:
             return f"with {error.object[error.start]!r}, which {self.charset} lacks"
         return ""
 
-    def with_proposals(self, proposals: dict[int, Proposal]) -> bytes:
-        """The file with proposals, by the index of their unit; each with a comment and, also in
+    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
+        """The file with proposals; each with a comment and, also in
         a comment, what stood there.
 
         Raises:
@@ -380,11 +380,10 @@ class PoFile:
             raise UserError(f"{self.path}: {self.charset} has no {error.object[error.start]!r}: "
                             f"msgconv -t UTF-8 {self.path}") from error  # fmt: skip
 
-    def changes(self, proposals: dict[int, Proposal]) -> Iterator[tuple[int, int, str]]:
+    def changes(self, proposals: dict[Unit, Proposal]) -> Iterator[tuple[int, int, str]]:
         """Spans of the content and what takes their places."""
         by_entry: dict[int, list[tuple[Unit, Proposal]]] = {}
-        for index, proposal in proposals.items():
-            unit = self.units[index]
+        for unit, proposal in proposals.items():
             by_entry.setdefault(unit.entry, []).append((unit, proposal))
         for number, changed in by_entry.items():
             entry = self.entries[number]

@@ -22,7 +22,7 @@ class Proposal(NamedTuple):
     probability: float
 
 
-@dataclass
+@dataclass(eq=False)
 class Unit:
     """A source and its translation in a file.
 
@@ -62,11 +62,11 @@ class Document(Protocol):
     encoding: str
     units: list[Unit]
 
-    def refusal(self, index: int, text: str) -> str:
+    def refusal(self, unit: Unit, text: str) -> str:
         """Returns why a text cannot be written for a unit, "" if it can."""
 
-    def with_proposals(self, proposals: dict[int, Proposal]) -> bytes:
-        """Returns the file's bytes with proposals for units, by their index."""
+    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
+        """Returns the file's bytes with proposals for its units."""
 
 
 def fingerprint(*sources: str) -> str:

@@ -173,10 +173,10 @@ class XliffFile:
             if match and (match[2] or "") == segment.mid:
                 yield child, match
 
-    def refusal(self, index: int, text: str) -> str:
+    def refusal(self, unit: Unit, text: str) -> str:
         """Returns why a text cannot be written for a unit, "" if it can."""
-        segment, doctype = self.segments[index], self.doctype[0] if self.doctype else b""
-        if self.has_markup(segment) and markup(text) != markup(self.units[index].source):
+        segment, doctype = self.segments[unit.entry], self.doctype[0] if self.doctype else b""
+        if self.has_markup(segment) and markup(text) != markup(unit.source):
             return "with other elements"
         parser = expat.ParserCreate("utf-8")
         try:
@@ -202,15 +202,15 @@ class XliffFile:
         has_returns = self.data[end - 1 : max(end, 0)] == b"\r"
         return _FEED.sub("\r\n", text) if has_returns else text
 
-    def with_proposals(self, proposals: dict[int, Proposal]) -> bytes:
-        """Returns the file with proposals, by the index of their unit, each with a note.
+    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
+        """Returns the file with proposals, each with a note.
 
         Raises:
             UserError: a proposal breaks the XML, see :meth:`refusal`.
         """
         changes: set[tuple[int, int, str]] = set()  # segments of a unit share the target's tag
-        for index, proposal in proposals.items():
-            changes.update(self.changes(index, proposal))
+        for unit, proposal in proposals.items():
+            changes.update(self.changes(unit, proposal))
         data, position = b"", 0
         for start, end, text in sorted(changes):
             data += self.data[position:start] + text.encode("utf-8")
@@ -221,12 +221,12 @@ class XliffFile:
             Tree(self.path, data)
         return data
 
-    def changes(self, index: int, proposal: Proposal) -> Iterator[tuple[int, int, str]]:
+    def changes(self, unit: Unit, proposal: Proposal) -> Iterator[tuple[int, int, str]]:
         """Yields spans of the file's bytes and their replacements."""
-        segment = self.segments[index]
+        segment = self.segments[unit.entry]
         target, part = segment.unit.first("target"), segment.target
         text = self.written(segment, proposal.text)
-        note = self.note(index, proposal)
+        note = self.note(unit, proposal)
         for child, _ in self.notes(segment):
             yield child.start, child.end, ""
         if target is None or part is None:
@@ -251,9 +251,9 @@ class XliffFile:
         tag = self.data[element.start : element.inside[0]].decode("utf-8")
         return tag.removesuffix("/>").removesuffix(">") + ">"
 
-    def note(self, index: int, proposal: Proposal) -> str:
+    def note(self, unit: Unit, proposal: Proposal) -> str:
         """Returns the note of a proposal, with the texts that stood there."""
-        unit, segment = self.units[index], self.segments[index]
+        segment = self.segments[unit.entry]
         content = note(proposal.probability, fingerprint(unit.source))
         if segment.mid:
             content += f"; segment {escape(segment.mid)}"
