@@ -35,7 +35,7 @@ class Change(NamedTuple):
     old: str
     draft: str
     terms: Sequence[str] = ()
-    whole: bool = True
+    is_all: bool = True
 
     def marked(self) -> str:
         """Returns the draft with the marks of its terms."""

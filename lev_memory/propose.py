@@ -193,7 +193,7 @@ class Proposer:
         new = stripped(source)
         start = repaired(draft.old, new, draft.text, self.terms, sign)
         terms = [*itertools.chain(*self.wanted(source))]
-        return Change(new, draft.old, start.text, terms, start.whole)
+        return Change(new, draft.old, start.text, terms, start.is_all)
 
     def has_learnt(self, document: Document) -> bool:
         """Returns whether a file is of a project like the one that the model has learnt."""
@@ -238,14 +238,14 @@ class Proposer:
         elif draft.way == "match":
             if output and settings.is_sure(change, output):
                 yield output, "edited matches"
-            text = change.draft if change.whole else draft.text
+            text = change.draft if change.is_all else draft.text
             yield Proposal(text, settings.rule["kept"]), "matches"
         else:
             least = settings.confidence(draft.way, self.precision)
             if output and output.probability >= least:
                 yield output, "edited by the model"
             rate = settings.rule.get(draft.way, 0.0)
-            if change.whole and (draft.way == "kept" or rate >= self.precision):
+            if change.is_all and (draft.way == "kept" or rate >= self.precision):
                 yield Proposal(change.draft, rate or 1.0), BY_RULE
 
     def written(self, unit: Unit, line: str) -> str:

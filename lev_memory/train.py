@@ -272,9 +272,9 @@ class Training:
             elif done.is_file() and self.hours(stage) < self.spent(stage) + SAME_TIME:
                 print(f"{stage.name} is trained; with more --minutes it learns on")
             else:
-                every = max(recipe.updates[stage.name] // VALIDATIONS, 1)
-                flags = f"{VALIDATION} --dropout {dropout:g} --validate-interval-updates {every}"
-                flags += f" --save-interval-updates {every}"
+                interval = max(recipe.updates[stage.name] // VALIDATIONS, 1)
+                flags = f"{VALIDATION} --dropout {dropout:g} --validate-interval-updates {interval}"
+                flags += f" --save-interval-updates {interval}"
                 self.run(stage, [*flags.split(), *self.extra])
                 done.write_text(f"{self.hours(stage)}\n", "utf-8")
 

@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape
 
 from lev_runtime.errors import UserError
 
+from ..repair.lines import replaced
 from .tree import Element, Tree
 from .units import (
     COMMENT,
@@ -208,15 +209,12 @@ class XliffFile:
         Raises:
             UserError: a proposal breaks the XML, see :meth:`refusal`.
         """
-        changes: set[tuple[int, int, str]] = set()  # segments of a unit share the target's tag
+        changes: set[tuple[int, int, bytes]] = set()  # segments of a unit share the target's tag
         for unit, proposal in proposals.items():
-            changes.update(self.changes(unit, proposal))
-        data, position = b"", 0
-        for start, end, text in sorted(changes):
-            data += self.data[position:start] + text.encode("utf-8")
-            position = end
-        data += self.data[position:]
-        data = data.decode("utf-8").encode(self.encoding, "xmlcharrefreplace")
+            for start, end, text in self.changes(unit, proposal):
+                changes.add((start, end, text.encode("utf-8")))
+        written = replaced(self.data, changes).decode("utf-8")
+        data = written.encode(self.encoding, "xmlcharrefreplace")
         if proposals:
             Tree(self.path, data)
         return data
