@@ -16,12 +16,12 @@ def program(name: str) -> str:
         UserError: it is not installed.
     """
     beside = Path(sys.executable).with_name(name)
-    found = shutil.which(name) or (str(beside) if beside.is_file() else None)
-    if found is None:
+    path = shutil.which(name)
+    if path is None and not beside.is_file():
         raise UserError(
             f"{name} is not installed; a training needs it: pip install '.[train,export]'"
         )
-    return found
+    return path or str(beside)
 
 
 def run_logged(name: str, arguments: Sequence[str], log: Path) -> None:

@@ -47,7 +47,7 @@ class Index:
         self._coded = [self._code(text) for text in texts]
 
     def _code(self, text: str) -> str:
-        """A character for each token, which is what rapidfuzz compares fastest."""
+        """Returns a character for each token, which is what rapidfuzz compares fastest."""
         known = self._numbers
         numbers = (known.setdefault(token, len(known)) for token in _TOKEN.findall(text))
         return "".join(chr(0x10000 + number % 1_000_000) for number in numbers)
@@ -55,10 +55,11 @@ class Index:
     def similar(
         self, texts: Sequence[str], least: float, count: int
     ) -> Iterator[list[tuple[int, float]]]:
-        """For each text the ``count`` most similar ones: place and similarity, the best first."""
+        """Yields for each text the ``count`` most similar ones: place and similarity."""
         for start in range(0, len(texts), 64):
+            asked = map(self._code, texts[start : start + 64])
             table = process.cdist(
-                [self._code(text) for text in texts[start : start + 64]],
+                [*asked],
                 self._coded,
                 scorer=Levenshtein.normalized_similarity,
                 score_cutoff=least - 1e-4,  # rapidfuzz leaves out some that are just as similar
@@ -70,7 +71,7 @@ class Index:
 
 
 def similarity(text: str, other: str) -> float:
-    """Of two texts, as an :class:`Index` has it."""
+    """Returns the similarity of two texts, as an :class:`Index` has it."""
     return Levenshtein.normalized_similarity(_TOKEN.findall(text), _TOKEN.findall(other))
 
 
@@ -84,39 +85,43 @@ class Memory:
                 unique.setdefault(source, target)
         self.pairs = [*unique.items()]
         self.translations = unique
-        self._sources = Index([source for source, _ in self.pairs])
-        self._targets: Index | None = None
+        self.sources, self.targets = [*unique], [*unique.values()]
+        self._index = Index(self.sources)
+
+    @cached_property
+    def _target_index(self) -> Index:
+        return Index(self.targets)
 
     @cached_property
     def repeats(self) -> set[Words]:
-        """Words that its language repeats."""
-        return usual_repeats(target for _, target in self.pairs)
+        """Returns words that its language repeats."""
+        return usual_repeats(self.targets)
 
     @cached_property
     def words(self) -> set[str]:
-        """The words of its translations."""
-        return vocabulary(target for _, target in self.pairs)
+        """Returns the words of its translations."""
+        return vocabulary(self.targets)
 
     @cached_property
     def group_sign(self) -> str | None:
-        """What its language writes between thousands."""
+        """Returns the separator of thousands in its language."""
         return group_sign(self.pairs)
 
     @cached_property
     def source_words(self) -> set[str]:
-        """The words of its sources."""
-        return vocabulary(source for source, _ in self.pairs)
+        """Returns the words of its sources."""
+        return vocabulary(self.sources)
 
     def is_reversed(self, sources: Iterable[str]) -> bool:
-        """Whether sources are rather in the language that it translates into."""
+        """Returns whether sources are rather in the language that it translates into."""
         asked = vocabulary(sources)
-        known, translated = (len(asked & words) for words in (self.source_words, self.words))
+        known, translated = len(asked & self.source_words), len(asked & self.words)
         return len(asked) >= ENOUGH_WORDS and translated > 2 * known
 
     @cached_property
     def neighbours(self) -> set[Pair]:
-        """The pairs of neighbouring words of its sources."""
-        return {*neighbours(source for source, _ in self.pairs)}
+        """Returns the pairs of neighbouring words of its sources."""
+        return {*neighbours(self.sources)}
 
     def unknown(self, sources: Iterable[str]) -> float:
         """Returns how many pairs of neighbouring words of other sources it does not know, for each
@@ -126,42 +131,42 @@ class Memory:
 
     @cached_property
     def codes(self) -> set[str]:
-        """The identifiers and the markup of its translations."""
-        return all_codes(target for _, target in self.pairs)
+        """Returns the identifiers and the markup of its translations."""
+        return all_codes(self.targets)
 
     def made_up(self, text: str, source: str, *others: str) -> list[str]:
-        """What of a text neither the memory nor one of the texts has that it was made from: words,
-        identifiers, markup."""
+        """Returns words, identifiers and markup of a text that neither the memory nor one of the
+        texts has that it was made from."""
         words = made_up(text, self.words, source, *others)
         return words + made_up_codes(text, self.codes, source, *others)
 
     def matches(self, sources: Sequence[str], count: int, itself: bool) -> Iterator[list[Match]]:
-        """For each source its ``count`` most similar ones, the best first; ``itself``: also one
-        that is equal, which in training would be the answer."""
-        similar = self._sources.similar(sources, SIMILAR, count + 1)
+        """Yields for each source its ``count`` most similar ones, the best first; ``itself``: also
+        one that is equal, which in training would be the answer."""
+        similar = self._index.similar(sources, SIMILAR, count + 1)
         for source, places in zip(sources, similar):
-            found = (Match(*self.pairs[place], similarity) for place, similarity in places)
-            yield [match for match in found if itself or match.old != source][:count]
+            matches = [Match(*self.pairs[place], similarity) for place, similarity in places]
+            if not itself:
+                matches = [match for match in matches if match.old != source]
+            yield matches[:count]
 
     def translated_from(
         self, texts: Sequence[str], sources: Sequence[str], itself: bool = True
     ) -> Iterator[str]:
-        """What each translation was made from, by the memory, "" where it does not know.
+        """Yields the source that each translation was made from, "" if the memory does not know.
 
-        Of the sources whose translation is near to the text, that which is most similar to the
-        new source; where the text itself is a translation of the memory, of its sources.
+        It is the one most similar to the new source among those whose translation is near to the
+        text; if the text itself is a translation of the memory, among the sources of that.
 
         Args:
             sources: for each text the new source.
             itself: False to do as if the memory did not have the text itself.
         """
-        if self._targets is None:
-            self._targets = Index([target for _, target in self.pairs])
-        near = self._targets.similar(texts, NEAR, 20)
+        near = self._target_index.similar(texts, NEAR, 20)
         for text, source, places in zip(texts, sources, near, strict=True):
             pairs = [self.pairs[place] for place, _ in places]
-            same = [old for old, target in pairs if target == text]
-            others = [old for old, target in pairs if target != text]
-            candidates = same if same and itself else others
-            best = next(Index(candidates).similar([source], SIMILAR, 1), []) if candidates else []
-            yield candidates[best[0][0]] if best else (same[0] if same and itself else "")
+            same = [old for old, target in pairs if target == text and itself]
+            olds = same or [old for old, target in pairs if target != text]
+            best = max(olds, key=lambda old: similarity(old, source), default="")
+            is_near = similarity(best, source) >= SIMILAR - _ROUNDING
+            yield best if same or is_near else ""

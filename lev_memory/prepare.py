@@ -6,6 +6,7 @@ draft whose older source nobody knows.
 """
 
 import argparse
+import itertools
 import random
 import shutil
 import sys
@@ -26,6 +27,7 @@ from .formats.files import (
     is_there,
     language_in,
     read_lines,
+    stored_pairs,
     write_json,
     write_lines,
 )
@@ -56,12 +58,12 @@ class Row(NamedTuple):
 
 
 def text_pairs(source: Path, target: Path) -> list[Pair]:
-    """Two line-aligned files of text, as lines of a memory."""
+    """Reads two line-aligned files of text, as lines of a memory."""
     return [(to_line(text), to_line(other)) for text, other in read_lines(source, target)]
 
 
 def split(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
-    """A memory in parts: 1,000 pairs or a twentieth each to validate and test."""
+    """Splits a memory: 1,000 pairs or a twentieth each to validate and test."""
     pairs = list(Memory([*pairs]).pairs)
     random.Random(1).shuffle(pairs)
     size = min(1000, len(pairs) // 20)
@@ -71,7 +73,7 @@ def split(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
 
 
 def given_matches(folder: Path, part: str) -> list[list[Match]]:
-    """Matches that stand beside a part that is split already; an empty draft is none."""
+    """Reads the matches next to a part that is split already; an empty draft is none."""
     matches: list[list[Match]] = []
     for number in ("", "2"):
         paths = [folder / f"{part}.{side}{number}" for side in ("old", "draft", "sim")]
@@ -85,7 +87,7 @@ def given_matches(folder: Path, part: str) -> list[list[Match]]:
 
 
 def rows(pair: Pair, matches: Iterable[Match]) -> Iterator[Row]:
-    """A row for each match of a pair."""
+    """Yields a row for each match of a pair."""
     source, target = pair
     for old, draft, similarity in matches:
         start = repaired(old, source, draft).text
@@ -94,7 +96,7 @@ def rows(pair: Pair, matches: Iterable[Match]) -> Iterator[Row]:
 
 
 def without_changes(part: Sequence[Row]) -> list[Row]:
-    """Training rows; of some the change of the source is not told, and the draft not repaired."""
+    """Returns training rows, some without the change of the source and the repairs."""
     draw = random.Random(1)
     return [
         row._replace(src=row.new, draft=row.raw) if draw.random() < UNKNOWN_CHANGES else row
@@ -105,18 +107,19 @@ def without_changes(part: Sequence[Row]) -> list[Row]:
 def matched(
     part: str, pairs: Sequence[Pair], matches: Iterable[list[Match]]
 ) -> tuple[list[Row], list[Pair]]:
-    """The rows of a part, and what has no match."""
-    found: list[Row] = []
+    """Returns the rows of a part, and the pairs without a match."""
+    part_rows: list[Row] = []
     alone: list[Pair] = []
     for number, (pair, near) in enumerate(zip(pairs, matches, strict=True), start=1):
-        found += rows(pair, near)
+        part_rows += rows(pair, near)
         if not near:
             alone.append(pair)
         if number % REPORT == 0 or number == len(pairs):
-            print(f"{part}: {number} of {len(pairs)} sentences, {len(found)} matches", flush=True)
-    if not found:
+            counts = f"{number} of {len(pairs)} sentences, {len(part_rows)} matches"
+            print(f"{part}: {counts}", flush=True)
+    if not part_rows:
         raise UserError(f"no source of {part} has a match in the memory; give more text")
-    return found, alone
+    return part_rows, alone
 
 
 def cut(work: Path, vocabulary: int, like: Path | None) -> None:
@@ -124,10 +127,8 @@ def cut(work: Path, vocabulary: int, like: Path | None) -> None:
     if like:
         shutil.copy2(like / "spm.model", work / "spm.model")
     else:
-        lines = (line for pair in read_lines(work / "memory.src", work / "memory.tgt")
-                 for line in pair)  # fmt: skip
         train_sentencepiece(
-            lines,
+            itertools.chain(*stored_pairs(work)),
             vocabulary,
             flag="--vocabulary",
             model_prefix=str(work / "spm"),
@@ -144,56 +145,59 @@ def cut(work: Path, vocabulary: int, like: Path | None) -> None:
 
 
 def binarise(work: Path, like: Path | None) -> None:
-    """The data of both trainings; what fairseq says of it goes to WORK/prepare.log."""
+    """Makes the data of both trainings; the log is WORK/prepare.log."""
+    log, pieces = work / "prepare.log", work / "pieces"
+    log.unlink(missing_ok=True)
     words = "--source-lang src --target-lang tgt --joined-dictionary".split()
-    pieces = work / "pieces"
-    whole = [f"--trainpref={pieces}/all", f"--validpref={pieces}/valid", f"--destdir={work}/all"]
-    if like:
-        whole.append(f"--srcdict={like}/all/dict.src.txt")
+    prefixes = [f"--trainpref={pieces}/all", f"--validpref={pieces}/valid"]
+    same = [f"--srcdict={like}/all/dict.src.txt"] if like else []
+    run_logged("lev-preprocess", [*words, *prefixes, *same, f"--destdir={work}/all"], log)
     prefixes = [f"--{part}pref={pieces}/{part}" for part in PARTS]
-    same = ["--draft-lang=draft", f"--srcdict={work}/all/dict.src.txt", f"--destdir={work}/data"]
-    (work / "prepare.log").unlink(missing_ok=True)
-    for sides in (whole, [*prefixes, *same]):
-        run_logged("lev-preprocess", [*words, *sides], work / "prepare.log")
+    same = ["--draft-lang=draft", f"--srcdict={work}/all/dict.src.txt"]
+    run_logged("lev-preprocess", [*words, *prefixes, *same, f"--destdir={work}/data"], log)
+
+
+def write_columns(prefix: Path, sides: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    """Writes rows of lines into a file for each column."""
+    for side, column in zip(sides, zip(*lines)):
+        write_lines(prefix.with_name(f"{prefix.name}.{side}"), column)
 
 
 def prepare(
     work: Path,
     parts: dict[str, list[Pair]],
-    given: dict[str, list[list[Match]]],
+    known: dict[str, list[list[Match]]],
     vocabulary: int = 8000,
     like: Path | None = None,
 ) -> None:
-    """Makes WORK of a memory in parts.
+    """Makes WORK from a memory in parts.
 
-    given: matches of a part that are known. like: another WORK, whose subwords are taken.
+    known: matches of parts. like: another WORK, whose subwords are taken.
     """
     pairs = parts["train"]
     same = sum(source == target for source, target in pairs)
     if 2 * same > len(pairs):
-        told = f"{same} of {len(pairs)} translations are their sources"
-        print(f"{told}: are these two languages?", file=sys.stderr, flush=True)
-    memory = Memory(parts["train"])
-    for side, lines in zip(("src", "tgt"), zip(*memory.pairs)):
-        write_lines(work / f"memory.{side}", lines)
+        warning = f"{same} of {len(pairs)} translations are their sources"
+        print(f"{warning}: are these two languages?", file=sys.stderr, flush=True)
+    memory = Memory(pairs)
+    write_lines(work / "memory.src", memory.sources)
+    write_lines(work / "memory.tgt", memory.targets)
     for part, pairs in parts.items():
         sources = [source for source, _ in pairs]
-        matches = given.get(part) or memory.matches(sources, MATCHES[part], itself=False)
-        found, alone = matched(part, pairs, matches)
+        matches = known.get(part) or memory.matches(sources, MATCHES[part], itself=False)
+        part_rows, alone = matched(part, pairs, matches)
         if part == "train":
-            found = without_changes(found)
-            for number, side in enumerate(("src", "tgt")):
-                whole = [row[number] for row in found] + [pair[number] for pair in alone]
-                write_lines(work / f"text/all.{side}", whole)
-        for side, lines in zip(Row._fields, zip(*found)):
-            write_lines(work / f"text/{part}.{side}", lines)
+            part_rows = without_changes(part_rows)
+            everything = [*(row[:2] for row in part_rows), *alone]
+            write_columns(work / "text/all", ("src", "tgt"), everything)
+        write_columns(work / f"text/{part}", Row._fields, part_rows)
     print("subwords and data", flush=True)
     cut(work, vocabulary, like)
     binarise(work, like)
 
 
 def run(args: argparse.Namespace) -> int:
-    """The command ``prepare``."""
+    """Runs the command ``prepare``."""
     work: Path = args.work
     for folder in (work / "all", work / "data"):  # a run may have ended between the two
         if folder.exists():
@@ -201,19 +205,19 @@ def run(args: argparse.Namespace) -> int:
     if args.like and not (args.like / "spm.model").is_file():
         raise UserError(f"--like {args.like}: there is no memory that prepare made")
     problems, language = Problems(), args.language or ""
-    given: dict[str, list[list[Match]]] = {}
+    known: dict[str, list[list[Match]]] = {}
     if args.splits:
         folder, *sides = args.splits
         parts = {
             part: text_pairs(*(Path(folder, f"{part}.{side}") for side in sides)) for part in PARTS
         }
-        given = {part: given_matches(Path(folder), part) for part in PARTS}
+        known = {part: given_matches(Path(folder), part) for part in PARTS}
     elif args.text:
         parts = split(text_pairs(*map(Path, args.text)))
     else:
         pairs, language = folder_memory(args.memory, language, problems)
         parts = split(pairs)
-    prepare(work, parts, given, args.vocabulary, args.like)
+    prepare(work, parts, known, args.vocabulary, args.like)
     sides = args.splits[1:] if args.splits else args.text or ()
     source, target = [language_in(Path(side).name, Path(side).stem) for side in sides] or ("", "")
     languages = {"language": language or target, "source": source}

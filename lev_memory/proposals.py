@@ -1,8 +1,8 @@
-"""What a trained model makes of fuzzy matches, and how sure it has to be."""
+"""Proposals of a trained model for fuzzy matches, and how sure it has to be."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from .train import EXPORTED, export
 
 FEWEST = 10  # outcomes that say anything
 USUAL = 0.7  # the least similarity at which translators' tools show a match
+Outcome = tuple[float, bool]  # the probability of a proposal, and whether it is better
 WAYS = ("kept", "found", "unknown")  # the older source: kept beside it, found in the memory, not
 
 
@@ -34,13 +35,15 @@ class Change(NamedTuple):
     old: str
     draft: str
     terms: Sequence[str] = ()
-    whole: bool = True
+    is_all: bool = True
 
     def marked(self) -> str:
-        """The draft with the marks of its terms."""
-        spans = sorted(span for term in self.terms for span in places(self.draft, term))
+        """Returns the draft with the marks of its terms."""
+        spans: list[tuple[int, int]] = []
+        for term in self.terms:
+            spans += places(self.draft, term)
         text, position = "", 0
-        for start, end in spans:
+        for start, end in sorted(spans):
             if start >= position:
                 text += escape_markup(self.draft[position:start])
                 text += write_mark(self.draft[start:end], "keep")
@@ -49,51 +52,52 @@ class Change(NamedTuple):
 
     @property
     def beyond_usual(self) -> float:
-        """How much more similar its sources are than :data:`USUAL`, 0 where they are not."""
+        """Returns how much more similar its sources are than :data:`USUAL`, at least 0."""
         return max(similarity(self.old, self.new) - USUAL, 0.0)
 
 
 @dataclass
 class Settings:
-    """What ``evaluate`` has found best on the validation part.
+    """The settings that ``evaluate`` has found best on the validation part.
 
     Attributes:
         delete_threshold: of the model.
-        min_confidence: the probability below which what the model made is given up for the draft
-            that was repaired by rule, for the fewest edits.
-        outcomes: for each way to an older source, of validation sentences that the model changed:
-            its probability, and whether the sentence needs fewer edits than the draft as it was,
-            and no more than the one that was repaired by rule.
-        rule: for each way the share of sentences that the rule changed which need fewer edits.
+        min_confidence: the least probability of an output, for the fewest edits; otherwise the
+            draft repaired by rule stays.
+        outcomes: for each way to an older source, the validation sentences that the model changed:
+            is one better, it needs fewer edits than the draft as it was, and no more than the draft
+            repaired by rule.
+        rule: for each way, the share of sentences changed by the rule that need fewer edits.
         caution: how much ``min_confidence`` rises with similarity beyond the usual one: the more
             similar the sources, the more of the draft is right.
     """
 
     delete_threshold: float = 0.9
     min_confidence: float = 0.0
-    outcomes: dict[str, list[tuple[float, bool]]] = field(default_factory=dict)
+    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
     rule: dict[str, float] = field(default_factory=dict)
     caution: float = 0.0
 
     def is_sure(self, change: Change, output: Proposal) -> bool:
-        """Whether to take the model's output, and not the repaired draft, for the fewest edits."""
+        """Returns whether the model's output probably needs fewer edits than the repaired draft."""
         return self.margin(change, output) >= self.min_confidence
 
     def margin(self, change: Change, output: Proposal) -> float:
-        """What is compared with :attr:`min_confidence`."""
+        """Returns the number that is compared with :attr:`min_confidence`."""
         return output.probability - self.caution * change.beyond_usual
 
     def confidence(self, way: str, precision: float) -> float:
-        """The probability from which proposals are right often enough; infinite where none is.
+        """Returns the least probability of proposals that are right often enough, infinite if none
+        is.
 
         precision: the least share of proposals that need fewer edits than what stands there.
         """
         return least_confidence(self.outcomes.get(way, ()), precision)
 
 
-def least_confidence(outcomes: Sequence[tuple[float, bool]], precision: float) -> float:
-    """The lowest probability at and above which so large a share of the outcomes is better, of
-    :data:`FEWEST` at least; infinite where there is none."""
+def least_confidence(outcomes: Sequence[Outcome], precision: float) -> float:
+    """Returns the lowest probability at and above which so large a share of the outcomes is better,
+    of :data:`FEWEST` at least; infinite if there is none."""
     lowest, better = math.inf, 0
     ordered = sorted(outcomes, key=lambda outcome: -outcome[0])
     for count, (probability, good) in enumerate(ordered, start=1):
@@ -113,7 +117,7 @@ def load(work: Path) -> Editor:
 
 
 def settings_of(work: Path) -> Settings:
-    """The settings of a WORK.
+    """Reads the settings of a WORK.
 
     Raises:
         UserError: it has none, or those of an older version.
@@ -122,9 +126,9 @@ def settings_of(work: Path) -> Settings:
     path = work / "settings.json"
     if not path.is_file():
         raise UserError(f"{work} has no settings: lev-memory evaluate {work} chooses them")
-    content = read_settings(path)
-    known = {field.name for field in fields(Settings)}
-    settings = Settings(**{name: value for name, value in content.items() if name in known})
+    settings = Settings()
+    for name, value in read_settings(path).items():
+        setattr(settings, name, value)  # one of an older version is not read
     if not settings.outcomes or not isinstance(settings.rule, dict):
         raise UserError(
             f"{path} does not say how sure the model is: lev-memory evaluate {work} does"
@@ -142,24 +146,26 @@ def propose(
     delete_threshold: float,
     memory: Memory,
 ) -> list[Proposal]:
-    """The model's outputs; the draft, with probability 0, where a line is too long for it.
+    """Returns the model's outputs; the draft, with probability 0, if a line is too long for it.
 
     A word or a mark that only the model has written twice in a row stands once, and an identifier
     that it has misspelt is the source's.
     """
     proposals = [Proposal(change.draft, 0.0) for change in changes]
-    numbers = [i for i, one in enumerate(changes) if editor.fits(one.new, one.draft, one.old)]
-    fitting = [changes[i] for i in numbers]
+    fitting = {
+        i: change
+        for i, change in enumerate(changes)
+        if editor.fits(change.new, change.draft, change.old)
+    }
     traces = editor.edit(
-        [change.new for change in fitting],
-        [change.marked() for change in fitting],
-        old_sources=[change.old for change in fitting],
+        [change.new for change in fitting.values()],
+        [change.marked() for change in fitting.values()],
+        old_sources=[change.old for change in fitting.values()],
         delete_threshold=delete_threshold,
         batch_size=32,
         markup=True,
     )
-    for i, trace in zip(numbers, traces, strict=True):
-        change = changes[i]
+    for (i, change), trace in zip(fitting.items(), traces, strict=True):
         read = change.new, change.draft
         text = without_double_marks(without_repeats(trace.text, memory.repeats, *read), *read)
         text = with_right_codes(text, change.new, memory.codes, change.old, change.draft)
@@ -168,8 +174,8 @@ def propose(
 
 
 def read_terms(path: Path | None) -> dict[str, list[str]]:
-    """A glossary: source, tab, translation on each line, and perhaps more fields, which say
-    nothing here; a source that has several lines has several translations.
+    """Reads a glossary: source, tab, translation on each line, further fields unread. A source
+    that has several lines has several translations.
 
     Raises:
         UserError: it cannot be read, or a line has no tab.

@@ -12,13 +12,14 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from lev_runtime.editor import Editor
 from lev_runtime.errors import UserError, printable, require_share
+from lev_runtime.io.text_files import read_bytes
 
 from .formats.files import (
     READERS,
@@ -26,7 +27,6 @@ from .formats.files import (
     files_in,
     folder_memory,
     language_of,
-    read_bytes,
     read_document,
     read_lines,
     read_settings,
@@ -57,57 +57,59 @@ from .repair.lines import (
     to_text,
     with_ends,
 )
-from .repair.repair import Repaired, Terms, repaired
+from .repair.repair import Terms, repaired
 from .repair.scripts import places
 
 FOREIGN = 2  # times as many unknown pairs of words as on the validation part tell another project
+BY_RULE = "repaired by rule"
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 NO_END = "\\ No newline at end of file"
+
+
+Report = Counter[tuple[str, str]]  # "proposed", "kept" or "left", and why
+Chosen = tuple[Proposal, str]  # what may be proposed, and how it was made
 
 
 class Draft(NamedTuple):
     """A unit of a file, what its text was made from, and how that is known.
 
-    way: "kept" in the file, "found" in the memory, "unknown"; "match" where nothing stood there and
-    the memory gives the draft, "exact" where it has the source as it is.
+    way: "kept" in the file, "found" in the memory, "unknown"; "match" if nothing stood there and
+    the memory gives the draft, "exact" if it has the source as it is.
     """
 
-    number: int
     unit: Unit
     old: str
     text: str
     way: str
 
 
-class Report:
-    """What became of the fuzzy translations of files: proposed, kept as they were, or left, and
-    why."""
+def summary(report: Report) -> str:
+    """Returns ``3 proposed (2 edited by the model, …), 1 kept (…), 0 left``."""
+    parts = []
+    for outcome in ("proposed", "kept", "left"):
+        reasons = {why: count for (kind, why), count in report.items() if kind == outcome and count}
+        part = f"{sum(reasons.values())} {outcome}"
+        if reasons:
+            part += f" ({', '.join(f'{reasons[why]} {why}' for why in sorted(reasons))})"
+        parts.append(part)
+    return ", ".join(parts)
 
-    def __init__(self) -> None:
-        self.counts: Counter[tuple[str, str]] = Counter()
 
-    def add(self, what: str, why: str) -> None:
-        self.counts[what, why] += 1
-
-    def said(self) -> str:
-        """``3 proposed (2 edited by the model, …), 1 kept (…), 0 left``."""
-        parts = []
-        for what in ("proposed", "kept", "left"):
-            reasons = {why: count for (kind, why), count in self.counts.items() if kind == what}
-            why = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
-            parts.append(f"{sum(reasons.values())} {what}" + (f" ({why})" if why else ""))
-        return ", ".join(parts)
+def stripped(text: str) -> str:
+    """Returns a text of a file as a line."""
+    return to_line(text.strip())
 
 
 @dataclass
 class Proposer:
-    """What proposals for all files are made with.
+    """Makes the proposals for all files.
 
     Attributes:
-        language: that the memory translates into, "" where it is not known.
+        language: that the memory translates into, "" if it is not known.
         precision: the least share of proposals that need fewer edits than what stands there.
         terms: of a glossary.
-        learnt: what the model has learnt, where the memory has more.
-        usual: what :meth:`memory.Memory.unknown` says of sources like those it has learnt.
+        learnt: what the model has learnt, if the memory has more.
+        usual: :meth:`memory.Memory.unknown` of sources like those it has learnt.
     """
 
     editor: Editor
@@ -122,78 +124,76 @@ class Proposer:
     # what is edited ---------------------------------------------------------------------------
 
     def drafts(self, document: Document, report: Report) -> list[Draft]:
-        """The fuzzy units of a file that there is a draft for."""
-        units = [(i, unit) for i, unit in enumerate(document.units) if unit.state == "fuzzy"]
-        asked = []
-        for index, unit in units:
+        """Returns the fuzzy units of a file that there is a draft for."""
+        own, empty = [], []
+        for unit in document.units:
+            if unit.state != "fuzzy":
+                continue
             if unit.proposed:
-                report.add("left", "have a proposal")
-            elif unit.target.strip() and unit.old.strip() == unit.source.strip():
-                report.add("kept", "of the same source")
+                report["left", "have a proposal"] += 1
+            elif not unit.target.strip():
+                empty.append(unit)
+            elif unit.old.strip() == unit.source.strip():
+                report["kept", "of the same source"] += 1
             else:
-                asked.append((index, unit))
-        own = [pair for pair in asked if pair[1].target.strip()]
-        empty = [pair for pair in asked if not pair[1].target.strip()]
-        return [*self.own_drafts(own), *self.matches(empty, report)]
-
-    def own_drafts(self, units: Sequence[tuple[int, Unit]]) -> list[Draft]:
-        """What stands there, always; with what it was made from, where that is known."""
-        lost = [pair for pair in units if not pair[1].old]
-        texts = [to_line(unit.target.strip()) for _, unit in lost]
-        sources = [to_line(unit.source.strip()) for _, unit in lost]
-        olds = dict(zip((i for i, _ in lost), self.memory.translated_from(texts, sources)))
-        drafts = []
-        for index, unit in units:
-            old = to_line(unit.old.strip()) or olds.get(index, "")
-            way = "kept" if unit.old else "found" if old else "unknown"
-            text = to_line(unit.target.strip())
-            if way == "found" and old == to_line(unit.source.strip()):
-                way, text = "exact", self.memory.translations[old]
-            drafts.append(Draft(index, unit, old, text, way))
+                own.append(unit)
+        drafts = [*self.own_drafts(own), *self.matches(empty)]
+        report["left", "without a text and a match"] += len(own) + len(empty) - len(drafts)
         return drafts
 
-    def matches(self, units: Sequence[tuple[int, Unit]], report: Report) -> list[Draft]:
-        """Where nothing stands: the match that the file has beside it, else the memory's best."""
-        drafts = []
-        sources = [to_line(unit.source.strip()) for _, unit in units]
+    def own_drafts(self, units: Sequence[Unit]) -> Iterator[Draft]:
+        """Yields the texts that stand there, with the sources that they were made from."""
+        lost = [unit for unit in units if not unit.old]
+        texts = [stripped(unit.target) for unit in lost]
+        olds = self.memory.translated_from(texts, [stripped(unit.source) for unit in lost])
+        for unit in units:
+            text = stripped(unit.target)
+            if unit.old:
+                yield Draft(unit, stripped(unit.old), text, "kept")
+                continue
+            old = next(olds)
+            if old == stripped(unit.source):
+                yield Draft(unit, old, self.memory.translations[old], "exact")
+            else:
+                yield Draft(unit, old, text, "found" if old else "unknown")
+
+    def matches(self, units: Sequence[Unit]) -> Iterator[Draft]:
+        """Yields matches for empty units: that of the file, else the best of the memory."""
+        sources = [stripped(unit.source) for unit in units]
         near = self.memory.matches(sources, 1, itself=True)
-        for (index, unit), source, matches in zip(units, sources, near, strict=True):
-            if matches and matches[0].old == source:
-                drafts.append(Draft(index, unit, source, matches[0].draft, "exact"))
-            elif unit.old and unit.draft:
-                pair = to_line(unit.old.strip()), to_line(unit.draft.strip())
-                drafts.append(Draft(index, unit, *pair, "match"))
-            elif matches:
-                drafts.append(Draft(index, unit, *matches[0][:2], "match"))
-            else:
-                report.add("left", "without a text and a match")
-        return drafts
+        for unit, source, matches in zip(units, sources, near, strict=True):
+            old, draft, _ = matches[0] if matches else ("", "", 0)
+            way = "exact" if old == source else "match"
+            if way == "match" and unit.old and unit.draft:
+                old, draft = stripped(unit.old), stripped(unit.draft)
+            if old:
+                yield Draft(unit, old, draft, way)
 
     # what is proposed -------------------------------------------------------------------------
 
-    def proposals(self, document: Document, report: Report) -> dict[int, Proposal]:
-        """By the index of a unit, what takes the place of its text."""
+    def proposals(self, document: Document, report: Report) -> dict[Unit, Proposal]:
+        """Returns the proposals for a file."""
         drafts = self.drafts(document, report)
-        changes = []
-        for draft in drafts:
-            new = to_line(draft.unit.source.strip())
-            start = Repaired(draft.text, False)
-            if draft.old:
-                sign = self.memory.group_sign
-                start = repaired(draft.old, new, draft.text, self.terms, sign)
-            terms = [*itertools.chain(*self.wanted(draft.unit.source))]
-            changes.append(Change(new, draft.old, start.text, terms, start.whole))
-        edited: Sequence[Proposal | None] = [None] * len(changes)
+        changes = [self.change(draft) for draft in drafts]
+        outputs: Sequence[Proposal | None] = [None] * len(changes)
         if self.has_learnt(document):
             threshold = self.settings.delete_threshold
-            edited = propose(self.editor, changes, threshold, self.memory)
-        proposals: dict[int, Proposal] = {}
-        for draft, change, output in zip(drafts, changes, edited, strict=True):
-            chosen, why = self.chosen(document, draft, change, output)
-            report.add("kept" if chosen is None else "proposed", why)
-            if chosen is not None:
-                proposals[draft.number] = chosen
+            outputs = propose(self.editor, changes, threshold, self.memory)
+        proposals: dict[Unit, Proposal] = {}
+        for draft, change, output in zip(drafts, changes, outputs, strict=True):
+            proposal, why = self.chosen(document, draft, change, output)
+            report["proposed" if proposal else "kept", why] += 1
+            if proposal:
+                proposals[draft.unit] = proposal
         return proposals
+
+    def change(self, draft: Draft) -> Change:
+        """Returns what the model reads of a draft."""
+        source, sign = draft.unit.source, self.memory.group_sign
+        new = stripped(source)
+        start = repaired(draft.old, new, draft.text, self.terms, sign)
+        terms = [*itertools.chain(*self.wanted(source))]
+        return Change(new, draft.old, start.text, terms, start.is_all)
 
     def has_learnt(self, document: Document) -> bool:
         """Returns whether a file is of a project like the one that the model has learnt."""
@@ -201,7 +201,8 @@ class Proposer:
         return unknown <= FOREIGN * self.usual
 
     def wanted(self, source: str) -> list[Sequence[str]]:
-        """The glossary's translations of each term in a source that is no part of a longer one."""
+        """Returns the glossary's translations of each term in a source that is no part of a longer
+        one."""
         text, wanted = source.casefold(), []
         for term in sorted(self.terms, key=len, reverse=True):
             part = to_text(term).casefold()
@@ -213,31 +214,15 @@ class Proposer:
     def chosen(
         self, document: Document, draft: Draft, change: Change, output: Proposal | None
     ) -> tuple[Proposal | None, str]:
-        """What is proposed and why, None where what stands there stays.
+        """Returns what is proposed and why, None if the present text stays.
 
-        That is the model's output where there is one and it is sure enough, else the draft that
-        was repaired by rule; either only if a program can use it, and all terms of the glossary are
-        in it.
+        Only what a program can use is proposed, with all terms of the glossary.
         """
         why = "not sure enough" if output else "of a project that the model has not learnt"
-        if draft.way == "exact":
-            candidates = [(Proposal(draft.text, 1.0), "translated so in the memory")]
-        elif draft.way == "match":
-            sure = output and self.settings.is_sure(change, output)
-            candidates = [(output, "edited matches")] if output and sure else []
-            text = change.draft if change.whole else draft.text
-            candidates.append((Proposal(text, self.settings.rule["kept"]), "matches"))
-        else:
-            least = self.settings.confidence(draft.way, self.precision)
-            sure = output and output.probability >= least
-            candidates = [(output, "edited by the model")] if output and sure else []
-            rate = self.settings.rule.get(draft.way, 0.0)
-            if change.whole and (draft.way == "kept" or rate >= self.precision):
-                candidates.append((Proposal(change.draft, rate or 1.0), "repaired by rule"))
-        for proposal, reason in candidates:
-            text = self.written(draft, proposal.text)
+        for proposal, reason in self.candidates(draft, change, output):
+            text = self.written(draft.unit, proposal.text)
             if text == draft.unit.target:
-                why = why if reason == "repaired by rule" else "as they are"
+                why = why if reason == BY_RULE else "as they are"
                 continue
             lacking = self.lacking(document, draft, text, change.draft)
             if not lacking:
@@ -245,9 +230,26 @@ class Proposer:
             why = lacking
         return None, why
 
-    def written(self, draft: Draft, line: str) -> str:
-        """A line as text, with the spaces and line breaks at its ends that it has to have."""
-        unit = draft.unit
+    def candidates(self, draft: Draft, change: Change, output: Proposal | None) -> Iterator[Chosen]:
+        """Yields the model's output if it is sure enough, then the draft repaired by rule."""
+        settings = self.settings
+        if draft.way == "exact":
+            yield Proposal(draft.text, 1.0), "translated so in the memory"
+        elif draft.way == "match":
+            if output and settings.is_sure(change, output):
+                yield output, "edited matches"
+            text = change.draft if change.is_all else draft.text
+            yield Proposal(text, settings.rule["kept"]), "matches"
+        else:
+            least = settings.confidence(draft.way, self.precision)
+            if output and output.probability >= least:
+                yield output, "edited by the model"
+            rate = settings.rule.get(draft.way, 0.0)
+            if change.is_all and (draft.way == "kept" or rate >= self.precision):
+                yield Proposal(change.draft, rate or 1.0), BY_RULE
+
+    def written(self, unit: Unit, line: str) -> str:
+        """Returns a line as text, with the spaces and line breaks at its ends that it needs."""
         ends = unit.source
         if unit.target.strip() and breaks(unit.target) == breaks(unit.source):
             kept = unit.old and with_ends("", unit.old) != with_ends("", unit.source)
@@ -264,7 +266,7 @@ class Proposer:
             return "without a word"
         patterns = source, *unit.alternatives
         old, before = to_text(draft.old), to_text(draft.text)
-        if not any(same_placeholders(one, text, unit.printf, before) for one in patterns):
+        if not any(same_placeholders(like, text, unit.printf, before) for like in patterns):
             return "with other placeholders"
         if not is_nested_like(source, text):
             return "with tags out of order"
@@ -272,19 +274,19 @@ class Proposer:
             return "with other entities or line breaks"
         if lost_code(text, source, old or source, before):
             return "without what source and draft share"
-        if refusal := document.refusal(draft.number, text):
+        if refusal := document.refusal(unit, text):
             return refusal
         terms = itertools.chain(*self.terms.values())
         if self.memory.made_up(text, source, unit.old, unit.target, draft.text, *read, *terms):
             return "with a word or an identifier that is made up"
-        has_all = all(
-            any(holds(text, to_text(term)) for term in terms) for terms in self.wanted(source)
-        )
-        return "" if has_all else "without a term"
+        for translations in self.wanted(source):
+            if not any(holds(text, to_text(term)) for term in translations):
+                return "without a term"
+        return ""
 
 
 def proposer_of(args: argparse.Namespace, problems: Problems) -> Proposer:
-    """The model, the memory and the settings of a WORK, and what else is asked for.
+    """Loads the model, the memory and the settings of a WORK, and what else is asked for.
 
     Raises:
         UserError: one of them is not there.
@@ -301,29 +303,27 @@ def proposer_of(args: argparse.Namespace, problems: Problems) -> Proposer:
 
 
 def breaks(text: str) -> tuple[int, int]:
-    """Line breaks at both ends of a text, which gettext wants to be those of the source."""
+    """Counts the line breaks at both ends of a text; gettext wants those of the source."""
     start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
     return start.count("\n"), end.count("\n")
 
 
 def holds(text: str, term: str) -> bool:
-    """Whether a term stands in a text, upper case or lower, not inside a word."""
+    """Returns whether a term stands in a text, upper case or lower, not inside a word."""
     return bool(places(text.casefold(), term.casefold()))
 
 
 def stored_language(work: Path) -> str:
-    """The language that the memory of a WORK translates into; "" where it is not known."""
+    """Returns the language that the memory of a WORK translates into, "" if unknown."""
     path = work / "memory.json"
     return str(read_settings(path).get("language", "")) if path.is_file() else ""
 
 
 def diff(document: Document, before: bytes, after: bytes) -> str:
-    """Two versions of a file as a unified diff."""
+    """Returns two versions of a file as a unified diff."""
     name = printable(str(document.path))
-    old, new = (
-        re.findall(r"[^\n]*\n|[^\n]+", data.decode(document.encoding)) for data in (before, after)
-    )
-    lines = difflib.unified_diff(old, new, name, name)
+    old, new = (data.decode(document.encoding) for data in (before, after))
+    lines = difflib.unified_diff(_LINE.findall(old), _LINE.findall(new), name, name)
     return "".join(line if line[-1] == "\n" else f"{line}\n{NO_END}\n" for line in lines)
 
 
@@ -333,8 +333,8 @@ def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Repor
     Raises:
         UserError: the file cannot be used, or is into another language than the memory.
     """
-    before, own = read_bytes(path), Report()
-    document = read_document(path, before)
+    before, own = read_bytes(str(path)), Counter[tuple[str, str]]()
+    document = read_document(path)
     language = language_of(document)
     if not same_language(language, proposer.language):
         raise UserError(f"{path} is {language}, and the memory {proposer.language}")
@@ -342,19 +342,19 @@ def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Repor
         raise UserError(f"{path}: its sources are in the language that the memory translates into: "
                         "prepare it with the languages the other way round")  # fmt: skip
     after = document.with_proposals(proposer.proposals(document, own))
-    report.counts += own.counts
+    report.update(own)
     if args.diff:
         print(diff(document, before, after), end="")
     target = target_of(path, args)
     if not (args.diff or args.dry_run) and (after != before or target != path):
-        if read_bytes(path) != before:
+        if read_bytes(str(path)) != before:
             raise UserError(f"{path} has changed in the meantime: run the command again")
         replace_file(target, after, args.backup)
-    return own.said()
+    return summary(own)
 
 
 def target_of(path: Path, args: argparse.Namespace) -> Path:
-    """Where a file is written: below the output, if that is a folder or is for one."""
+    """Returns where a file is written: below the output, if that is a folder or is for one."""
     output: Path | None = args.output
     if output is None:
         return path
@@ -364,7 +364,7 @@ def target_of(path: Path, args: argparse.Namespace) -> Path:
 
 
 def paths_of(args: argparse.Namespace) -> list[Path]:
-    """The files to fill; those of an output within their folder are none.
+    """Returns the files to fill, without those of an output within their folder.
 
     Raises:
         UserError: there is none, or the output is a file and they are in a folder.
@@ -380,26 +380,26 @@ def paths_of(args: argparse.Namespace) -> list[Path]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """The command ``propose``."""
+    """Runs the command ``propose``."""
     require_share("--precision", args.precision, "proposals that need fewer edits")
     paths = paths_of(args)
-    problems, report = Problems(), Report()
+    problems, report = Problems(), Counter[tuple[str, str]]()
     proposer = proposer_of(args, problems)
     for number, path in enumerate(paths, start=1):
         try:
-            said = fill(path, proposer, args, report)
+            outcome = fill(path, proposer, args, report)
         except UserError as error:
             if len(paths) == 1 and path == args.place:
                 raise
             problems.name(error, path)
             continue
         if len(paths) > 1 or not args.diff:
-            print(f"[{number}/{len(paths)}] {printable(str(path))}: {said}", flush=True)
+            print(f"[{number}/{len(paths)}] {printable(str(path))}: {outcome}", flush=True)
     problems.say()
     if len(paths) > 1:
         done = len(paths) - problems.count
         broken = f", {problems.count} left alone" if problems.count else ""
-        print(f"{done} of {len(paths)} files{broken}: {report.said()}")
+        print(f"{done} of {len(paths)} files{broken}: {summary(report)}")
     if args.dry_run or args.diff:
         print("nothing was written")
     return 2 if problems.count else 0

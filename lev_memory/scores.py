@@ -1,4 +1,4 @@
-"""TER and BLEU of sacrebleu as sums of sentences' statistics."""
+"""TER and BLEU of sacrebleu, and the edits of TER of a sentence."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -6,18 +6,18 @@ from typing import Any
 
 from lev_runtime.errors import UserError
 
+from .repair.lines import to_text
+
 
 class Score:
-    """A metric of sacrebleu, whose statistics of sentences add up to those of a corpus."""
+    """A metric of sacrebleu."""
 
-    def __init__(self, metric: Any) -> None:
-        self.metric = metric
-
-    def statistics(self, output: str, reference: str) -> list[float]:
-        """Returns what is counted of a sentence; TER: its edits and the reference's words."""
-        # not public, but the same for all of sacrebleu's metrics
-        (numbers,) = self.metric._extract_corpus_statistics([output], [[reference]])
-        return [*map(float, numbers)]
+    def __init__(self, name: str, **options: bool) -> None:
+        try:
+            from sacrebleu import metrics
+        except ModuleNotFoundError as error:
+            raise UserError("TER and BLEU need sacrebleu: pip install '.[memory]'") from error
+        self.metric: Any = getattr(metrics, name)(**options)
 
     def corpus(self, outputs: Sequence[str], references: Sequence[str]) -> float:
         """Returns the score of all sentences together, in percent."""
@@ -27,18 +27,17 @@ class Score:
 @cache
 def ter() -> Score:
     """Returns TER (Snover et al., 2006), normalised and case-sensitive."""
-    return Score(_metrics().TER(normalized=True, case_sensitive=True))
+    return Score("TER", normalized=True, case_sensitive=True)
 
 
 @cache
 def bleu() -> Score:
     """Returns BLEU with sacrebleu's defaults."""
-    return Score(_metrics().BLEU(force=True))
+    return Score("BLEU", force=True)
 
 
-def _metrics() -> Any:
-    try:
-        from sacrebleu import metrics
-    except ModuleNotFoundError as error:
-        raise UserError("TER and BLEU need sacrebleu: pip install '.[memory]'") from error
-    return metrics
+def edits(line: str, reference: str) -> float:
+    """Returns the edits of TER from a line to its reference."""
+    texts = [to_text(line)], [[to_text(reference)]]
+    ((count, *_),) = ter().metric._extract_corpus_statistics(*texts)  # not public
+    return float(count)

@@ -1,8 +1,8 @@
 """Files of translations: which there are, what language they are in, how they are read and kept."""
 
-import contextlib
 import gzip
 import importlib
+import itertools
 import json
 import re
 import shutil
@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lev_runtime.errors import UserError, printable
-from lev_runtime.io.text_files import read_parallel
+from lev_runtime.io.output import atomic_replace, whole_file
+from lev_runtime.io.text_files import read_bytes, read_parallel
 
 from ..memory import Pair
 from ..repair.lines import to_line
@@ -49,29 +50,31 @@ _LANGUAGE = re.compile(
 
 
 class Problems:
-    """Files that cannot be used: others are gone on with, and these are named by kind."""
+    """Collects files that cannot be used, and names them by kind."""
 
     def __init__(self) -> None:
         self.count = 0
         self.kinds: dict[str, dict[Path, Exception]] = {}
 
     def name(self, error: Exception, path: Path) -> None:
-        """Notes what is wrong with a file."""
+        """Stores the error of a file."""
         self.count += 1
         self.kinds.setdefault(path.suffix.lower(), {})[path] = error
 
     def say(self) -> None:
-        """Prints a line for each kind of files: what is wrong with the first, and which others."""
+        """Prints a line for each kind of files: the first error, and the other files."""
         for kind, errors in self.kinds.items():
-            (_, first), *others = errors.items()
-            names = ", ".join(str(path) for path, _ in others)
-            more = f" (and {len(others)} more {kind}: {names})" if others else ""
-            print(f"left alone: {printable(f'{first}{more}')}", file=sys.stderr, flush=True)
+            first, *others = errors
+            line = f"left alone: {errors[first]}"
+            if others:
+                names = ", ".join(map(str, others))
+                line += f" (and {len(others)} more {kind}: {names})"
+            print(printable(line), file=sys.stderr, flush=True)
         self.kinds.clear()
 
 
 def files_in(place: Path, kinds: Iterable[str]) -> list[Path]:
-    """A file, or those of a folder and below it, each once; hidden folders are left out.
+    """Returns a file, or those of a folder and below it, each once; hidden ones are left out.
 
     Raises:
         UserError: there is none.
@@ -81,27 +84,18 @@ def files_in(place: Path, kinds: Iterable[str]) -> list[Path]:
     kinds = [*kinds]
     if not place.is_dir():
         raise UserError(f"{place} does not exist; name a file or folder ({', '.join(kinds)})")
-    paths = (path for path in sorted(place.rglob("*")) if path.suffix.lower() in kinds)
-    visible = (
-        path for path in paths
-        if path.is_file() and not any(p.startswith(".") for p in path.relative_to(place).parts)
-    )  # fmt: skip
-    unique = {path.resolve(): path for path in visible}
+    unique = {}
+    for path in sorted(place.rglob("*")):
+        is_hidden = "/." in f"/{path.relative_to(place).as_posix()}"
+        if path.suffix.lower() in kinds and path.is_file() and not is_hidden:
+            unique[path.resolve()] = path
     if not unique:
         raise UserError(f"{place} has no file of {', '.join(kinds)}")
     return [*unique.values()]
 
 
-def read_bytes(path: Path) -> bytes:
-    """A file's bytes; a UserError where it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def read_document(path: Path, data: bytes | None = None) -> Document:
-    """A .po or XLIFF file, of its bytes, where they have been read.
+def read_document(path: Path) -> Document:
+    """Reads a .po or XLIFF file.
 
     Raises:
         UserError: it is none, or damaged.
@@ -109,12 +103,12 @@ def read_document(path: Path, data: bytes | None = None) -> Document:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise UserError(f"{path}: give one of {', '.join(READERS)}")
-    return reader(path, read_bytes(path) if data is None else data)
+    return reader(path, read_bytes(str(path)))
 
 
 def language_of(document: Document) -> str:
-    """Of a file's translations, as the file says, else its name or that of its folder (es.po,
-    app.es.po, es/app.po, es/LC_MESSAGES/app.po); "" where none says it."""
+    """Returns the language of a file's translations, as the file says, else its name or that of its
+    folder (es.po, app.es.po, es/app.po, es/LC_MESSAGES/app.po); "" if none says it."""
     path = document.path.absolute()
     folder = path.parent.parent if path.parent.name == "LC_MESSAGES" else path.parent
     return document.language.replace("-", "_") or language_in(path.stem, folder.name)
@@ -122,12 +116,13 @@ def language_of(document: Document) -> str:
 
 def language_in(*names: str) -> str:
     """Returns the language that the first of some names says, "" where none does."""
-    found = (match[match.lastindex or 0] for name in names if (match := _LANGUAGE.fullmatch(name)))
-    return next(found, "").replace("-", "_")
+    for match in filter(None, map(_LANGUAGE.fullmatch, names)):
+        return match[match.lastindex or 0].replace("-", "_")
+    return ""
 
 
 def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
-    """What a file has translated, as pairs of lines, and the languages of the translations.
+    """Returns what a file has translated, as pairs of lines, and the languages of the translations.
 
     language: the only one that is wanted; "" for any.
 
@@ -136,50 +131,54 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     """
     kind = path.suffix.lower()
     if kind == ".tmx":
-        memory = TmxFile(path, read_bytes(path), language)
+        memory = TmxFile(path, read_bytes(str(path)), language)
         pairs, languages = memory.pairs, memory.languages
-    elif kind in READERS and not is_xliff_2(path):
-        document = read_document(path)
-        named = language_of(document)
-        languages = {named} - {""}
-        done = (unit for unit in document.units if unit.state == "translated")
-        wanted = is_language(named, language)
-        pairs = [(unit.source, unit.target) for unit in done] if wanted else []
     else:
-        pairs, languages = toolkit_pairs(path)
-        pairs = pairs if all(is_language(named, language) for named in languages) else []
+        is_ours = kind in READERS and not is_xliff_2(path)
+        pairs, named = document_pairs(path) if is_ours else toolkit_pairs(path)
+        languages = {named} - {""}
+        if not is_language(named, language):
+            pairs = []
     return [(to_line(source), to_line(target)) for source, target in pairs], languages
 
 
+def document_pairs(path: Path) -> tuple[list[Pair], str]:
+    """Returns what a .po or XLIFF file has translated, and its language."""
+    document = read_document(path)
+    done = (unit for unit in document.units if unit.state == "translated")
+    return [(unit.source, unit.target) for unit in done], language_of(document)
+
+
 def is_xliff_2(path: Path) -> bool:
-    return path.suffix.lower() in XLIFF and bool(_XLIFF_2.search(read_bytes(path)))
+    return path.suffix.lower() in XLIFF and bool(_XLIFF_2.search(read_bytes(str(path))))
 
 
-def toolkit_pairs(path: Path) -> tuple[list[Pair], set[str]]:
-    """The same of a file in one of the formats that translate-toolkit reads."""
+def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
+    """Returns the same of a file in one of the formats that translate-toolkit reads."""
     if path.suffix.lower() not in (*OTHER_FORMATS, *XLIFF):
         raise UserError(f"{path}: not read here; make a .po file of it, as prop2po and json2po of "
                         "translate-toolkit do")  # fmt: skip
     try:
-        name = "xliff2" if is_xliff_2(path) else "factory"
-        reader = importlib.import_module(f"translate.storage.{name}")
+        storage = importlib.import_module("translate.storage.factory")
+        if is_xliff_2(path):
+            storage = importlib.import_module("translate.storage.xliff2")
     except ImportError as error:
         raise UserError(
             f"{path}: translate-toolkit reads {path.suffix}: pip install -e '.[memory]'"
         ) from error
     try:
-        read = reader.Xliff2File.parsefile if name == "xliff2" else reader.getobject
-        store = read(str(path))
+        is_2 = hasattr(storage, "Xliff2File")
+        store = storage.Xliff2File.parsefile(str(path)) if is_2 else storage.getobject(str(path))
         units = [unit for unit in store.units if unit.istranslated() and not unit.isfuzzy()]
         pairs = [(str(unit.source), str(unit.target)) for unit in units]
-        named = store.gettargetlanguage() or ""
+        language = str(store.gettargetlanguage() or "")
     except Exception as error:  # its formats raise whatever they like
         raise UserError(f"{path}: translate-toolkit cannot read it: {error}") from error
-    return pairs, {str(named).replace("-", "_")} - {""}
+    return pairs, language.replace("-", "_")
 
 
 def folder_memory(place: Path, language: str, problems: Problems) -> tuple[list[Pair], str]:
-    """The pairs of all files of a place, and the language of the translations.
+    """Returns the pairs of all files of a place, and the language of the translations.
 
     Raises:
         UserError: there are no files, or translations into several languages.
@@ -187,7 +186,7 @@ def folder_memory(place: Path, language: str, problems: Problems) -> tuple[list[
     pairs: list[Pair] = []
     first: dict[str, Path] = {}
     for path in files_in(place, [*READERS, ".tmx", *sorted(OTHER_FORMATS)]):
-        if path.suffix.lower() == ".ts" and b"<TS" not in read_bytes(path)[:1000]:
+        if path.suffix.lower() == ".ts" and b"<TS" not in read_bytes(str(path))[:1000]:
             continue  # TypeScript
         try:
             more, languages = memory_of(path, language)
@@ -210,12 +209,12 @@ def folder_memory(place: Path, language: str, problems: Problems) -> tuple[list[
 
 
 def is_there(path: Path) -> bool:
-    """Whether a file is there, plain or as .gz."""
+    """Returns whether a file is there, plain or as .gz."""
     return path.is_file() or path.with_name(path.name + ".gz").is_file()
 
 
 def read_lines(*paths: Path) -> list[tuple[str, ...]]:
-    """Line-aligned files, plain or .gz, as rows of texts as they stand there."""
+    """Reads line-aligned files, plain or .gz, as rows of texts as they stand there."""
     with tempfile.TemporaryDirectory() as folder:
         plain = [str(path) for path in paths]
         for number, path in enumerate(paths):
@@ -227,7 +226,7 @@ def read_lines(*paths: Path) -> list[tuple[str, ...]]:
 
 
 def stored_pairs(work: Path) -> list[Pair]:
-    """The memory of a WORK.
+    """Reads the memory of a WORK.
 
     Raises:
         UserError: it has none.
@@ -237,20 +236,19 @@ def stored_pairs(work: Path) -> list[Pair]:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Lines of text, each with its end."""
+    """Writes lines of text, each with its end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(line + "\n" for line in lines), "utf-8", newline="\n")
 
 
 def write_json(path: Path, content: object) -> None:
-    """Settings, in a file that is there whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-    part.replace(path)
+    """Writes settings, all or none."""
+    with whole_file(str(path)) as file:
+        file.write(json.dumps(content, indent=1) + "\n")
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """What :func:`write_json` has written.
+    """Reads what :func:`write_json` has written.
 
     Raises:
         UserError: it cannot be read.
@@ -271,7 +269,7 @@ def require_work(work: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes, backup: bool = False) -> None:
-    """New bytes for a file, all or none; what a link names is written, and keeps its mode.
+    """Writes new bytes into a file, all or none; what a link names is written, and keeps its mode.
 
     Raises:
         UserError: it cannot be written.
@@ -280,16 +278,17 @@ def replace_file(path: Path, data: bytes, backup: bool = False) -> None:
     part = target.with_name(f".{target.name[-40:]}.part")
     try:
         if backup and target.exists():
-            numbered = (f"{target.name}.bak{number or ''}" for number in range(10_000))
-            kept = next(name for name in numbered if not target.with_name(name).exists())
-            shutil.copy2(target, target.with_name(kept))
+            shutil.copy2(target, backup_of(target))
         target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(data)
-        if target.exists():
-            shutil.copymode(target, part)
-        part.replace(target)
+        with atomic_replace(target, part):
+            part.write_bytes(data)
+            if target.exists():
+                shutil.copymode(target, part)
     except OSError as error:
         raise UserError(f"{path}: not written ({error.strerror or error})") from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+
+
+def backup_of(path: Path) -> Path:
+    """Returns a free name: FILE.bak, FILE.bak1 …"""
+    numbered = (path.with_name(f"{path.name}.bak{number or ''}") for number in itertools.count())
+    return next(name for name in numbered if not name.exists())

@@ -1,6 +1,5 @@
 """Read .po files as gettext does, and write proposals into them; all else stays byte for byte."""
 
-import codecs
 import gettext
 import re
 from collections import Counter
@@ -12,7 +11,7 @@ from typing import NamedTuple
 
 from lev_runtime.errors import UserError
 
-from ..repair.lines import has_fewer_placeholders, same_placeholders
+from ..repair.lines import has_fewer_placeholders, replaced, same_placeholders
 from .units import (
     COMMENT,
     Proposal,
@@ -23,7 +22,7 @@ from .units import (
 
 WIDTH = 79  # columns of a line, the quotes too
 UNWRAPPED = 10**9  # of a file that does not break its lines
-WAS = "#  was:"
+WAS = "#  was"
 _STRINGS = r'((?:"(?:[^"\\]|\\.)*"[^\S\n]*)+)$'
 _KEYWORDS = "msgctxt|msgid_plural|msgid|msgstr|domain"
 _FIELD = re.compile(rf"({_KEYWORDS})[^\S\n]*(?:\[[^\S\n]*(\d+)[^\S\n]*\])?[^\S\n]*{_STRINGS}")
@@ -48,7 +47,7 @@ _SPACED_FORMATS = {
     for language in "awk c elisp gcc-internal gfc-internal librep lua objc object-pascal perl php "
     "python ruby tcl ycp".split()
 }
-_TOLD = re.compile(rf"#\s*{re.escape(COMMENT)}(?: [\d.]+, source (\w+))?")
+_PROPOSAL = re.compile(rf"#\s*{re.escape(COMMENT)}(?: [\d.]+, source (\w+))?")
 
 
 def unquoted(strings: str, charset: str = "utf-8") -> str:
@@ -98,7 +97,7 @@ def line_end(content: str) -> str:
 class Plurals(NamedTuple):
     """Which form of a plural is that of one, and which stand for a single number."""
 
-    one: int
+    singular: int
     single: frozenset[int]
 
 
@@ -129,7 +128,7 @@ class Field:
 class Entry:
     """An entry of a .po file.
 
-    fields: by keyword, of msgstr by (keyword, form) too. told: the comment of a proposal and the
+    fields: by keyword, of msgstr by (keyword, form) too. comments: that of a proposal and the
     lines of the texts before it, as spans of the file; source: the fingerprint in that comment;
     earlier: these texts as lines of comment.
     """
@@ -139,7 +138,7 @@ class Entry:
     flags: set[str] = field(default_factory=set)
     fields: dict[tuple[str, int | None], Field] = field(default_factory=dict)
     previous: dict[str, str] = field(default_factory=dict)
-    told: list[tuple[int, int]] = field(default_factory=list)
+    comments: list[tuple[int, int]] = field(default_factory=list)
     source: str | None = None
     earlier: list[str] = field(default_factory=list)
 
@@ -162,7 +161,6 @@ class Entry:
         return Unit(
             entry=number,
             form=form,
-            line=self.line,
             source=self.text(keyword),
             target=target,
             old=self.previous.get(keyword, ""),
@@ -182,7 +180,7 @@ class Entry:
         singular, plural = self.text("msgid"), self.text("msgid_plural")
         if form is None:
             return "msgid"
-        if len(self.forms()) == 1 or form != (plurals.one if plurals else 0):
+        if len(self.forms()) == 1 or form != (plurals.singular if plurals else 0):
             return "msgid_plural"
         is_single = plurals is None or form in plurals.single
         has_all = is_single or same_placeholders(plural, singular, self.is_printf())
@@ -233,7 +231,7 @@ class Parser:
             self.position += len(line) + 1
         self.close()
 
-    def refuse(self, why: str) -> UserError:
+    def refused(self, why: str) -> UserError:
         return UserError(f"{self.path}:{self.number}: {why}; see msgfmt -c {self.path}")
 
     def close(self) -> None:
@@ -246,9 +244,9 @@ class Parser:
         if ("msgid", None) not in entry.fields or not entry.forms():
             lacking = "msgstr" if ("msgid", None) in entry.fields else "msgid"
             self.number = max(self.number, entry.line)
-            raise self.refuse(f"the entry of line {entry.line} has no {lacking}")
+            raise self.refused(f"the entry of line {entry.line} has no {lacking}")
         if (("msgid_plural", None) in entry.fields) != (None not in entry.forms()):
-            raise self.refuse(f"the entry of line {entry.line} has a plural without forms")
+            raise self.refused(f"the entry of line {entry.line} has a plural without forms")
         self.entries.append(entry)
 
     def current(self) -> Entry:
@@ -270,7 +268,7 @@ class Parser:
             self.field.text += unquoted(match[1], self.charset)
             self.field.end = self.position + len(line.rstrip())
         else:
-            raise self.refuse(f"this is no line of a .po file: {body[:60]}")
+            raise self.refused(f"this is no line of a .po file: {body[:60]}")
 
     def read_field(self, match: re.Match[str], line: str) -> None:
         keyword, form, strings = match.groups()
@@ -281,7 +279,7 @@ class Parser:
         self.field = Field(unquoted(strings, self.charset), start, end)
         key = keyword, None if form is None else int(form)
         if key in self.current().fields:
-            raise self.refuse(f"a second {keyword} in one entry")
+            raise self.refused(f"a second {keyword} in one entry")
         self.current().fields[key] = self.field
 
     def read_comment(self, body: str, line: str) -> None:
@@ -295,12 +293,12 @@ class Parser:
             self.read_previous(entry, body[2:].strip())
         elif body.startswith("#~"):
             self.entry = self.field = None
-        elif told := _TOLD.match(body):
-            entry.told.append((self.position, self.position + len(line) + 1))
-            entry.source = told[1] or ""
-        elif entry.told and (was := _WAS.match(body)):
-            entry.told.append((self.position, self.position + len(line) + 1))
-            entry.earlier.append(f"#  earlier{was[1]}")
+        elif match := _PROPOSAL.match(body):
+            entry.comments.append((self.position, self.position + len(line) + 1))
+            entry.source = match[1] or ""
+        elif entry.comments and (match := _WAS.match(body)):
+            entry.comments.append((self.position, self.position + len(line) + 1))
+            entry.earlier.append(f"#  earlier{match[1]}")
 
     def read_previous(self, entry: Entry, body: str) -> None:
         match = _FIELD.match(body)
@@ -310,7 +308,7 @@ class Parser:
         elif (match := _CONTINUED.match(body)) and self.previous in entry.previous:
             entry.previous[self.previous] += unquoted(match[1], self.charset)
         else:
-            raise self.refuse(f"this is no older source: {body[:60]}")
+            raise self.refused(f"this is no older source: {body[:60]}")
 
 
 class PoFile:
@@ -322,21 +320,20 @@ class PoFile:
 
     def __init__(self, path: Path, data: bytes) -> None:
         self.path = path
-        self.encoding = self.charset = charset_of(data)
+        self.encoding = charset_of(data)
         try:
-            self.content = data.decode(codecs.lookup(self.charset).name)
-            written = self.content.encode(codecs.lookup(self.charset).name)
+            self.content = data.decode(self.encoding)
+            is_same = self.content.encode(self.encoding) == data
         except UnicodeError as error:
-            place = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
-            raise UserError(f"{path} is not {self.charset}{place}, as its header "
-                            f"says: msgconv -t UTF-8 {path}") from error  # fmt: skip
+            raise UserError(f"{path} is not {self.encoding}, as its header says ({error}): "
+                            f"msgconv -t UTF-8 {path}") from error  # fmt: skip
         except (LookupError, ValueError) as error:
-            raise UserError(f"{path}: its header names the encoding {self.charset}, which is "
+            raise UserError(f"{path}: its header names the encoding {self.encoding}, which is "
                             "none: set charset=UTF-8") from error  # fmt: skip
-        if written != data:
-            raise UserError(f"{path}: {self.charset} would not write it as it is: "
+        if not is_same:
+            raise UserError(f"{path}: {self.encoding} would not write it as it is: "
                             f"msgconv -t UTF-8 {path}")  # fmt: skip
-        self.entries = Parser(path, self.content, self.charset).entries
+        self.entries = Parser(path, self.content, self.encoding).entries
         header = self.header()
         named = _LANGUAGE.search(header)
         self.language = named[1] if named else ""
@@ -350,79 +347,63 @@ class PoFile:
 
     def header(self) -> str:
         """The text of the first entry without a source, "" where there is none."""
-        headers = (entry for entry in self.entries if not entry.text("msgid"))
-        header = next((entry for entry in headers if ("msgstr", None) in entry.fields), None)
-        return header.text("msgstr") if header else ""
-
-    def refusal(self, index: int, text: str) -> str:
-        """Why a text cannot be written for a unit; "" where it can."""
-        try:
-            text.encode(codecs.lookup(self.charset).name)
-        except UnicodeEncodeError as error:
-            return f"with {error.object[error.start]!r}, which {self.charset} lacks"
+        for entry in self.entries:
+            if not entry.text("msgid") and entry.text("msgstr"):
+                return entry.text("msgstr")
         return ""
 
-    def with_proposals(self, proposals: dict[int, Proposal]) -> bytes:
-        """The file with proposals, by the index of their unit; each with a comment and, also in
-        a comment, what stood there.
-
-        Raises:
-            UserError: the file's encoding cannot write a proposal, see :meth:`refusal`.
-        """
-        changes = sorted(self.changes(proposals))
-        text, position = "", 0
-        for start, end, replacement in changes:
-            text += self.content[position:start] + replacement
-            position = end
-        text += self.content[position:]
+    def refusal(self, unit: Unit, text: str) -> str:
+        """Why a text cannot be written for a unit; "" where it can."""
         try:
-            return text.encode(codecs.lookup(self.charset).name)
+            text.encode(self.encoding)
         except UnicodeEncodeError as error:
-            raise UserError(f"{self.path}: {self.charset} has no {error.object[error.start]!r}: "
-                            f"msgconv -t UTF-8 {self.path}") from error  # fmt: skip
+            return f"with {error.object[error.start]!r}, which {self.encoding} lacks"
+        return ""
 
-    def changes(self, proposals: dict[int, Proposal]) -> Iterator[tuple[int, int, str]]:
+    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
+        """The file with proposals; each with a comment and, also in
+        a comment, what stood there.
+        """
+        return replaced(self.content, self.changes(proposals)).encode(self.encoding)
+
+    def changes(self, proposals: dict[Unit, Proposal]) -> Iterator[tuple[int, int, str]]:
         """Spans of the content and what takes their places."""
         by_entry: dict[int, list[tuple[Unit, Proposal]]] = {}
-        for index, proposal in proposals.items():
-            unit = self.units[index]
+        for unit, proposal in proposals.items():
             by_entry.setdefault(unit.entry, []).append((unit, proposal))
         for number, changed in by_entry.items():
             entry = self.entries[number]
-            yield from ((start, end, "") for start, end in entry.told)
+            for start, end in entry.comments:
+                yield start, end, ""
             least = min(proposal.probability for _, proposal in changed)
             lines = [f"# {note(least, entry.fingerprint())}"]
             for unit, proposal in changed:
-                span, form = entry.fields["msgstr", unit.form], unit.form
-                keyword = "msgstr" if form is None else f"msgstr[{form}]"
-                rows = quoted(keyword, proposal.text, self.width(entry))
-                written = self.joined(rows, span.start)
-                yield span.start, span.end, written
-                if unit.target:
-                    mark = WAS if form is None else f"{WAS[:-1]}[{form}]:"
-                    lines += [f"{mark} {row.strip()}" for row in quoted("", unit.target)
-                              if row.strip() != '""']  # fmt: skip
+                span = entry.fields["msgstr", unit.form]
+                form = "" if unit.form is None else f"[{unit.form}]"
+                rows = quoted(f"msgstr{form}", proposal.text, self.width(entry))
+                yield span.start, span.end, self.joined(rows, span.start)
+                rows = [row.strip() for row in quoted("", unit.target)]
+                lines += [f"{WAS}{form}: {row}" for row in rows if row != '""']
             lines += entry.earlier
             yield entry.start, entry.start, self.joined([*lines, ""], entry.start)
 
     def width(self, entry: Entry) -> int:
-        """Of an entry's lines: gettext's, unless one that could be broken is longer."""
-        rows = (
-            row.strip()
-            for field in entry.fields.values()
-            for row in self.content[field.start : field.end].splitlines()
-        )
-        is_wrapped = all(len(row) <= WIDTH + 1 or " " not in row.partition('"')[2] for row in rows)
-        return WIDTH if is_wrapped else UNWRAPPED
+        """Returns the width of lines: gettext's, unless one that could be broken is longer."""
+        for lines in entry.fields.values():
+            for row in self.content[lines.start : lines.end].splitlines():
+                row = row.strip()
+                if len(row) > WIDTH + 1 and " " in row.partition('"')[2]:
+                    return UNWRAPPED
+        return WIDTH
 
     def joined(self, lines: list[str], start: int) -> str:
         """Lines with the indentation and the line ends that stand at a place of the file."""
-        first = self.content.rfind(line_end(self.content), 0, start) + 1
-        margin = re.match(r"[^\S\n]*", self.content[first:])
-        end = self.content.find("\n", start)
-        feed = "\r\n" if end > 0 and self.content[end - 1] == "\r" else line_end(self.content)
-        indent = margin[0].rstrip("\r") if margin else ""
-        return (feed + (indent if start > first else "")).join(lines)
+        feed = line_end(self.content)
+        before = self.content[self.content.rfind(feed, 0, start) + 1 : start]
+        indent = before[: len(before) - len(before.lstrip())]
+        if self.content[start : self.content.find("\n", start)].endswith("\r"):
+            feed = "\r\n"
+        return (feed + indent).join(lines)
 
 
 def read_po(path: Path) -> PoFile:

@@ -31,39 +31,49 @@ class Element:
     text: str = ""
     children: list["Element"] = field(default_factory=list)
 
+    def content(self) -> str:
+        """Returns the text of this element."""
+        return self.text
+
     def all(self, name: str) -> Iterator["Element"]:
-        """Those of a name below this one, in order."""
+        """Yields the elements of a name below this one, in order."""
         return (element for element, _ in self.below() if element.name == name)
 
     def below(self) -> Iterator[tuple["Element", bool]]:
-        """All below this one, in order, and whether they are to be translated."""
+        """Yields all elements below this one, in order, and whether they are to be translated."""
         stack = [(child, True) for child in reversed(self.children)]
         while stack:
-            element, above = stack.pop()
-            said = element.attributes.get("translate")
-            is_translated = said != "no" if said in ("yes", "no") else above
+            element, is_translated = stack.pop()
+            translate = element.attributes.get("translate")
+            if translate in ("yes", "no"):
+                is_translated = translate == "yes"
             yield element, is_translated
             stack += [(child, is_translated) for child in reversed(element.children)]
 
     def first(self, name: str) -> "Element | None":
-        """The first child of a name."""
+        """Returns the first child of a name."""
         return next((child for child in self.children if child.name == name), None)
 
 
+_STARTS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+    b"<\0": "utf-16-le",
+    b"\0<": "utf-16-be",
+}
+_DECLARED = re.compile(rb"\s*<\?xml[^>]*?encoding\s*=\s*[\"']([-\w.]+)")
+
+
 def encoding_of(data: bytes) -> str:
-    """The encoding of an XML file, by its first bytes, else as it says, else UTF-8."""
-    starts = {
-        codecs.BOM_UTF8: "utf-8",
-        codecs.BOM_UTF32_LE: "utf-32-le",
-        codecs.BOM_UTF32_BE: "utf-32-be",
-        codecs.BOM_UTF16_LE: "utf-16-le",
-        codecs.BOM_UTF16_BE: "utf-16-be",
-        b"<\0": "utf-16-le",
-        b"\0<": "utf-16-be",
-    }
-    known = next((encoding for start, encoding in starts.items() if data.startswith(start)), "")
-    declared = re.match(rb"\s*<\?xml[^>]*?encoding\s*=\s*[\"']([-\w.]+)", data)
-    return known or (declared[1].decode("ascii") if declared else "utf-8")
+    """Returns the encoding of an XML file, by its first bytes, else as it says, else UTF-8."""
+    for start, encoding in _STARTS.items():
+        if data.startswith(start):
+            return encoding
+    declared = _DECLARED.match(data)
+    return declared[1].decode("ascii") if declared else "utf-8"
 
 
 class Tree:
@@ -71,7 +81,7 @@ class Tree:
 
     A name is without its prefix, if that is the root's; others are of other vocabularies.
 
-    units: is given each element ``tu`` at its end, which is then forgotten.
+    units: a function that takes each element ``tu`` at its end, which is then forgotten.
 
     Raises:
         UserError: no well-formed XML, or not in its encoding.
@@ -134,5 +144,5 @@ class Tree:
                 return
 
     def raw(self, element: Element) -> str:
-        """What stands inside an element, as it stands there."""
+        """Returns the content of an element, as it stands there."""
         return self.data[slice(*element.inside)].decode("utf-8")

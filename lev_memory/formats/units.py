@@ -22,14 +22,13 @@ class Proposal(NamedTuple):
     probability: float
 
 
-@dataclass
+@dataclass(eq=False)
 class Unit:
     """A source and its translation in a file.
 
     Attributes:
         entry: number of its entry in the file; the forms of a plural share one.
         form: of a plural, from 0; None without.
-        line: where its entry begins, from 1.
         source: what is to be translated.
         target: the translation that stands there, "" where there is none.
         old: the older source that the file keeps, else "".
@@ -37,13 +36,11 @@ class Unit:
         state: "translated", "fuzzy" or "untranslated".
         proposed: whether ``target`` is a proposal for this source.
         printf: whether the file says that placeholders are those of C, or like them.
-        alternatives: texts of whose placeholders a translation may have those in the place of the
-            source's.
+        alternatives: other texts whose placeholders a translation may have.
     """
 
     entry: int
     form: int | None
-    line: int
     source: str
     target: str
     old: str
@@ -65,20 +62,20 @@ class Document(Protocol):
     encoding: str
     units: list[Unit]
 
-    def refusal(self, index: int, text: str) -> str:
-        """Why a text cannot be written for a unit; "" where it can."""
+    def refusal(self, unit: Unit, text: str) -> str:
+        """Returns why a text cannot be written for a unit, "" if it can."""
 
-    def with_proposals(self, proposals: dict[int, Proposal]) -> bytes:
-        """The file's bytes with proposals in the place of the texts of units, by their index."""
+    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
+        """Returns the file's bytes with proposals for its units."""
 
 
 def fingerprint(*sources: str) -> str:
-    """Tells one source from another; it stands beside a proposal."""
+    """Returns a short hash of sources, which is written into the comment of a proposal."""
     return hashlib.sha256("\0".join(sources).encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def note(probability: float, source: str) -> str:
-    """What the comment of a proposal says; ``source``: its fingerprint."""
+    """Returns the comment of a proposal; ``source``: its fingerprint."""
     return f"{COMMENT} {probability:.2f}, source {source}"
 
 
@@ -86,8 +83,8 @@ def subtags(named: str) -> tuple[str, str, str]:
     """Returns main language, script and region of a name such as es-419, zh_TW or sr@latin."""
     named = named.lower().replace("-", "_")
     main = re.split("[_@.]", named)[0]
-    found = (pattern.search(named) for pattern in (_SCRIPT, _REGION))
-    script, region = (match[1] if match else "" for match in found)
+    matches = _SCRIPT.search(named), _REGION.search(named)
+    script, region = (match[1] if match else "" for match in matches)
     usual = _SCRIPTS.get(f"{main}_{region}") or _SCRIPTS.get(main, "lat")
     return main, script or usual, region
 

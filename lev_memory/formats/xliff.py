@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
 
 from lev_runtime.errors import UserError
 
+from ..repair.lines import replaced
 from .tree import Element, Tree
 from .units import (
     COMMENT,
@@ -28,7 +29,7 @@ _MARKUP = re.compile(
     r"|<(?P<mrk>(?:[\w.-]+:)?mrk)\b[^>]*mtype=[\"']protected[^>]*>.*?</(?P=mrk)>|<[^>]*>",
     re.DOTALL,
 )
-_TOLD = re.compile(
+_NOTE = re.compile(
     rf"{re.escape(COMMENT)} [\d.]+, source (\w+)(?:; segment ([^;]*))?(?:; was: (.*))?", re.DOTALL
 )
 _EARLIER = "; earlier: "
@@ -36,7 +37,9 @@ _STATE = re.compile(r"(\sstate\s*=\s*)(?:\"[^\"]*\"|'[^']*')")
 _REFERENCE = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|quot|apos);")
 _FEED = re.compile(r"(?<!\r)\n")
 RETURN = {"\r": "&#13;"}
+_NAMED = {"quot": '"', "apos": "'"}
 _OTHER_ENTITY = re.compile(r"&(?!(?:#\d+|#x[0-9a-fA-F]+|lt|gt|amp|quot|apos);)")
+_ANY_CDATA = re.compile(r"<!\[CDATA\[.*?\]\]>", re.DOTALL)
 _CDATA = re.compile(r"\s*<!\[CDATA\[((?:(?!\]\]>).)*)\]\]>\s*", re.DOTALL)
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^>\[]*(?:\[.*?\]\s*)?>", re.DOTALL)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -80,7 +83,9 @@ class XliffFile:
         self.path, self.tree = path, Tree(path, data)
         self.data, self.encoding = self.tree.data, self.tree.encoding
         self.doctype = _DOCTYPE.search(self.data)
-        root = next(iter(self.tree.root.children))
+        # a file whose elements have a prefix needs it in what is written, too
+        self.prefix = f"{self.tree.prefix}:" if self.tree.prefix else ""
+        root = self.tree.root.children[0]
         version = root.attributes.get("version", "")
         if root.name != "xliff" or not version.startswith("1."):
             raise UserError(f"{path} is {root.name} {version}: proposals are written into XLIFF "
@@ -88,244 +93,238 @@ class XliffFile:
         languages = {file.attributes.get("target-language", "") for file in root.all("file")} - {""}
         if len(languages) > 1:
             raise UserError(f"{path} is into {', '.join(sorted(languages))}: split it")
-        self.language = next(iter(languages), "")
-        self.segments = [
-            segment
-            for element, is_translated in root.below()
-            if element.name == "trans-unit" and is_translated
-            for segment in segments_of(element)
-        ]
-        self.units = [self.unit(number, one) for number, one in enumerate(self.segments)]
+        self.language = "".join(languages)
+        self.segments: list[Segment] = []
+        for element, is_translated in root.below():
+            if element.name == "trans-unit" and is_translated:
+                self.segments += segments_of(element)
+        self.units = [self.unit(*numbered) for numbered in enumerate(self.segments)]
 
     def texts(self, segment: Segment, raw: bool) -> tuple[str, str]:
-        """Source and target; ``raw``: as they stand in the file."""
-        source, target = (
-            "" if part is None else self.tree.raw(part) if raw else part.text
-            for part in (segment.source, segment.target)
-        )
-        return source, target
+        """Returns source and target; ``raw``: as they stand in the file."""
+        read = self.tree.raw if raw else Element.content
+        return read(segment.source), read(segment.target) if segment.target else ""
 
     def unit(self, number: int, segment: Segment) -> Unit:
-        """A unit; what a tool has found beside it is the older source and its translation."""
-        raw = self.has_markup(number)
+        """Returns a unit; its older source and draft are those of a match that a tool has added."""
+        raw = self.has_markup(segment)
         source, target = self.texts(segment, raw)
-        matches = [pair for one in self.found(segment) if all(pair := self.texts(one, raw))]
-        same = [pair for pair in matches if pair[1] == target]
-        match = next(iter(same if target else matches), None)
+        matches = [self.texts(match, raw) for match in self.matches(segment)]
+        matches = [match for match in matches if all(match)]
         state = self.state(segment, source, target)
         if state == "untranslated":
-            target, match = "", next(iter(matches), None)
-        old, draft = match or ("", "")
+            target = ""
+            state = "fuzzy" if matches else state
+        same = [match for match in matches if target in ("", match[1])]
+        old, draft = same[0] if same else ("", "")
+        known = fingerprint(source)
         return Unit(
             entry=number,
             form=None,
-            line=segment.unit.line,
             source=source,
             target=target,
             old=old,
             draft=draft,
-            state="fuzzy" if match and state == "untranslated" else state,
-            proposed=any(fingerprint(source) == told[1] for _, told in self.told(segment)),
+            state=state,
+            proposed=any(match[1] == known for _, match in self.notes(segment)),
             printf=segment.unit.attributes.get("datatype") in ("cstring", "c"),
         )
 
-    def found(self, segment: Segment) -> list[Segment]:
-        """What a tool has found in this language beside a unit, the best match first."""
+    def matches(self, segment: Segment) -> Iterator[Segment]:
+        """Yields what a tool has found in this language for a unit, the best match first."""
+        children = [child for child in segment.unit.children if child.name in _MATCHES]
+        for child in sorted(filter(self.is_usable, children), key=quality, reverse=True):
+            if child.attributes.get("mid", segment.mid) != segment.mid:
+                continue
+            parts = segments_of(child, bool(segment.mid))
+            yield from (part for part in parts if part.mid in (segment.mid, ""))
 
-        def quality(one: Element) -> float:
-            number = _NUMBER.search("".join(one.attributes.get(name, "") for name in _QUALITY))
-            return -float(number[0]) if number else 0.0
-
-        def is_usable(one: Element) -> bool:
-            target = one.first("target")
-            said = {**one.attributes, **(target.attributes if target else {})}
-            named = said.get("xml:lang", "")
-            return same_language(named, self.language) and said.get("alttranstype") not in _UNUSABLE
-
-        matches = (one for one in segment.unit.children if one.name in _MATCHES and is_usable(one))
-        return [
-            part
-            for one in sorted(matches, key=quality)
-            for part in segments_of(one, bool(segment.mid))
-            if part.mid in (segment.mid, "")
-            and one.attributes.get("mid", segment.mid) == segment.mid
-        ]
+    def is_usable(self, match: Element) -> bool:
+        """Returns whether a match is in this language and not rejected."""
+        target = match.first("target")
+        attributes = match.attributes | (target.attributes if target else {})
+        language = attributes.get("xml:lang", "")
+        is_rejected = attributes.get("alttranstype") in _UNUSABLE
+        return same_language(language, self.language) and not is_rejected
 
     def state(self, segment: Segment, source: str, target: str) -> str:
-        """What the file says of a translation; a copy of the source that is new is none."""
-        stands = segment.unit.first("target")
-        attributes = stands.attributes if stands else {}
-        said = attributes.get("state", "").lower()
+        """Returns the state of a translation; a copy of the source that is new is none."""
+        element = segment.unit.first("target")
+        attributes = element.attributes if element else {}
         approved = segment.unit.attributes.get("approved")
-        tool = [segment.attributes[name].lower() for name in _STATUS if name in segment.attributes]
-        states = [*tool, *([said] if said else [])]
+        named = [segment.attributes.get(name) for name in _STATUS]
+        states = [name.lower() for name in named if name is not None]
+        if attributes.get("state"):
+            states.append(attributes["state"].lower())
         if not target.strip() or (target == source and _NOT_BEGUN.intersection(states)):
             return "untranslated"
         is_suggested = attributes.get("state-qualifier") in _BY_MACHINE
-        is_open = not FINISHED.issuperset(states) or (
-            not states and (approved == "no" or is_suggested)
-        )
-        if not is_open or approved == "yes":
+        is_done = FINISHED.issuperset(states)
+        if not states:
+            is_done = approved != "no" and not is_suggested
+        if is_done or approved == "yes":
             return "translated"
         is_locked = any(segment.attributes.get(name) in ("true", "locked") for name in _LOCKED)
         return "locked" if is_locked else "fuzzy"
 
-    def told(self, segment: Segment) -> list[tuple[Element, re.Match[str]]]:
-        """The notes of proposals for a segment, and what they say."""
-        notes = (child for child in segment.unit.children if child.name == "note")
-        found = ((one, match) for one in notes if (match := _TOLD.search(one.text)))
-        return [(one, match) for one, match in found if (match[2] or "") == segment.mid]
+    def notes(self, segment: Segment) -> Iterator[tuple[Element, re.Match[str]]]:
+        """Yields the notes of proposals for a segment, and what they say."""
+        for child in segment.unit.children:
+            match = _NOTE.search(child.text) if child.name == "note" else None
+            if match and (match[2] or "") == segment.mid:
+                yield child, match
 
-    def refusal(self, index: int, text: str) -> str:
-        """Why a text cannot be written for a unit; "" where it can."""
-        if self.has_markup(index) and markup(text) != markup(self.units[index].source):
+    def refusal(self, unit: Unit, text: str) -> str:
+        """Returns why a text cannot be written for a unit, "" if it can."""
+        segment, doctype = self.segments[unit.entry], self.doctype[0] if self.doctype else b""
+        if self.has_markup(segment) and markup(text) != markup(unit.source):
             return "with other elements"
-        doctype = self.doctype[0] if self.doctype else b""
         parser = expat.ParserCreate("utf-8")
         try:
-            written = self.written(index, text).encode("utf-8")
+            written = self.written(segment, text).encode("utf-8")
             parser.Parse(b"%s<text>%s</text>" % (doctype, written), True)
         except (expat.ExpatError, UnicodeEncodeError):
             return "that XML cannot hold"
         return ""
 
-    def written(self, index: int, text: str) -> str:
-        """A text as it stands in the file: with the references and the line ends, or as the CDATA,
-        of the texts that stand there."""
-        segment = self.segments[index]
-        if not self.has_markup(index):
-            parts = [part for part in (segment.target, segment.source) if part]
-            raws = [raw for part in parts if (raw := self.tree.raw(part)).strip()]
-            if raws and _CDATA.fullmatch(raws[0]) and "]]>" not in text:
+    def written(self, segment: Segment, text: str) -> str:
+        """Returns a text as it stands in the file: with the references and the line ends, or as the
+        CDATA, of the texts that stand there."""
+        if not self.has_markup(segment):
+            parts = [self.tree.raw(part) for part in (segment.target, segment.source) if part]
+            parts = [part for part in parts if part.strip()]
+            if parts and _CDATA.fullmatch(parts[0]) and "]]>" not in text:
                 text = f"<![CDATA[{text}]]>"
             else:
-                names = {name for raw in raws for name in _REFERENCE.findall(raw)}
-                written = {character_of(name): name for name in sorted(names)}
-                references = {one: name for one, name in written.items() if not is_plain(one)}
-                text = "".join(references.get(one) or escape(one, RETURN) for one in text)
-        return _FEED.sub("\r\n", text) if self.has_returns(segment.unit) else text
+                references = references_in("".join(parts))
+                text = "".join(references.get(sign) or escape(sign, RETURN) for sign in text)
+        # lines that end with a carriage return, which XML does not read
+        end = self.data.find(b"\n", segment.unit.start)
+        has_returns = self.data[end - 1 : max(end, 0)] == b"\r"
+        return _FEED.sub("\r\n", text) if has_returns else text
 
-    def has_returns(self, element: Element) -> bool:
-        """Whether lines end with a carriage return there, which XML reads as none."""
-        end = self.data.find(b"\n", element.start)
-        return end > 0 and self.data[end - 1 : end] == b"\r"
-
-    def with_proposals(self, proposals: dict[int, Proposal]) -> bytes:
-        """The file with proposals, by the index of their unit, each with a note.
+    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
+        """Returns the file with proposals, each with a note.
 
         Raises:
             UserError: a proposal breaks the XML, see :meth:`refusal`.
         """
-        data, position = b"", 0
-        # the tag of a target is that of all its segments
-        changes = {c for index, one in proposals.items() for c in self.changes(index, one)}
-        for start, end, text in sorted(changes):
-            data += self.data[position:start] + text.encode("utf-8")
-            position = end
-        data += self.data[position:]
-        data = data.decode("utf-8").encode(self.encoding, "xmlcharrefreplace")
+        changes: set[tuple[int, int, bytes]] = set()  # segments of a unit share the target's tag
+        for unit, proposal in proposals.items():
+            for start, end, text in self.changes(unit, proposal):
+                changes.add((start, end, text.encode("utf-8")))
+        written = replaced(self.data, changes).decode("utf-8")
+        data = written.encode(self.encoding, "xmlcharrefreplace")
         if proposals:
             Tree(self.path, data)
         return data
 
-    def changes(self, index: int, proposal: Proposal) -> Iterator[tuple[int, int, str]]:
-        """Spans of the file's bytes and what takes their places."""
-        segment = self.segments[index]
-        element, target, part = segment.unit, segment.unit.first("target"), segment.target
-        text = self.written(index, proposal.text)
-        # a file whose elements have a prefix needs it here too
-        prefix = f"{self.tree.prefix}:" if self.tree.prefix else ""
-        said = self.note(index, proposal)
-        written = f"<{prefix}note from={quoteattr('lev_plugins')}>{said}</{prefix}note>"
-        for child, _ in self.told(segment):
+    def changes(self, unit: Unit, proposal: Proposal) -> Iterator[tuple[int, int, str]]:
+        """Yields spans of the file's bytes and their replacements."""
+        segment = self.segments[unit.entry]
+        target, part = segment.unit.first("target"), segment.target
+        text = self.written(segment, proposal.text)
+        note = self.note(unit, proposal)
+        for child, _ in self.notes(segment):
             yield child.start, child.end, ""
         if target is None or part is None:
-            place = max(one.end for one in (segment.source, element.first("seg-source")) if one)
-            opening = f"<{prefix}target>"
-            yield place, place, f"{self.opened(segment, opening)}{text}</{prefix}target>{written}"
+            divided = segment.unit.first("seg-source") or segment.source
+            place = max(divided.end, segment.source.end)
+            opening = self.for_review(segment, f"<{self.prefix}target>")
+            yield place, place, f"{opening}{text}</{self.prefix}target>{note}"
             return
-        opening = self.opened(segment, self.tag(target))
+        opening = self.for_review(segment, self.tag(target))
         if part is not target:
             yield target.start, target.inside[0], opening
             opening = self.tag(part)
-        if part.inside[1] == part.inside[0] == part.end:
-            yield part.start, part.end, f"{opening}{text}</{prefix}{part.name}>"
+        start, end = part.inside
+        if start == end == part.end:  # <target/>
+            yield part.start, end, f"{opening}{text}</{self.prefix}{part.name}>"
         else:
-            yield part.start, part.inside[1], f"{opening}{text}"
-        yield target.end, target.end, written
+            yield part.start, end, f"{opening}{text}"
+        yield target.end, target.end, note
 
     def tag(self, element: Element) -> str:
-        """The opening tag of an element."""
+        """Returns the opening tag of an element."""
         tag = self.data[element.start : element.inside[0]].decode("utf-8")
         return tag.removesuffix("/>").removesuffix(">") + ">"
 
-    def note(self, index: int, proposal: Proposal) -> str:
-        """What the note of a proposal says, with the texts that stood there."""
-        unit, segment = self.units[index], self.segments[index]
-        said = note(proposal.probability, fingerprint(unit.source))
-        said += f"; segment {escape(segment.mid)}" if segment.mid else ""
-        texts = [unit.target, *(match[3] for _, match in self.told(segment))]
+    def note(self, unit: Unit, proposal: Proposal) -> str:
+        """Returns the note of a proposal, with the texts that stood there."""
+        segment = self.segments[unit.entry]
+        content = note(proposal.probability, fingerprint(unit.source))
+        if segment.mid:
+            content += f"; segment {escape(segment.mid)}"
+        texts = [unit.target, *(match[3] for _, match in self.notes(segment))]
         kept = _EARLIER.join(escape(text) for text in texts if text)
-        return f"{said}; was: {kept}" if kept else said
+        if kept:
+            content += f"; was: {kept}"
+        return f'<{self.prefix}note from="lev_plugins">{content}</{self.prefix}note>'
 
-    def opened(self, segment: Segment, tag: str) -> str:
-        """The opening tag of a target, which says that its text is to be reviewed."""
+    def for_review(self, segment: Segment, tag: str) -> str:
+        """Returns the opening tag of a target, which says that its text is to be reviewed."""
         if segment.target is not None and self.state(segment, "", "text") == "fuzzy":
             return tag
         if _STATE.search(tag):
             return _STATE.sub(rf'\1"{REVIEW}"', tag)
         return f'{tag.removesuffix(">").rstrip()} state="{REVIEW}">'
 
-    def has_markup(self, index: int) -> bool:
-        """Whether a unit's text is read as it stands in the file: there are elements, comments or
-        entities of the file's own inside it."""
-        segment = self.segments[index]
-        parts = segment.source, segment.target
-        return any(part is not None and self.is_marked(part) for part in parts)
-
-    def is_marked(self, part: Element) -> bool:
-        raw = self.tree.raw(part)
-        if part.children:
-            return True
-        plain = re.sub(r"<!\[CDATA\[.*?\]\]>", "", raw, flags=re.DOTALL)
-        return "<" in plain or bool(_OTHER_ENTITY.search(plain))
+    def has_markup(self, segment: Segment) -> bool:
+        """Returns whether a text is read as it stands in the file: it has elements, comments or
+        entities of the file's own."""
+        for part in (segment.source, segment.target):
+            plain = _ANY_CDATA.sub("", self.tree.raw(part)) if part else ""
+            if part and (part.children or "<" in plain or _OTHER_ENTITY.search(plain)):
+                return True
+        return False
 
 
 def segments_of(unit: Element, divide: bool = True) -> Iterator[Segment]:
-    """Source and target of a unit, or those of each segment where both are in segments."""
+    """Yields source and target of a unit, or those of each segment if both are in segments."""
     source, target, divided = map(unit.first, ("source", "target", "seg-source"))
-    said = {one.attributes.get("id"): one.attributes for one in unit.all("sdl:seg")}
+    states = {child.attributes.get("id"): child.attributes for child in unit.all("sdl:seg")}
     targets = marks(target) if divide else {}
-    pairs = [(mid, mark) for mid, mark in marks(divided or source).items() if mid in targets]
-    for mid, mark in pairs:
-        attributes = {"conf": "", **said[mid]} if mid in said else {}
-        yield Segment(unit, mark, targets[mid], unit.attributes | attributes, mid)
-    if source and not pairs:
+    sources = marks(divided or source)
+    shared = [mid for mid in sources if mid in targets]
+    for mid in shared:
+        attributes = unit.attributes
+        if mid in states:
+            attributes = attributes | {"conf": ""} | states[mid]
+        yield Segment(unit, sources[mid], targets[mid], attributes, mid)
+    if source and not shared:
         yield Segment(unit, source, target, unit.attributes)
 
 
 def marks(part: Element | None) -> dict[str, Element]:
-    """The segments of a source or a target by their numbers."""
-    found = part.all("mrk") if part else ()
+    """Returns the segments of a source or a target by their numbers."""
+    elements = part.all("mrk") if part else ()
+    segments = [mark for mark in elements if mark.attributes.get("mtype") == "seg"]
+    return {mark.attributes.get("mid", "0"): mark for mark in segments}
+
+
+def quality(match: Element) -> float:
+    """Returns how good a match is, as its tool says; 0 if it does not say."""
+    ratings = "".join(match.attributes.get(name, "") for name in _QUALITY)
+    number = _NUMBER.search(ratings)
+    return float(number[0]) if number else 0.0
+
+
+def references_in(raw: str) -> dict[str, str]:
+    """Returns the references to characters in a text by what they stand for."""
+    references = {character_of(name): name for name in sorted(_REFERENCE.findall(raw))}
     return {
-        mark.attributes.get("mid", "0"): mark
-        for mark in found
-        if mark.attributes.get("mtype") == "seg"
+        sign: name for sign, name in references.items() if not (sign.isascii() and sign.isalnum())
     }
 
 
-def is_plain(character: str) -> bool:
-    return character.isascii() and character.isalnum()
-
-
 def character_of(reference: str) -> str:
-    """What a reference to a character stands for."""
+    """Returns the character of a reference."""
     body = reference[1:-1]
-    if body in ("quot", "apos"):
-        return {"quot": '"', "apos": "'"}[body]
+    if body in _NAMED:
+        return _NAMED[body]
     return chr(int(body[2:], 16) if body.startswith("#x") else int(body[1:]))
 
 
 def markup(text: str) -> Counter[str]:
-    """The tags in a text, and elements that stay as they are."""
+    """Returns the tags in a text, and elements that stay as they are."""
     return Counter(match[0] for match in _MARKUP.finditer(text))

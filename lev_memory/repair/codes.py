@@ -1,5 +1,5 @@
-"""Identifiers and markup, which a translation has as its source has them: what a model has
-misspelt is put right, what it has made up is found."""
+"""Identifiers and markup, which a translation shares with its source: corrects misspelt ones, finds
+made-up ones."""
 
 import functools
 import operator
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable
 
 import regex
-from rapidfuzz import fuzz
+from rapidfuzz import fuzz, process
 
 from .lines import FIXED
 from .scripts import SINGLE
@@ -33,8 +33,8 @@ _KEPT = regex.compile(
 
 def _kept(text: str) -> Counter[str]:
     """Returns code, numbers and words of a text, but none of a placeholder."""
-    found = (match["code"] or match["word"] for match in _KEPT.finditer(text))
-    return Counter(word for word in found if word)
+    words = (match["code"] or match["word"] for match in _KEPT.finditer(text))
+    return Counter(filter(None, words))
 
 
 def lost_code(text: str, *read: str) -> list[str]:
@@ -50,8 +50,8 @@ def lost_code(text: str, *read: str) -> list[str]:
 
 
 def codes_of(text: str) -> list[str]:
-    """The words of a text that stand for no word of a language, without the marks around them:
-    with letters and a mark inside, or between backticks."""
+    """Returns the words of a text that are none of a language, without the marks around them: with
+    letters and a mark inside, or between backticks."""
     codes = []
     for match in _WORD.finditer(text):
         code = _EDGES.sub("", match[0])
@@ -63,33 +63,30 @@ def codes_of(text: str) -> list[str]:
 
 
 def all_codes(texts: Iterable[str]) -> set[str]:
-    """The codes of texts."""
+    """Returns the codes of texts."""
     return {code for text in texts for code in codes_of(text)}
 
 
 def made_up_codes(text: str, known: Container[str], source: str, *others: str) -> list[str]:
-    """The codes of a text that neither are ``known`` nor stand in its source or one of the other
-    texts that it was made from; and a backtick that has no partner."""
+    """Returns the codes of a text that are neither ``known`` nor in its source or the other texts
+    that it was made from; and a backtick without a partner."""
 
-    def is_made_up(code: str) -> bool:
-        forms = code, _ENDING.sub("", code)
-        return not any(
-            form in known or any(form in read for read in (source, *others)) for form in forms
-        )
-
-    codes = [code for code in codes_of(text) if is_made_up(code)]
+    read, codes = "\n".join([source, *others]), []
+    for code in codes_of(text):
+        bare = _ENDING.sub("", code)
+        if not (code in known or bare in known or code in read or bare in read):
+            codes.append(code)
     is_open = any(text.count(tick) % 2 > source.count(tick) % 2 for tick in (_TICK, 2 * _TICK))
     return [*codes, _TICK] if is_open else codes
 
 
 def with_right_codes(text: str, source: str, known: Container[str], *others: str) -> str:
-    """A text whose made-up codes are replaced, each by the most similar code of the source that
-    the text lacks."""
+    """Replaces made-up codes of a text, each by the most similar code of the source that the text
+    lacks."""
     for code in made_up_codes(text, known, source, *others):
         there = codes_of(text)
         lacking = [wanted for wanted in codes_of(source) if wanted not in there]
-        likenesses = [(fuzz.ratio(code, wanted), wanted) for wanted in lacking]
-        likeness, nearest = max(likenesses, default=(0.0, ""))
-        if likeness >= LEAST_LIKENESS:
-            text = text.replace(code, nearest, 1)
+        nearest = process.extractOne(code, lacking, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS)
+        if nearest:
+            text = text.replace(code, nearest[0], 1)
     return text

@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import AnyStr, NamedTuple
 
 from .messages import (
     branches,
@@ -91,10 +92,13 @@ class Placeholders(NamedTuple):
 
     def with_numbers(self) -> Counter[str]:
         """All of them, the ordered ones with their numbers: ``%s`` as ``%1$s``."""
-        arguments = [name for name in self.ordered if name not in _NO_ARGUMENTS]
-        others = [name for name in self.ordered if name in _NO_ARGUMENTS]
-        numbered = (f"%{number}${name[1:]}" for number, name in enumerate(arguments, start=1))
-        return self.named + Counter([*numbered, *others])
+        names, number = self.named.copy(), 0
+        for name in self.ordered:
+            if name not in _NO_ARGUMENTS:
+                number += 1
+                name = f"%{number}${name[1:]}"
+            names[name] += 1
+        return names
 
 
 def placeholders(text: str, printf: bool = False) -> Placeholders:
@@ -102,14 +106,13 @@ def placeholders(text: str, printf: bool = False) -> Placeholders:
 
     printf: a blank may stand after the per cent sign, as in C.
     """
-    found = Placeholders([], Counter())
+    ordered, named = [], Counter(_TAG.findall(text) + guards(text))
     for match in _PLACEHOLDERS[printf].finditer(text):
         if match["printf"] and not _NUMBERED.match(match[0]):
-            found.ordered.append(match[0])
+            ordered.append(match[0])
         else:
-            found.named[match[0]] += 1
-    found.named.update(_TAG.findall(text) + guards(text))
-    return found
+            named[match[0]] += 1
+    return Placeholders(ordered, named)
 
 
 def is_placeholder(text: str) -> bool:
@@ -171,10 +174,11 @@ def _outside_tags(text: str) -> str | None:
 
 def _drop_percents(named: Counter[str], others: Counter[str], *texts: str) -> None:
     """Takes out ``%50`` where the other text has ``50%``, and no ``%50``."""
-    before, after = ({match[1] for match in _PERCENT.finditer(text)} for text in texts)
+    before, after = ({*_PERCENT.findall(text)} for text in texts)
     for counts, rest, percents in ((named, others, after), (others, named, before)):
-        for name in [name for name in counts if name[1:] in percents and name not in rest]:
-            del counts[name]
+        for name in [*counts]:
+            if name[1:] in percents and name not in rest:
+                del counts[name]
 
 
 def has_fewer_placeholders(text: str, other: str, printf: bool = False) -> bool:
@@ -188,11 +192,27 @@ def has_fewer_placeholders(text: str, other: str, printf: bool = False) -> bool:
 def same_entities(text: str, source: str, old_source: str, old_text: str) -> bool:
     """Returns whether a text has the entities (``&amp;``), line breaks and tabs of its source, or
     those of the older text, changed as those of its source, if the older one is known."""
-    here, new, old, before = (
-        Counter(_SIGN.findall(side.strip())) for side in (text, source, old_source, old_text)
-    )
-    changed = before + (new - old) - (old - new) if old_source else before
-    return here in (new, changed)
+    here, new, old, before = map(signs, (text, source, old_source, old_text))
+    if old_source:
+        before = before + (new - old) - (old - new)
+    return here in (new, before)
+
+
+def signs(text: str) -> Counter[str]:
+    """Returns the entities, line breaks and tabs inside a text."""
+    return Counter(_SIGN.findall(text.strip()))
+
+
+def replaced(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
+    """Returns a text with other characters at some spans; of spans that overlap the first stays."""
+    parts: list[AnyStr] = []
+    position = 0
+    for start, end, new in sorted(edits):
+        if start >= position:
+            parts += [text[position:start], new]
+            position = end
+    parts.append(text[position:])
+    return text[:0].join(parts)
 
 
 def with_ends(text: str, like: str) -> str:

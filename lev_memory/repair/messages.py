@@ -55,7 +55,7 @@ def ends(text: str) -> dict[int, int]:
 
 def branches(message: str) -> dict[Path, str]:
     """Returns the texts of an ICU message by their paths; a text without arguments has one."""
-    found: dict[Path, str] = {}
+    texts: dict[Path, str] = {}
     todo: list[tuple[str, Path]] = [(message, ())]
     for text, path in todo:
         closed, outside, position = ends(text), "", 0
@@ -69,13 +69,13 @@ def branches(message: str) -> dict[Path, str]:
                 place = closed[key.end()]
                 todo.append((text[key.end() + 1 : place - 1], (*path, (name, kind, key[1]))))
         outside = _WIKI.sub(r"\1}}", outside + text[position:])
-        found[path] = found.get(path, "") + outside
-    return found
+        texts[path] = texts.get(path, "") + outside
+    return texts
 
 
 def same_branches(
     wanted: dict[Path, str],
-    found: dict[Path, str],
+    translated: dict[Path, str],
     before: dict[Path, str],
     same: Callable[[str, str], bool],
 ) -> bool:
@@ -85,9 +85,9 @@ def same_branches(
         before: the branches of an older translation.
     """
 
-    if any(path not in found and path == general(path) for path in wanted):
+    if any(path not in translated and path == general(path) for path in wanted):
         return False
-    for path, text in found.items():
+    for path, text in translated.items():
         source = wanted.get(path, wanted.get(general(path)))
         if source is None or not same(source, text):
             return False
@@ -104,9 +104,9 @@ def guards(text: str) -> list[str]:
 
 def same_accelerators(source: str, text: str) -> bool:
     """Returns whether a text marks a letter (``&File``) if its source marks one."""
-    sides = (source, text), (text, source)
-    return all(
-        len(regex.findall(certain, one)) != 1 or len(regex.findall(possible, other)) == 1
-        for certain, possible in _ACCELERATORS
-        for one, other in sides
-    )
+    for certain, possible in _ACCELERATORS:
+        for side, other in ((source, text), (text, source)):
+            is_marked = len(regex.findall(certain, side)) == 1
+            if is_marked and len(regex.findall(possible, other)) != 1:
+                return False
+    return True

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import regex
 from rapidfuzz.distance import Levenshtein
 
-from .lines import FIXED
+from .lines import FIXED, replaced
 from .scripts import PREFIXING, SINGLE, places
 from .values import (
     INSIDE,
@@ -62,14 +62,15 @@ _WORDS = regex.compile(r"(?<![&\p{L}])\p{L}{2}")
 _NOUN = regex.compile(r"\s?\p{Ll}{3}")  # behind a number
 Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations, the first the usual
 Span = tuple[int, int]
+Pair = tuple[str, str]  # of texts: the older one, and the new one
 Token = tuple[str, str]  # its kind, and its text with the space in front of it
 
 
 class Repaired(NamedTuple):
-    """A draft after repairs; ``whole``: nothing else has changed in its source."""
+    """A draft after repairs; ``is_all``: nothing else has changed in its source."""
 
     text: str
-    whole: bool
+    is_all: bool
 
 
 class _Text:
@@ -100,8 +101,8 @@ class _Text:
         before, after = numbers(old), numbers(new)
         if len(before) == len(after) == 1 and old == before[0].text + before[0].suffix:
             like = self.numbers.get(digits(old), ())
-            texts = ((one, replacement(before[0], after[0], one)) for one in like)
-            yield [((one.start, one.end), text) for one, text in texts if text is not None]
+            texts = [(number, replacement(before[0], after[0], number)) for number in like]
+            yield [((number.start, number.end), text) for number, text in texts if text is not None]
 
 
 @lru_cache(maxsize=8)
@@ -145,41 +146,41 @@ def _runs(tokens: list[Token]) -> list[Token]:
     return runs
 
 
-def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[Counter[tuple[str, str]], bool]:
+def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[Counter[Pair], bool]:
     """Returns what may be repaired, how often, and whether it is all that has changed."""
     small = {*regex.findall(r"\b\p{Ll}+\b", f"{old} {new}")}
     sides = [_tokens(text, draft, terms, small) for text in (old, new)]
     if max(map(len, sides)) > LONGEST:
         return Counter(), False
-    pairs, whole, i, k = Counter[tuple[str, str]](), True, 0, 0
+    pairs, is_all, i, k = Counter[Pair](), True, 0, 0
     bare = ([text.strip() for _, text in side] for side in sides)
     for j, m, size in Levenshtein.opcodes(*bare).as_matching_blocks():
-        if i < j or k < m:
-            found, is_all = _pairs(_runs(sides[0][i:j]), _runs(sides[1][k:m]))
-            pairs.update(found)
-            whole &= is_all
+        stretch = _runs(sides[0][i:j]), _runs(sides[1][k:m])
         i, k = j + size, m + size
-    return pairs, whole
+        repairable, is_whole = _pairs(*stretch)
+        pairs.update(repairable)
+        is_all &= is_whole
+    return pairs, is_all
 
 
-def _pairs(old: list[Token], new: list[Token]) -> tuple[list[tuple[str, str]], bool]:
+def _pairs(old: list[Token], new: list[Token]) -> tuple[list[Pair], bool]:
     """Returns what of a stretch may be repaired, and whether that is all of it."""
-    kinds = [[kind for kind, _ in side] for side in (old, new)]
-    if len(old) == len(new) == 1 and _may_become(*kinds[0], *kinds[1]):
+    kinds = [kind for kind, _ in old], [kind for kind, _ in new]
+    is_written_out = kinds != (["number"], ["name"])
+    if len(old) == len(new) == 1 and is_written_out and FREE - {"term"} >= {*kinds[0], *kinds[1]}:
         return [(old[0][1], new[0][1])], True
-    found, whole = [], kinds[0] == kinds[1]
+    pairs, is_all = [], kinds[0] == kinds[1]
     for kind in {*kinds[0], *kinds[1]}:
-        sides = [[text for one, text in side if one == kind] for side in (old, new)]
-        if kind in FREE and len(sides[0]) == len(sides[1]):
-            found += [pair for pair in zip(*sides) if pair[0] != pair[1]]
+        before, after = _of_kind(old, kind), _of_kind(new, kind)
+        if kind in FREE and len(before) == len(after):
+            pairs += [pair for pair in zip(before, after) if pair[0] != pair[1]]
         else:
-            whole &= sides[0] == sides[1]
-    return found, whole
+            is_all &= before == after
+    return pairs, is_all
 
 
-def _may_become(old: str, new: str) -> bool:
-    """Returns whether a token may become another by their kinds: a number no name."""
-    return {old, new} <= FREE - {"term"} and (old, new) != ("number", "name")
+def _of_kind(tokens: list[Token], wanted: str) -> list[str]:
+    return [text for kind, text in tokens if kind == wanted]
 
 
 def repaired(
@@ -197,32 +198,26 @@ def repaired(
     if draft.strip() == old.strip() and _WORDS.search(_WHOLE.sub(" ", old)):
         return Repaired(draft, old == new)
     terms = terms or {}
-    pairs, whole = _changes(old, new, draft, terms)
+    pairs, is_all = _changes(old, new, draft, terms)
     source, target = _Text(old, draft), _Text(draft, old)
     edits: dict[Span, str] = {}
     for (before, after), count in pairs.items():
-        found = next(filter(None, target.ways(before, after, terms)), [])
-        nouns = any(_NOUN.match(draft, end) for (_, end), _ in found)
-        if (
-            len(found) != len(source.places(before))
-            or len(found) != count
-            or any(span in edits for span, _ in found)
-            or (nouns and not may_count(before, after, draft))
-        ):
-            whole = False
-            continue
-        for span, text in found:
-            edits[span] = text if sign is None else grouped(before, text, sign)
-    parts, position = [], 0
-    for (start, end), text in sorted(edits.items()):
-        parts += [draft[position:start], text]
-        position = end
-    return Repaired("".join([*parts, draft[position:]]), whole)
+        way = next(filter(None, target.ways(before, after, terms)), [])
+        nouns = any(_NOUN.match(draft, end) for (_, end), _ in way)
+        is_agreeing = not nouns or may_count(before, after, draft)
+        is_free = not any(span in edits for span, _ in way)
+        if len(way) == len(source.places(before)) == count and is_free and is_agreeing:
+            for span, text in way:
+                edits[span] = text if sign is None else grouped(before, text, sign)
+        else:
+            is_all = False
+    changes = ((start, end, text) for (start, end), text in edits.items())
+    return Repaired(replaced(draft, changes), is_all)
 
 
 def repair(
     old: str, new: str, draft: str, terms: Terms | None = None, sign: str | None = None
 ) -> str:
     """Returns the draft that :func:`repaired` makes if nothing else has changed, else it itself."""
-    text, whole = repaired(old, new, draft, terms, sign)
-    return text if whole else draft
+    text, is_all = repaired(old, new, draft, terms, sign)
+    return text if is_all else draft

@@ -46,14 +46,13 @@ class Written(NamedTuple):
 
 
 def numbers(text: str) -> list[Written]:
-    """The numbers of a text, in order; a list of numbers with spaces between, or a range, is
-    several."""
-    found = []
+    """Returns the numbers of a text, in order; a list or a range is several numbers."""
+    written = []
     for match in NUMBER.finditer(text):
         for start, end in _parts(match[0], match.start()):
             suffix = _SUFFIX.match(text, end)
-            found.append(Written(start, end, text[start:end], suffix[0] if suffix else ""))
-    return found
+            written.append(Written(start, end, text[start:end], suffix[0] if suffix else ""))
+    return written
 
 
 def digits(text: str) -> str:
@@ -62,7 +61,7 @@ def digits(text: str) -> str:
 
 
 def _parts(written: str, start: int) -> list[tuple[int, int]]:
-    """Where the numbers stand that are written together."""
+    """Returns the spans of numbers that are written together."""
     if " " in written and not (_GROUPED.fullmatch(written) or _GROUPED_DECIMAL.fullmatch(written)):
         sign = " "
     elif "-" in written and not _DATE.fullmatch(written):
@@ -77,8 +76,8 @@ def _parts(written: str, start: int) -> list[tuple[int, int]]:
 
 
 def group_sign(pairs: Iterable[tuple[str, str]]) -> str | None:
-    """What translations write between thousands where their sources have a comma; None where that
-    is not told by :data:`USUAL` numbers, most of which agree."""
+    """Returns the separator of thousands in translations whose sources have a comma; None without
+    :data:`USUAL` numbers, most of which agree."""
     signs: Counter[str] = Counter()
     for source, target in pairs:
         if not _COMMA.search(source):
@@ -93,7 +92,7 @@ def group_sign(pairs: Iterable[tuple[str, str]]) -> str | None:
 
 
 def grouped(old: str, new: str, sign: str) -> str:
-    """``new`` with a language's sign between thousands, where ``old`` has none to go by."""
+    """Returns ``new`` with a language's sign between thousands, if ``old`` has none to go by."""
     if not old.isdigit() or not _COMMA.fullmatch(new):
         return new
     return new.replace(",", sign)
@@ -104,16 +103,18 @@ def _groups(number: str) -> list[str]:
 
 
 def _order(number: str, other: str) -> list[int] | None:
-    """For each field of a date its place in another date of the same day; None if it is not."""
-    a, b = (list(map(int, _groups(one))) for one in (number, other))
+    """Returns for each field of a date its place in another date of the same day, else None."""
     if not (_DATE.fullmatch(number) and _DATE.fullmatch(other)):
         return None
-    orders = (order for order in itertools.permutations(range(3)) if [a[i] for i in order] == b)
-    return list(next(orders, ())) or None
+    fields, wanted = [*map(int, _groups(number))], [*map(int, _groups(other))]
+    for order in itertools.permutations(range(3)):
+        if [fields[i] for i in order] == wanted:
+            return [*order]
+    return None
 
 
 def _dated(new: str, order: list[int], like: str) -> str | None:
-    """A date in the order of another, filled up with zeros as that is."""
+    """Returns a date in the order of another, filled up with zeros as that is."""
     if not _DATE.fullmatch(new):
         return None
     fields, written = _groups(new), _groups(like)
@@ -124,10 +125,10 @@ def _dated(new: str, order: list[int], like: str) -> str | None:
 
 
 def _separated(old: str, new: str, like: str) -> str | None:
-    """A number with the separators that ``like`` has for those of ``old``."""
-    signs, others = (re.findall(r"\D", one) for one in (old, like))
+    """Returns a number with the separators that ``like`` has for those of ``old``."""
+    signs, others = re.findall(r"\D", old), re.findall(r"\D", like)
     known = dict(zip(signs, others))
-    if len(signs) != len(others) or any(known[a] != b for a, b in zip(signs, others)):
+    if [known.get(sign) for sign in signs] != others:
         return None
     group, decimal = known.get(",", ","), known.get(".", ".")
     if group != "," and "." not in known:
@@ -138,11 +139,11 @@ def _separated(old: str, new: str, like: str) -> str | None:
 
 
 def as_written(old: str, new: str, like: str) -> str | None:
-    """``new`` as a text writes it that has ``like`` for ``old``; None where these differ.
+    """Returns ``new`` as a text writes it that has ``like`` for ``old``; None if these differ.
 
     ``as_written("3.5", "4.25", "3,5")`` is ``"4,25"``. Digits are those of ``like``.
     """
-    zero = next((ord(one) - int(one) for one in like if one.isdecimal()), ord("0"))
+    zero = next((ord(sign) - int(sign) for sign in like if sign.isdecimal()), ord("0"))
     written = _as_written(_plain(old), _plain(new), _plain(like))
     if written is None or zero == ord("0"):
         return written
@@ -155,8 +156,8 @@ _ARABIC = (0x660, 0x6F0)  # zero, in Arabic and in Persian
 
 
 def _plain(number: str) -> str:
-    """A number with the digits 0 to 9."""
-    return "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in number)
+    """Returns a number with the digits 0 to 9."""
+    return "".join(str(unicodedata.decimal(sign, sign)) for sign in number)
 
 
 def _as_written(old: str, new: str, like: str) -> str | None:
@@ -183,7 +184,7 @@ def _both_grouped(*written: str) -> bool:
 
 
 def _same_ending(suffix: str, *numbers: str) -> bool:
-    """Whether two ordinals end alike."""
+    """Returns whether two ordinals end alike."""
     if suffix in _SWEDISH:  # 1:a, 2:a, 21:a, but 11:e
         return all((n[-1] in "12" and n[-2:-1] != "1") == _SWEDISH[suffix] for n in numbers)
     of_all = suffix in _SAME_FOR_ALL or suffix.startswith("-")
@@ -191,8 +192,8 @@ def _same_ending(suffix: str, *numbers: str) -> bool:
 
 
 def replacement(old: Written, new: Written, like: Written) -> str | None:
-    """What takes the place of ``like``, the number ``old`` as the draft writes it, for ``new``;
-    None where it is another number, or how it would be written is not known."""
+    """Returns the replacement of ``like``, the number ``old`` as the draft writes it, for ``new``;
+    None if it is another number, or if its spelling is not known."""
     ordinals = _ENGLISH.fullmatch(old.suffix) and _ENGLISH.fullmatch(new.suffix)
     if ordinals and old.suffix != like.suffix:
         if not _same_ending(like.suffix, old.text, new.text):

@@ -40,7 +40,7 @@ exec {home}/torchrun "${{own[@]}}" "{home}/${{1##*/}}" "${{@:2}}" $small
 PROGRAMS = (
     "python fairseq-train fairseq-hydra-train fairseq-generate fairseq-interactive "
     "fairseq-preprocess fairseq-validate lev-preprocess lev-correct lev-trace lev-report "
-    "lev-noise lev-enct5-prepare lev-predict lev-average lev-backbone"
+    "lev-noise lev-enct5-prepare lev-predict lev-average lev-backbone lev-embeddings lev-export"
 ).split()
 #: of a script's own environment, what says nothing to a program
 OWN = {"_", "PATH", "PWD", "OLDPWD", "SHLVL"}

@@ -5,6 +5,7 @@ import gettext
 import io
 import os
 import subprocess
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -75,7 +76,7 @@ def proposer(editor: Editor, *pairs: tuple[str, str], rule: float = 1.0, **optio
 def fill(path: Path, by, **options) -> str:
     """Fills a file; returns what became of it."""
     named = {"output": None, "place": path, "diff": False, "dry_run": False, "backup": False}
-    return propose.fill(path, by, SimpleNamespace(**named, **options), propose.Report())
+    return propose.fill(path, by, SimpleNamespace(**named, **options), Counter())
 
 
 def written(tmp_path: Path, text: str, name: str = "a.po") -> Path:
