@@ -35,8 +35,8 @@ import torch
 from lev_plugins.inference.checkpoints import load_model, load_state
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.expert import make_expert
+from lev_plugins.systems.levenshtein.expert import make_states
+from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
@@ -154,8 +154,8 @@ class Ruler:
         symbols = self.task.target_dictionary, self.task.placeholder, self.task.frequencies
         for epoch in range(1, EPOCHS + 1):
             for sample in self.samples("valid"):
-                expert = make_expert(sample, epoch, (0.5, 0.0), cfg, *symbols)
-                log = criterion(model, {**sample, "expert": expert})[2]
+                states = make_states(sample, epoch, (0.5, 0.0), cfg, *symbols)
+                log = criterion(model, {**sample, "states": states})[2]
                 for head in heads:
                     totals[head][0] += float(log[f"{head}_nll"])
                     totals[head][1] += log[f"{head}_count"]

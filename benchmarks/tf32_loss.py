@@ -53,7 +53,7 @@ def last_loss(seed: int, tf32: bool, args: argparse.Namespace) -> float:
             optimizer.param_groups[0]["lr"] = RATE * min(1, (update + 1) / WARM_UP)
             optimizer.zero_grad()
             epoch, number = divmod(update, len(batches))
-            loss, size, _ = criterion(model, task.with_expert(batches[number], 1 + epoch))
+            loss, size, _ = criterion(model, task.with_states(batches[number], 1 + epoch))
             (loss / size).backward()
             utils.clip_grad_norm_(parameters, 1.0)
             optimizer.step()

@@ -4,14 +4,12 @@ Shapes: B sentences, S source tokens, T tokens of the longest sentence, Q slots 
 C channels, V symbols, K the most tokens that can be missing in one slot, P tokens to be written.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .folder import Folder
-from .operations import Delete, Fill, Insert, Operation
-from .policy import UNKNOWN, EditPolicy, Facts
+from .policy import EditPolicy, EditState
 from .session import Session
 from .traces import Trace
 
@@ -89,8 +87,6 @@ class ExportedPolicy(EditPolicy):
     longest: the most tokens of source and target.
     """
 
-    operations: Sequence[Operation] = (Delete(), Insert(), Fill())
-
     def __init__(
         self,
         folder: Folder,
@@ -123,29 +119,17 @@ class ExportedPolicy(EditPolicy):
         arrays |= zip(outputs, states)
         return Memory(arrays, np.arange(len(tokens)))
 
-    def logits(
-        self,
-        operation: Operation,
-        tokens: np.ndarray,
-        memory: Memory,
-        where: np.ndarray | None = None,
-        trace: Trace | None = None,
-        facts: Facts = UNKNOWN,
-    ) -> np.ndarray:
+    def logits(self, head: str, state: EditState) -> np.ndarray:
         """See the base class; −∞ for symbols that are never written."""
-        if where is not None:
-            (logits,) = self._write(["token"], tokens, memory, trace)
+        if head == "token":
+            (logits,) = self._write(["token"], state)
             return logits
-        head = operation.name
-        if head != "placeholder":
-            trace = None
-        return self._decide(head, tokens, memory, trace)
+        trace = state.trace if head == "placeholder" else None
+        return self._decide(head, state.tokens, state.encoder_out, trace)
 
-    def likeliest(
-        self, tokens: np.ndarray, memory: Memory, where: np.ndarray, trace: Trace | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def best_tokens(self, state: EditState) -> tuple[np.ndarray, np.ndarray]:
         """See the base class: logits of large vocabularies are not copied for it."""
-        best, probability = self._write(["best", "probability"], tokens, memory, trace)
+        best, probability = self._write(["best", "probability"], state)
         return best, np.log(probability)
 
     # passes -------------------------------------------------------------------------------------
@@ -190,16 +174,15 @@ class ExportedPolicy(EditPolicy):
             logits["placeholder"] = texts.by_slot(logits["placeholder"])
         return logits
 
-    def _write(
-        self, outputs: list[str], tokens: np.ndarray, memory: Memory, trace: Trace | None
-    ) -> list[np.ndarray]:
-        """A pass of the token head over the sentences with placeholders."""
+    def _write(self, outputs: list[str], state: EditState) -> list[np.ndarray]:
+        """Runs the token head over the sentences with placeholders."""
         session = self.decoders["token"]
+        tokens = state.tokens
         writing = _ONE
         if len(tokens) > 1:
             writing = (tokens == self.placeholder).any(1).nonzero()[0]
-        texts = _Texts.of(tokens, trace, self.pad, writing)
-        inputs = self._inputs(session, memory, texts)
+        texts = _Texts.of(tokens, state.trace, self.pad, writing)
+        inputs = self._inputs(session, state.encoder_out, texts)
         rows, columns = (texts.tokens == self.placeholder).nonzero()
         inputs |= {"places": rows * texts.tokens.shape[1] + columns, "row": rows}
         if "copied" in session.inputs:

@@ -2,27 +2,23 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 from .arrays import Array, Arrays
 from .history import Termination
 
-if TYPE_CHECKING:
-    from .operations import Stage
-
 
 class Step(TypedDict):
-    """A sentence after an operation, its arrays (T) on the host; the first is the draft.
+    """A sentence after a phase of decoding, its arrays (T) on the host; the first is the draft.
 
-    phase: the operation's name, or ``draft``. stage: what kind of operation it is. iteration: from
-    1 on; 0 is the draft. origin: position in the draft of each token, −1 if it is newer; since:
+    phase: ``draft``, ``deletion``, ``placeholder`` or ``token``. iteration: from 1 on; 0 is the
+    draft. origin: position in the draft of each token, −1 if it is newer; since:
     position when the iteration began. mask: of a deletion, which tokens of the state before were
     kept; of a filling, which of the present ones are new. scores: log-probabilities (nats) of
     deleting each token of the state before, or of what put or kept the present ones.
     """
 
     phase: str
-    stage: "Stage"
     iteration: int
     tokens: Array
     origin: Array
@@ -73,14 +69,13 @@ class Outcome(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """A batch after an operation; its arrays are those of :class:`Step`, one row a sentence.
+    """A batch after a phase; its arrays are those of :class:`Step`, one row a sentence.
 
     numbers: of the sentences, in the batch that came in. stayed: of those that did not leave before
     the iteration was over; None: all.
     """
 
     name: str
-    stage: "Stage"
     iteration: int
     numbers: Sequence[int]
     tokens: Array
@@ -158,15 +153,14 @@ def _step(
     real = tokens != pad
     step: Step = {
         "phase": phase.name,
-        "stage": phase.stage,
         "iteration": phase.iteration,
         "tokens": tokens[real],
         "origin": of_row(phase.origin)[real],
     }
     if phase.since is not None:
         step["since"] = of_row(phase.since)[real]
-    # what a revision says of the tokens before it is as long as that state
-    places = slice(len(history[-1]["tokens"])) if phase.stage == "revise" else real
+    # what a deletion says of the tokens before it is as long as that state
+    places = slice(len(history[-1]["tokens"])) if phase.name == "deletion" else real
     if phase.mask is not None:
         step["mask"] = of_row(phase.mask)[places]
     if phase.scores is not None:
@@ -177,4 +171,4 @@ def _step(
 def _copies(records: Sequence[Outcome | Phase], arrays: Arrays) -> dict[int, Array]:
     """All arrays of the records on the host, by the identity of the device's."""
     known = {id(values): values for record in records for values in record.arrays()}
-    return dict(zip(known, arrays.bring(known.values()), strict=True))
+    return dict(zip(known, arrays.to_host(known.values()), strict=True))

@@ -14,33 +14,19 @@ from typing import Any
 
 import torch
 
-from lev_runtime.errors import UserError
-
 from ..systems.levenshtein import LevenshteinEditorModel
-from ..systems.levenshtein.pointer import SourcePointer
-from ..systems.levenshtein.trace import DeletedTokens
+from ..systems.levenshtein.heads import DeletedTokens, SourcePointer
 from . import blocks
 from .blocks import Sight, Stream
 from .graph import BOOL, FLOAT, INT32, INT64, Graph, WeightFile
 
 ENCODER = "encoder.onnx"
-#: of the operations that ``lev_runtime`` knows
-HEADS = ("deletion", "placeholder", "token")
 
 
 def write_graphs(
     model: LevenshteinEditorModel, folder: Path, weights: WeightFile, int8: bool
 ) -> dict[str, Any]:
-    """Writes the graphs into a folder; returns what the runtime has to know of them.
-
-    Raises:
-        UserError: it edits by operations that the runtime has not got.
-    """
-    if tuple(model.exits) != HEADS:
-        raise UserError(
-            f"a model with --edit-operations {model.cfg.edit_operations} cannot be exported; "
-            "delete,insert,fill can"
-        )
+    """Writes the graphs into a folder; returns what the runtime has to know of them."""
     encoder = Graph(weights, int8)
     write_encoder(encoder, model)
     described = encoder.save(folder / ENCODER)
@@ -210,7 +196,7 @@ class Decoder:
         rows = graph.node("Gather", self._rows(features), self.places)
         table = model.output_weight()
         offsets = torch.zeros(len(table))
-        offsets[model.never] = float("-inf")
+        offsets[model.forbidden_symbols] = float("-inf")
         logits = graph.output_layer(rows, table, offsets)
         if model.pointer is not None:
             logits = self._pointed(model.pointer, features, rows, logits)

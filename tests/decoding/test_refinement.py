@@ -21,8 +21,11 @@ from fake_policy import (
 )
 from refusals import refuses
 
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
+from lev_plugins.systems.levenshtein.generator import (
+    EnsemblePolicy,
+    RefinementGenerator,
+    RefinementOptions,
+)
 
 pytestmark = pytest.mark.device
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from lev_plugins.nn.arrays import TORCH
 from lev_plugins.ops.alignment import lcs_masks, masks_by_host
 from lev_plugins.ops.edits import Compaction, Opening, insertion_labels
-from lev_runtime.processors import limit_insertions
+from lev_runtime.decoding import limit_insertions
 
 pytestmark = pytest.mark.device
 

@@ -79,13 +79,14 @@ class ReplayedPasses:
         self,
         model: "LevenshteinEditorModel",
         tokens: Tensor,
-        memory: EncoderOutput,
+        encoder_out: EncoderOutput,
         head: str,
         deleted: Tensor | None,
     ) -> Tensor:
-        """A decoder pass, B × T → B × T × C, to the exit of ``head``."""
+        """Runs the decoder to the exit of ``head``: B × T → B × T × C."""
         with self.lock:
-            return self._of(model, memory.states).features(tokens, memory, head, deleted)
+            sources = self._of(model, encoder_out.states)
+            return sources.features(tokens, encoder_out, head, deleted)
 
     def _of(self, model: "LevenshteinEditorModel", source: Tensor) -> "_Sources":
         shape = padded(source.size(0)), padded(source.size(1), LENGTHS)
@@ -149,36 +150,35 @@ class _Sources:
         return self._project()
 
     def _project(self) -> Tensor:
-        memory = EncoderOutput(self.states, None)
+        encoder_out = EncoderOutput(self.states, None)
         for attention in self._attentions():
-            for place, values in zip(
-                self.keys_values[id(attention)], attention.keys_values(memory)
-            ):
+            keys_values = attention.keys_values(encoder_out)
+            for place, values in zip(self.keys_values[id(attention)], keys_values):
                 place.copy_(values)
         return self.states
 
-    def _hold(self, memory: EncoderOutput) -> None:
-        """Has the memory's states, and what is made of them, stand here."""
-        if memory.states is self.held:
+    def _hold(self, encoder_out: EncoderOutput) -> None:
+        """Copies the encoder's states here, and projects them, unless that has been done."""
+        if encoder_out.states is self.held:
             return
-        load(self.states, memory.states, 0.0)
-        real = torch.ones_like(memory.states[..., 0], dtype=torch.bool)
-        load(self.real, real if memory.mask is None else memory.mask.flatten(1), 0.0)
+        load(self.states, encoder_out.states, 0.0)
+        real = torch.ones_like(encoder_out.states[..., 0], dtype=torch.bool)
+        load(self.real, real if encoder_out.mask is None else encoder_out.mask.flatten(1), 0.0)
         self.projection()
-        self.held = memory.states
+        self.held = encoder_out.states
 
-    def memory(self) -> EncoderOutput:
-        """A memory of what stands here."""
+    def encoder_out(self) -> EncoderOutput:
+        """Returns the encoder's output that is held here."""
         # a new mask: of one that stays somebody may have kept what is made of it
         return EncoderOutput(self.states, self.real.clone()[:, None, None], dict(self.keys_values))
 
     def features(
-        self, tokens: Tensor, memory: EncoderOutput, head: str, deleted: Tensor | None
+        self, tokens: Tensor, encoder_out: EncoderOutput, head: str, deleted: Tensor | None
     ) -> Tensor:
-        self._hold(memory)
+        self._hold(encoder_out)
         model = self.model
         width = padded(tokens.size(1), LENGTHS)
-        key = width, model.exits[head], model.copies_at(head), deleted is not None
+        key = width, model.exits[head], model.copies_source and head == "token", deleted is not None
         if key not in self.passes:
             with torch.inference_mode(False), torch.no_grad():
                 self.passes[key] = _Pass(self, width, head, deleted is not None)
@@ -205,8 +205,8 @@ class _Pass:
 
     def _features(self) -> Tensor:
         model = self.sources.model
-        memory = self.sources.memory()
-        return model.decoded(self.tokens, memory, self.head, self.deleted)
+        encoder_out = self.sources.encoder_out()
+        return model.decode(self.tokens, encoder_out, self.head, self.deleted)
 
 
 def _part(values: Tensor, tokens: Tensor) -> Tensor:
