@@ -4,15 +4,12 @@ Shapes: B sentences, S source tokens, N draft tokens, R candidates in all, P pla
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .arrays import Array, Arrays
 from .options import RefinementOptions
-from .policy import Counts, EditPolicy, EditState
+from .policy import Counts, EditPolicy, EditState, Symbols
 from .records import EditHypothesis
-
-if TYPE_CHECKING:
-    from .decoding import Symbols
 
 _LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
 NOISE_BYTES = 1 << 26  # of an array of random bits; there are some at a time
@@ -31,7 +28,8 @@ class CandidateNoise:
         self.arrays = arrays
 
     def __call__(self, rows: Array, places: Array, width: int, stream: int, classes: int) -> Array:
-        """P × ``classes`` at ``places`` (P) of R' × ``width`` laid flat; ``rows``: R' of R."""
+        """Returns P × ``classes`` at ``places`` (P) of R' × ``width`` flattened; ``rows``: R' of
+        R."""
         candidates = self.arrays.index_select(rows, places // width)
         keys = self.arrays.index_select(self.keys, candidates)
         positions = places % width
@@ -81,7 +79,7 @@ def rate(
     policy: EditPolicy,
     encoder_out: Any,
     hypotheses: Sequence[EditHypothesis],
-    symbols: "Symbols",
+    symbols: Symbols,
     like: Array,
 ) -> None:
     """Gives candidates (R, as the rows of ``encoder_out``) a ``score`` to compare those of a
@@ -107,7 +105,7 @@ def rate(
 
 
 def best(candidates: Sequence[EditHypothesis], number: int) -> list[EditHypothesis]:
-    """The ``number`` best different candidates; of equal ones the first."""
+    """Returns the ``number`` best different candidates; of equal ones the first."""
     ranked = sorted(candidates, key=lambda candidate: -candidate["score"])
     different: dict[tuple[int, ...], EditHypothesis] = {}
     for candidate in ranked:

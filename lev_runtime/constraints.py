@@ -7,15 +7,12 @@ V symbols.
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .arrays import Array, Arrays
 from .markup import BEGINS, DROP, ENDS, JOINED, KEEP, Joining, removed_runs
-
-if TYPE_CHECKING:
-    from .state import RefinementState
+from .state import RefinementState
 
 
 class EditConstraints:
@@ -39,12 +36,12 @@ class EditConstraints:
 
     # what Decoding asks -------------------------------------------------------------------------
 
-    def deletions(self, deleted: Array, state: "RefinementState") -> Array:
+    def deletions(self, deleted: Array, state: RefinementState) -> Array:
         """Returns the deleted tokens, R × T, bool: marked ones are kept, or go."""
         deleted = deleted & ~self.standing(KEEP, state.origin, state.rows)
         return deleted | self.standing(DROP, state.origin, state.rows)
 
-    def insertions(self, counts: Array, state: "RefinementState") -> Array:
+    def insertions(self, counts: Array, state: RefinementState) -> Array:
         """Forbids insertions inside a term; forces a word boundary where one would merge with a
         kept word. counts: R × (T − 1)."""
         arrays = self.arrays
@@ -56,7 +53,7 @@ class EditConstraints:
         grown = self.grown_together(state.tokens, state.origin, state.rows)
         return arrays.xp.maximum(counts, arrays.int64(grown & slots))
 
-    def tokens(self, logits: Array, places: Array, where: Array, state: "RefinementState") -> Array:
+    def tokens(self, logits: Array, places: Array, where: Array, state: RefinementState) -> Array:
         """Returns the likeliest tokens, P, that neither merge with a kept word nor write again
         what was removed.
 
@@ -91,7 +88,7 @@ class EditConstraints:
         return onto_left | onto_right
 
     def growing(self, places: Array, origin: Array, rows: Array) -> Array:
-        """P × V, bool: what would grow onto a word that stays, at ``places`` (P) of R' × T laid
+        """Returns what would merge with a kept word, P × V, bool, at ``places`` (P) of R' × T laid
         flat."""
         arrays = self.arrays
         ends = self.standing(ENDS, origin, rows)
@@ -106,7 +103,7 @@ class EditConstraints:
     def mask_forbidden(
         self, logits: Array, where: Array, tokens: Array, numbers: Sequence[int]
     ) -> Array:
-        """The likeliest tokens that do not write again what was removed: P.
+        """Returns the likeliest tokens, P, that do not write again what was removed.
 
         logits: P × V, at ``where`` (R' × T, bool, P true); changed. tokens: R' × T, what stands,
         the likeliest tokens filled in. numbers: R' of R.
@@ -135,7 +132,8 @@ class EditConstraints:
         return [(row, place) for row, place in enumerate(places) if place is not None]
 
     def _rewritten(self, row: int, tokens: list[int], new: list[int]) -> int | None:
-        """The first ``new`` token of a sequence that was removed and is being written again."""
+        """Returns the first ``new`` token of a sequence that was removed and is being written
+        again."""
         for run in self.removed[row]:
             size = len(run)
             for start in range(len(tokens) - size + 1):

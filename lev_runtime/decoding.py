@@ -6,53 +6,15 @@ padded on the right; finished sentences leave it.
 Shapes: R candidates, T tokens each, V symbols, P tokens to be written.
 """
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
-
 from .arrays import Array, Arrays
 from .candidates import CandidateNoise, rate, sentence_keys
 from .constraints import EditConstraints, WholeWords
 from .options import RefinementOptions
-from .policy import EditPolicy, EditState
+from .policy import EditPolicy, EditState, Symbols
 from .records import EditHypothesis
-from .state import RefinementState
+from .state import Edit, RefinementState
 
 KEEP, DELETE = 0, 1  # the classes of deletion
-
-
-class Symbols(NamedTuple):
-    """The symbols of a dictionary up to the placeholder, and the indices of the special ones."""
-
-    names: tuple[str, ...]
-    pad: int
-    bos: int
-    eos: int
-    unk: int
-    placeholder: int
-
-    def inner(self, tokens: Array) -> Array:
-        """Returns which tokens are neither padding nor ends: R × T, bool."""
-        return (tokens != self.pad) & (tokens != self.bos) & (tokens != self.eos)
-
-
-@dataclass
-class Edit:
-    """A deletion or an insertion of placeholders that is decided and not yet applied."""
-
-    action: Array  # the tokens that are kept, R × T, or the placeholders of each slot, R × (T − 1)
-    lengths: Array  # R, tokens of each sentence afterwards
-    scores: Array | None = None  # R × T, log-probability (nats) of deleting each token
-    sizes: list[int] = field(default_factory=list)  # the lengths, on the host
-
-    def select(self, rows: Array, stay: list[int], arrays: Arrays) -> "Edit":
-        """Returns the edit of the sentences at ``rows``, which are ``stay`` on the host."""
-        scores = None if self.scores is None else arrays.index_select(self.scores, rows)
-        return Edit(
-            arrays.index_select(self.action, rows),
-            arrays.index_select(self.lengths, rows),
-            scores,
-            [self.sizes[row] for row in stay],
-        )
 
 
 class Decoding:

@@ -106,7 +106,8 @@ class EditTrace:
         return sum(iteration.changed for iteration in self.iterations)
 
     def net(self) -> Iteration:
-        """All iterations as one; a token that was deleted and put back later shows as both."""
+        """Returns all iterations as one; a token that was deleted and put back later shows as
+        both."""
         if not self.iterations:
             return Iteration((), (), (), ())
         before = self.iterations[0].before

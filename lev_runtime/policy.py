@@ -6,10 +6,25 @@ Sequences begin with <s>, end with </s> and are padded on the right.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypeGuard
 
 from .arrays import NUMPY, Array, Arrays
 from .traces import Trace
+
+
+class Symbols(NamedTuple):
+    """The symbols of a dictionary up to the placeholder, and the indices of the special ones."""
+
+    names: tuple[str, ...]
+    pad: int
+    bos: int
+    eos: int
+    unk: int
+    placeholder: int
+
+    def inner(self, tokens: Array) -> Array:
+        """Returns which tokens are neither padding nor ends: R × T, bool."""
+        return (tokens != self.pad) & (tokens != self.bos) & (tokens != self.eos)
 
 
 @dataclass
@@ -74,3 +89,8 @@ class EditPolicy:
     def eval(self) -> Self:
         """Prepares for decoding, as ``nn.Module.eval`` does."""
         return self
+
+
+def is_edit_model(model: object) -> TypeGuard[EditPolicy]:
+    """Returns whether a model, or a class of models, edits; others write from left to right."""
+    return hasattr(model, "trace_of")  # also one that fairseq has wrapped, to train it

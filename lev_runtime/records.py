@@ -28,7 +28,7 @@ class Step(TypedDict):
 
 
 class EditHypothesis(TypedDict):
-    """What was written for a sentence, with <s> and </s>.
+    """Hypothesis for a sentence, with <s> and </s>.
 
     positional_scores: nats, of the action that put or kept each token. score: of one answer their
     mean, of several what compares them. actions: nats, the sum of all deletions and all tokens
@@ -64,7 +64,7 @@ class Outcome(NamedTuple):
     actions: Array
 
     def arrays(self) -> list[Array]:
-        """All that the device has of it."""
+        """Returns its arrays."""
         return [self.tokens, self.origin, self.scores, self.actions]
 
 
@@ -86,7 +86,7 @@ class Phase(NamedTuple):
     stayed: Set[int] | None = None
 
     def arrays(self) -> list[Array]:
-        """All that the device has of it."""
+        """Returns its arrays."""
         known = self.tokens, self.origin, self.since, self.mask, self.scores
         return [values for values in known if values is not None]
 
@@ -94,7 +94,8 @@ class Phase(NamedTuple):
 def read_hypotheses(
     outcomes: Sequence[Outcome], phases: Sequence[Phase], pad: int, arrays: Arrays
 ) -> list[EditHypothesis]:
-    """The hypotheses of all sentences, in the order of their numbers; ``pad``: padding index."""
+    """Returns the hypotheses of all sentences, in the order of their numbers; ``pad``: padding
+    index."""
     host = _copies([*outcomes, *phases], arrays)
     histories = _histories(phases, host, pad)
     answers: dict[int, EditHypothesis] = {}
@@ -131,7 +132,7 @@ def read_hypotheses(
 def _histories(
     phases: Iterable[Phase], host: Mapping[int, Array], pad: int
 ) -> dict[int, list[Step]]:
-    """The steps of each sentence by its number."""
+    """Returns the steps of each sentence by its number."""
     histories: dict[int, list[Step]] = {}
     for phase in phases:
         for row, number in enumerate(phase.numbers):
@@ -144,7 +145,7 @@ def _histories(
 def _step(
     phase: Phase, row: int, history: Sequence[Step], host: Mapping[int, Array], pad: int
 ) -> Step:
-    """A sentence (a row of the phase) after the steps of its history."""
+    """Returns a sentence (a row of the phase) after the steps of its history."""
 
     def of_row(values: Array) -> Array:
         return host[id(values)][row]
@@ -169,6 +170,6 @@ def _step(
 
 
 def _copies(records: Sequence[Outcome | Phase], arrays: Arrays) -> dict[int, Array]:
-    """All arrays of the records on the host, by the identity of the device's."""
+    """Returns all arrays of the records on the host, by the identity of the device's."""
     known = {id(values): values for record in records for values in record.arrays()}
     return dict(zip(known, arrays.to_host(known.values()), strict=True))

@@ -35,7 +35,7 @@ class Sentence:
     arrays: ClassVar[Arrays] = NUMPY
 
     def symbols(self, state: Step | EditHypothesis) -> tuple[str, ...]:
-        """A state's tokens as strings; what stands since the draft, as it was typed."""
+        """Returns a state's tokens as strings; what stands since the draft, as it was typed."""
         tokens = state["tokens"].tolist()[1:-1]
         origins = state["origin"].tolist()[1:-1]
         symbols = []

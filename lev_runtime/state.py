@@ -5,8 +5,9 @@ is waited for where a decision is read, and nowhere else.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .arrays import Array, Arrays
 from .history import Termination
@@ -14,12 +15,28 @@ from .policy import Counts, EditState
 from .records import EditHypothesis, Outcome, Phase, read_hypotheses
 from .traces import Trace
 
-if TYPE_CHECKING:
-    from .decoding import Edit
-
-
 #: of :class:`RefinementState`, what has a row for each sentence; some may be None
 _ARRAYS = ("tokens", "lengths", "scores", "actions", "origin", "since", "cap", "rows", "seen")
+
+
+@dataclass
+class Edit:
+    """A deletion or an insertion of placeholders that is decided and not yet applied."""
+
+    action: Array  # the tokens that are kept, R × T, or the placeholders of each slot, R × (T − 1)
+    lengths: Array  # R, tokens of each sentence afterwards
+    scores: Array | None = None  # R × T, log-probability (nats) of deleting each token
+    sizes: list[int] = field(default_factory=list)  # the lengths, on the host
+
+    def select(self, rows: Array, stay: list[int], arrays: Arrays) -> "Edit":
+        """Returns the edit of the sentences at ``rows``, which are ``stay`` on the host."""
+        scores = None if self.scores is None else arrays.index_select(self.scores, rows)
+        return Edit(
+            arrays.index_select(self.action, rows),
+            arrays.index_select(self.lengths, rows),
+            scores,
+            [self.sizes[row] for row in stay],
+        )
 
 
 class RefinementState:
@@ -109,7 +126,7 @@ class RefinementState:
         self.open_phases.append(phase)
 
     def close_iteration(self) -> None:
-        """What was recorded belongs to the history of the sentences that have stayed."""
+        """Assigns what was recorded to the sentences that have stayed."""
         if self.phases is not None:
             stayed = frozenset(self.numbers)
             self.phases += [phase._replace(stayed=stayed) for phase in self.open_phases]
@@ -143,7 +160,7 @@ class RefinementState:
         deleted = 0 if self.trace is None else sum(self.traced) - total
         return Counts(changed, total - len(rows), deleted, self.writing)
 
-    def delete(self, deletion: "Edit", trace_of: Callable[..., Trace] | None = None) -> None:
+    def delete(self, deletion: Edit, trace_of: Callable[..., Trace] | None = None) -> None:
         """Deletes the tokens that are not kept, and leaves out columns that hold nothing but
         padding. ``trace_of``: makes a trace of tokens and of those that are deleted."""
         keep = deletion.action
@@ -170,7 +187,7 @@ class RefinementState:
             self.since = moved(self.since, -1)
         self.tokens = moved(self.tokens, self.pad)
 
-    def insert(self, insertion: "Edit", placeholder: int) -> None:
+    def insert(self, insertion: Edit, placeholder: int) -> None:
         """Inserts placeholders, as many in every slot as the edit says (B × (T − 1))."""
         counts, sizes = insertion.action, insertion.sizes
         totals = [now - before for now, before in zip(sizes, self.sizes, strict=True)]
@@ -212,7 +229,7 @@ class RefinementState:
         self.outcomes.append(outcome)
 
     def hypotheses(self) -> list[EditHypothesis]:
-        """Of the sentences, in the order of the batch that came in, once all are finished."""
+        """Returns the hypotheses, in the order of the batch, once all sentences are finished."""
         return read_hypotheses(self.outcomes, self.phases or [], self.pad, self.arrays)
 
     def drop(self, done: Sequence[bool]) -> tuple[Array, list[int]] | None:
@@ -261,7 +278,7 @@ class RefinementState:
             self.seen = self.arrays.xp.concatenate(states, 1)
 
     def seen_before(self, tokens: Array) -> tuple[Array, Array]:
-        """Whether the same tokens (B × T) were seen at any time (B, bool), and at the last."""
+        """Returns whether the same tokens (B × T) were seen at any time (B, bool), and last."""
         assert self.seen is not None, "nothing was remembered"
         seen, now = self._alike(self.seen, tokens[:, None])
         same = (seen == now).all(2)

@@ -22,11 +22,11 @@ class Trace:
     arrays: ClassVar[Arrays] = NUMPY
 
     def standing(self, pad: int) -> Array:
-        """B × T, bool."""
+        """Returns B × T, bool."""
         return (self.tokens != pad) & ~self.deleted
 
     def widened(self, width: int, pad: int) -> Self:
-        """The same sentences, B × ``width``."""
+        """Returns the same sentences, B × ``width``."""
         more = width - self.tokens.shape[1]
         if not more:
             return self
@@ -35,13 +35,13 @@ class Trace:
         return type(self)(tokens, deleted)
 
     def select(self, rows: Array) -> Self:
-        """The sentences at ``rows``."""
+        """Returns the sentences at ``rows``."""
         tokens = self.arrays.index_select(self.tokens, rows)
         deleted = self.arrays.index_select(self.deleted, rows)
         return type(self)(tokens, deleted)
 
     def opened(self, counts: Array, after: Array, pad: int, width: int | None = None) -> Self:
-        """The sentences after an insertion; new tokens stand behind what was deleted there.
+        """Returns the sentences after an insertion; new tokens stand behind what was deleted there.
 
         counts: B × (L − 1), of new tokens in each slot. after: B × M, what stands then. width: of
         the longest sentence then, with what was deleted, where it is known.
@@ -64,11 +64,12 @@ class Trace:
         return type(self)(tokens, deleted)
 
     def spread(self, values: Array, pad: int) -> Array:
-        """B × L values of what stands, bool → B × T; False where it is deleted."""
+        """Returns B × L values of what stands, bool → B × T; False where it is deleted."""
         standing = self.standing(pad)
         return standing & self._spread(values, standing)
 
     def _spread(self, values: Array, standing: Array) -> Array:
-        """B × L values of what stands, in order → B × T, at the places where it is ``standing``."""
+        """Returns B × L values of what stands, in order → B × T, at the places where it is
+        ``standing``."""
         number = self.arrays.xp.clip(standing.cumsum(1) - 1, 0, values.shape[1] - 1)
         return self.arrays.gather(values, number)

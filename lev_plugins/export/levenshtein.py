@@ -43,7 +43,7 @@ def write_graphs(
 
 
 def write_encoder(graph: Graph, model: LevenshteinEditorModel) -> None:
-    """B × S tokens, padded on the right → states, and keys and values of every decoder block."""
+    """Writes the encoder: B × S tokens → states, keys and values of every decoder block."""
     tokens = graph.input("tokens", INT64, ["batch", "source"])
     mask = graph.input("mask", INT32, ["batch", "source"])
     x = graph.embedding(tokens, model.encoder_embed.weight, model.scale)
@@ -97,7 +97,7 @@ class Decoder:
             writers[head](features)
 
     def _features(self, copies: bool) -> str:
-        """What the heads read: B × T × C."""
+        """Adds the decoder blocks; returns their features, B × T × C."""
         graph, model = self.graph, self.model
         x = graph.embedding(self.tokens, model.decoder_embed.weight, model.scale)
         positions = model.decoder_positions
@@ -134,14 +134,15 @@ class Decoder:
         return self.graph.reshape(x, -1, self.dim)
 
     def _deletion(self, features: str) -> None:
-        """Of keeping and deleting each token (Eq. 3)."""
+        """Adds the deletion head (Eq. 3)."""
         graph = self.graph
         head = self.model.deletion_head
         logits = graph.node("MatMul", features, head.weight.t())
         graph.output("deletion", logits, FLOAT, ["batch", "length", 2])
 
     def _placeholder(self, features: str) -> None:
-        """Of the number of tokens missing between Q tokens ``left`` and ``right`` (Eq. 4)."""
+        """Adds the placeholder head for the slots between Q tokens, ``left`` and ``right`` (Eq.
+        4)."""
         graph, model = self.graph, self.model
         rows = self._rows(features)
         weights = model.placeholder_head.weight.chunk(2, 1)
@@ -158,7 +159,7 @@ class Decoder:
         graph.output("placeholder", logits, FLOAT, ["slots", classes])
 
     def _deleted_between(self, trace: DeletedTokens, rows: str) -> str:
-        """What G tokens ``gone``, each of a ``slot``, add to the logits of Q slots
+        """Returns what G tokens ``gone``, each of a ``slot``, add to the logits of Q slots
         (:class:`..systems.levenshtein.trace.DeletedTokens`)."""
         graph = self.graph
         gone = graph.input("gone", INT64, ["gone"])
@@ -190,7 +191,7 @@ class Decoder:
         return graph.node("Add", meaning, number)
 
     def _token(self, features: str) -> None:
-        """Of the tokens at P ``places``, −∞ for those that are never written (Eq. 5); and of each
+        """Adds the token head at P ``places``, −∞ for symbols never written (Eq. 5); and of each
         the likeliest token with its probability, so that logits need not be fetched."""
         graph, model = self.graph, self.model
         rows = graph.node("Gather", self._rows(features), self.places)
@@ -209,7 +210,7 @@ class Decoder:
 
     def _pointed(self, pointer: SourcePointer, features: str, rows: str, logits: str) -> str:
         """Adds what the pointer gives to tokens of the source
-        (:class:`..systems.levenshtein.pointer.SourcePointer`); ``row``: P, the sentence of each."""
+        (:class:`..systems.levenshtein.heads.SourcePointer`); ``row``: P, the sentence of each."""
         graph = self.graph
         source = graph.input("source", INT64, ["batch", "source"])
         row = graph.input("row", INT64, ["written"])

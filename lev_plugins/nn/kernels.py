@@ -61,20 +61,20 @@ class Kernels:
         return F.dropout(x, p, training) if training and p > 0 else x
 
     def upcast(self, x: Tensor) -> Tensor:
-        """The tensor in the precision in which products of it are fast."""
+        """Returns the tensor in the precision in which products of it are fast."""
         return x
 
     def packing(self, real: Tensor) -> Unpadding | None:
-        """How padding is left out of layers; None where it is kept. ``real``: B × T, bool."""
+        """Returns how padding is left out of layers; None: it is kept. ``real``: B × T, bool."""
         return None
 
     def layout(self, real: Tensor) -> AttentionLayout:
-        """How a batch is read; ``real``: B × T, bool."""
+        """Returns how a batch is read; ``real``: B × T, bool."""
         return AttentionLayout(real[:, None, None, :])
 
 
 def added_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """What a mask of bools adds to the scores: 0, and −inf where nothing may be seen.
+    """Returns what a mask of bools adds to the scores: 0, and −inf where nothing may be seen.
 
     … × keys; each row begins where kernels of attention want it. A mask serves many layers, in
     each of which torch would make it anew. It is not to be written to.

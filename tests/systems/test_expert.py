@@ -127,15 +127,6 @@ def test_deletion_learns_of_the_first_answers():
 # which state a sentence gets ----------------------------------------------------------------
 
 
-def test_beta_zero_never_looks_at_the_draft():
-    sample = tiny.batch(TASK, ROWS)
-    pairs = {name: value for name, value in sample.items() if name != "draft"}
-    with_drafts, without = (tiny.states(TASK, sample_, beta=0.0) for sample_ in (sample, pairs))
-    pairs = zip(with_drafts.insertion, without.insertion, strict=True)
-    assert all(torch.equal(a, b) for a, b in pairs)
-    assert with_drafts.draft_kept is None
-
-
 def test_states_are_the_same_whoever_has_aligned_the_drafts():
     sample = tiny.batch(TASK, ROWS)
     kept = dict(zip(("draft_kept", "target_kept"), lcs_masks(sample["draft"], sample["target"], 1)))

@@ -26,5 +26,9 @@ Transformer's blocks (Eq. 2) in :mod:`lev_plugins.nn`.
 from . import criterion, task
 from .config import LevenshteinEditorConfig
 from .model import LevenshteinEditorModel
+from .replayed import replay_passes
+
+#: decoding asks a prepared model for it (``nn/precision.py``)
+LevenshteinEditorModel.replay_passes = replay_passes  # type: ignore[attr-defined]
 
 __all__ = ["LevenshteinEditorConfig", "LevenshteinEditorModel", "criterion", "task"]

@@ -150,7 +150,7 @@ class TranslationEditConfig(PostEditingConfig):
 
 
 def stack_of(head: str, sharing: str) -> str:
-    """The stack of decoder blocks that a head runs through, by its name in checkpoints."""
+    """Returns the stack of decoder blocks that a head runs through, by its name in checkpoints."""
     sharers = SHARING[sharing] if head in SHARING[sharing] else {head}
     return "token" if "token" in sharers else min(sharers)
 

@@ -17,15 +17,15 @@ from torch import Tensor
 
 from lev_runtime import options
 from lev_runtime.candidates import best
-from lev_runtime.decoding import Decoding, Symbols
+from lev_runtime.decoding import Decoding
 from lev_runtime.errors import UserError
-from lev_runtime.policy import EditPolicy, EditState
+from lev_runtime.policy import EditPolicy, EditState, Symbols, is_edit_model
 from lev_runtime.records import EditHypothesis
 
 from ...data.batch import Batch
 from ...nn.arrays import TORCH
 from .reranker import Reranker
-from .reused import ReusedFeatures, is_edit_model
+from .reused import ReusedFeatures
 from .trace import Trace
 
 _NAMES = {  # ours, of fairseq's generation options
@@ -53,7 +53,7 @@ _FLAGS = {  # as a user spells them
 
 @dataclass(frozen=True)
 class RefinementOptions(options.RefinementOptions):
-    """How to decode: the runtime's options, and those of fairseq alone.
+    """Options of decoding: the runtime's, and those of fairseq alone.
 
     external_reranker: the last model, an autoregressive one, ranks the candidates, with
     length_penalty. stock: fairseq's own rules (:mod:`.stock_decoding`).

@@ -52,7 +52,6 @@ from .expert import (
     token_places,
 )
 from .heads import DeletedTokens, DeletionHead, PlaceholderHead, SourcePointer
-from .replayed import ReplayedPasses
 from .source_copy import source_at_placeholders
 from .stock import COPY, adopt, check_symbols
 from .trace import Trace, slot_ends
@@ -65,7 +64,7 @@ Logits = dict[str, tuple[Tensor, Tensor]]
 
 @dataclass
 class EditEncoderOutput(EncoderOutput):
-    """What the encoder leaves for the decoder, with the source tokens, B × S, for the pointer."""
+    """The encoder's output with the source tokens, B × S, for the pointer."""
 
     source: Tensor | None = None
 
@@ -285,10 +284,6 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
     def int8_outputs(self) -> None:
         """Computes the product with the vocabulary in 8 bits too."""
         self.int8_head = Int8Linear(self.output_weight())
-
-    def replay_passes(self) -> None:
-        """Replays decoding passes of few tokens as CUDA graphs where a GPU decodes."""
-        self.passes = ReplayedPasses(self)
 
     # training ---------------------------------------------------------------------------------
 

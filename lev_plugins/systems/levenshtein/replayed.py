@@ -6,7 +6,7 @@ T and S is padded to one of a few sizes.
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,9 +15,7 @@ from ...nn.backends import cuda_graphs
 from ...nn.backends.cuda_graphs import Replay, load, padded
 from ...nn.embedding import Positions
 from ...nn.transformer import Attention, EncoderOutput
-
-if TYPE_CHECKING:
-    from .model import LevenshteinEditorModel
+from .model import LevenshteinEditorModel
 
 #: lengths are padded to multiples of this
 LENGTHS = 8
@@ -36,14 +34,14 @@ class ReplayedPasses:
     drop all that was kept.
     """
 
-    def __init__(self, model: "LevenshteinEditorModel", device: str = "cuda") -> None:
+    def __init__(self, model: LevenshteinEditorModel, device: str = "cuda") -> None:
         self.device = device
         self.lock = threading.RLock()
         self.parameters = list(model.parameters())
         self._clear()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> None:
-        """A copy of a model has none until it is set for decoding."""
+        """Copies nothing: a copied model has none until it is prepared for decoding."""
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
         return _nothing, ()
@@ -59,7 +57,7 @@ class ReplayedPasses:
         return torch.get_float32_matmul_precision(), products, *places
 
     def serve(self, tokens: Tensor, positions: Positions) -> bool:
-        """Whether they are for such a batch, B × T tokens of these positions."""
+        """Returns whether a batch, B × T tokens of these positions, is replayed."""
         if tokens.device.type != self.device or not cuda_graphs.ENABLED or not tokens.numel():
             return False
         if torch.is_grad_enabled() or torch.is_autocast_enabled():
@@ -68,8 +66,8 @@ class ReplayedPasses:
         width = padded(tokens.size(1), LENGTHS)
         return rows * width <= MOST_TOKENS and width <= positions.longest
 
-    def encode(self, model: "LevenshteinEditorModel", tokens: Tensor) -> Tensor:
-        """B × S tokens → the encoder's states, B × S × C."""
+    def encode(self, model: LevenshteinEditorModel, tokens: Tensor) -> Tensor:
+        """Returns the encoder's states: B × S → B × S × C."""
         with self.lock:
             if self._is_full() or self.settings != self._settings():
                 self._clear()
@@ -77,7 +75,7 @@ class ReplayedPasses:
 
     def features(
         self,
-        model: "LevenshteinEditorModel",
+        model: LevenshteinEditorModel,
         tokens: Tensor,
         encoder_out: EncoderOutput,
         head: str,
@@ -88,7 +86,7 @@ class ReplayedPasses:
             sources = self._of(model, encoder_out.states)
             return sources.features(tokens, encoder_out, head, deleted)
 
-    def _of(self, model: "LevenshteinEditorModel", source: Tensor) -> "_Sources":
+    def _of(self, model: LevenshteinEditorModel, source: Tensor) -> "_Sources":
         shape = padded(source.size(0)), padded(source.size(1), LENGTHS)
         if self.pool is None and source.is_cuda:
             self.pool = torch.cuda.graph_pool_handle()
@@ -104,14 +102,14 @@ class ReplayedPasses:
 
 
 class _Sources:
-    """Where sources of one shape, B × S, and all that is made of them, stay.
+    """Buffers for sources of one shape, B × S, and for what is computed from them.
 
     keys_values: of each block that reads them. held: the states (of a memory) that stand here.
     """
 
     def __init__(
         self,
-        model: "LevenshteinEditorModel",
+        model: LevenshteinEditorModel,
         shape: tuple[int, int],
         device: torch.device,
         pool: object,
@@ -210,10 +208,15 @@ class _Pass:
 
 
 def _part(values: Tensor, tokens: Tensor) -> Tensor:
-    """A copy of what a replay has left at the B × T tokens that are no filling."""
+    """Returns a copy of a replay's results without the filling: B × T."""
     rows, width = tokens.shape
     return values[:rows, :width].clone(memory_format=torch.contiguous_format)
 
 
+def replay_passes(model: LevenshteinEditorModel) -> None:
+    """Replays decoding passes of few tokens as CUDA graphs where a GPU decodes."""
+    model.passes = ReplayedPasses(model)
+
+
 def _nothing() -> None:
-    """What is left of passes in a file."""
+    """Returns None: captured passes are not saved."""

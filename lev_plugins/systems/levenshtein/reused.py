@@ -5,7 +5,6 @@ Shapes: B sentences, T tokens of the sequence being edited, C channels.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeGuard
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -118,8 +117,3 @@ def _selected(state: EditState, chosen: Sequence[int]) -> EditState:
         where,
         places,
     )
-
-
-def is_edit_model(model: object) -> TypeGuard[EditPolicy]:
-    """Returns whether a model, or a class of models, edits; others write from left to right."""
-    return hasattr(model, "trace_of")  # also one that fairseq has wrapped, to train it

@@ -9,7 +9,7 @@ from ...nn.transformer import EncoderOutput
 def source_at_placeholders(
     tokens: Tensor, encoder_out: EncoderOutput, pad: int, placeholder: int
 ) -> Tensor:
-    """The encoder's states at the placeholders' relative places in the source, 0 elsewhere.
+    """Returns the encoder's states at the placeholders' relative places in the source, 0 elsewhere.
 
     B × T tokens → B × T × C; the first and the last are the source's (Gu et al., 2018, §3.1.2).
     Several rows may read one source, one after the other.

@@ -12,9 +12,9 @@ from fairseq.iterative_refinement_generator import DecoderOut, IterativeRefineme
 from fairseq.models.nat.levenshtein_transformer import LevenshteinTransformerModel
 from torch import Tensor
 
-from lev_runtime.decoding import Symbols, limit_insertions
+from lev_runtime.decoding import limit_insertions
 from lev_runtime.errors import UserError
-from lev_runtime.policy import EditPolicy, EditState
+from lev_runtime.policy import EditPolicy, EditState, Symbols
 
 from ...data.batch import Batch, Hypothesis
 from ...nn.arrays import TORCH
@@ -74,7 +74,7 @@ class StockModel:
         self.encoder = self.decoder = self
 
     def eval(self) -> None:
-        """The policy is prepared already."""
+        """Does nothing: the policy is prepared already."""
 
     def forward_encoder(self, inputs: Sequence[Any]) -> dict[str, Any]:
         """Runs the encoder."""

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from lev_runtime.editing import marked_terms, marked_tokens
 from lev_runtime.errors import UserError
 from lev_runtime.markup import Joining
+from lev_runtime.policy import is_edit_model
 from lev_runtime.sentences import Draft as Draft
 
 from ...data.batch import Batch, Hypothesis, LogOutput
@@ -29,7 +30,6 @@ from ...tasks.post_editing import PLACEHOLDER, PostEditingTask, without_placehol
 from .config import LevenshteinEditorConfig, TranslationEditConfig
 from .expert import TrainingBatch, make_states
 from .generator import RefinementGenerator, RefinementOptions, of_model
-from .reused import is_edit_model
 from .stock import editor_config
 from .stock_decoding import StockGenerator
 
@@ -118,7 +118,7 @@ class TranslationEditTask(PostEditingTask):
     def encode_draft(
         self, text: str, encode_fn: Callable[[str], str], markup: bool | None = None
     ) -> Draft:
-        """A draft's tokens, <unk> for words that are not known, and the marks on them.
+        """Returns a draft's tokens, <unk> for words that are not known, and the marks on them.
 
         markup: whether the text has marks; by default what ``--markup`` says.
 
@@ -146,7 +146,7 @@ class TranslationEditTask(PostEditingTask):
 
     @functools.cached_property
     def joining(self) -> Joining:
-        """How tokens of the target join into words."""
+        """Returns how tokens of the target join into words."""
         return Joining(self.tgt_dict.symbols[: self.placeholder])
 
     def get_interactive_tokens_and_lengths(
@@ -277,7 +277,7 @@ class TranslationEditTask(PostEditingTask):
     def build_generator(
         self, models: Sequence[nn.Module], args: Namespace, *others: Any, **kwargs: Any
     ) -> RefinementGenerator:
-        """What decodes by refinement, as fairseq's flags and the task's say."""
+        """Builds the generator that fairseq's flags and the task's ask for."""
         cfg = self.cfg
         if getattr(cfg, "draft_guided", False) or getattr(args, "draft_guided", False):
             raise UserError(

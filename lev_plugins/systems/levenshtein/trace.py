@@ -38,9 +38,3 @@ def slot_ends(standing: Tensor, slots: int | None = None) -> tuple[Tensor, Tenso
     left = true_places(standing & ~is_last, slots)
     right = true_places(standing & ~is_first, slots)
     return left, right
-
-
-def wide_trace(tokens: Tensor, deleted: Tensor | None, width: int, pad: int) -> Trace:
-    """Tokens, B × ``width``, and which of them were deleted: none without ``deleted``."""
-    trace = Trace.of(tokens) if deleted is None else Trace(tokens, deleted)
-    return trace.widened(width, pad)
