@@ -344,15 +344,14 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
                 self.decode(filling.tokens, encoder_out, "token", filling.deleted),
             ]
         width = max(inserting.tokens.size(1), filling.tokens.size(1))
-        both = [inserting.widened(width, self.pad), filling.widened(width, self.pad)]
+        first = inserting.widened(width, self.pad)
+        second = filling.widened(width, self.pad)
         # those of a sentence lie side by side
-        tokens = torch.stack([trace.tokens for trace in both], 1).flatten(0, 1)
-        deleted = torch.stack([trace.deleted for trace in both], 1).flatten(0, 1)
-        features = self.decode(tokens, encoder_out, "token", deleted).unflatten(0, (-1, 2))
-        return [
-            features[:, side, : trace.tokens.size(1)]
-            for side, trace in enumerate((inserting, filling))
-        ]
+        tokens = torch.stack([first.tokens, second.tokens], 1).flatten(0, 1)
+        deleted = torch.stack([first.deleted, second.deleted], 1).flatten(0, 1)
+        both = self.decode(tokens, encoder_out, "token", deleted)
+        counting, writing = both.unflatten(0, (-1, 2)).unbind(1)
+        return [counting[:, : inserting.tokens.size(1)], writing[:, : filling.tokens.size(1)]]
 
     # checkpoints --------------------------------------------------------------------------------
 
