@@ -19,7 +19,7 @@ from lev_runtime.decoding import Decoding
 from lev_runtime.errors import UserError
 from lev_runtime.exported import ExportedPolicy
 from lev_runtime.options import RefinementOptions
-from lev_runtime.policy import EditPolicy
+from lev_runtime.policy import EditPolicy, EditState
 from lev_runtime.records import EditHypothesis
 
 KINDS = {"fp32": "float32", "int8": "int8"}  #: ours → CTranslate2's
@@ -31,20 +31,21 @@ class ScriptedPolicy(EditPolicy):
 
     def __init__(self, policy: ExportedPolicy, script: Script) -> None:
         self.policy, self.script = policy, script
-        self.operations, self.traces = policy.operations, policy.traces
-        self.encode, self.likeliest = policy.encode, policy.likeliest
+        self.traces = policy.traces
+        self.encode, self.best_tokens = policy.encode, policy.best_tokens
 
-    def logits(self, operation: Any, tokens: Any, memory: Any, *context: Any) -> np.ndarray:
+    def logits(self, head: str, state: EditState) -> np.ndarray:
         """What the script says of deletions and insertions."""
-        computed = self.policy.logits(operation, tokens, memory, *context)
+        computed = self.policy.logits(head, state)
+        tokens, encoder_out = state.tokens, state.encoder_out
         with self.script.at_work():
             logits = np.zeros(computed.shape, computed.dtype)
             place = np.arange(logits.shape[1])
-            if operation.name == "deletion":
+            if head == "deletion":
                 is_deleted = self.script.deleted(tokens, place)
                 logits[..., 1] = np.where(is_deleted, SCRIPTED, -SCRIPTED)
                 return logits
-            wanted = memory.arrays["source_mask"].sum(1)[memory.index]
+            wanted = encoder_out.arrays["source_mask"].sum(1)[encoder_out.index]
             counts = np.minimum(self.script.inserted(tokens, wanted, place), logits.shape[2] - 1)
             logits[np.arange(len(logits))[:, None], place, counts] = SCRIPTED
             return logits
@@ -53,7 +54,7 @@ class ScriptedPolicy(EditPolicy):
 def runtime_decoder(peers: Any, folder: Path, int8: bool, script: Script, iterations: int) -> Any:
     """What decodes a batch as the script says, with the export of the package's model."""
     model = copy.copy(peers.ours)
-    model.never = sorted({*model.never, *range(script.special)})
+    model.forbidden_symbols = sorted({*model.forbidden_symbols, *range(script.special)})
     writer = editor_writer(LevenshteinEditor([model], peers.our_task), int8)
     write_folder(folder, writer, int8)
     editor = Editor(folder, threads=torch.get_num_threads())

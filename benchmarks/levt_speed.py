@@ -42,8 +42,9 @@ from torch import Tensor
 from lev_plugins.nn.precision import PRECISIONS, prepare_for_decoding
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.stock import editor_config
+from lev_plugins.systems.levenshtein.stock_decoding import StockGenerator
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
@@ -150,7 +151,7 @@ def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates
     )
 
     def our_loss(sample: dict[str, Any]) -> Tensor:
-        loss, size, _ = criterion(model, peers.our_task.with_expert(sample, 1))
+        loss, size, _ = criterion(model, peers.our_task.with_states(sample, 1))
         return loss / size
 
     made = common.Updates(model, our_loss, args)
@@ -192,13 +193,13 @@ def check_training(peers: Peers, args: argparse.Namespace) -> str:
     Raises:
         UserError: they are not, so that the times would not be of the same work.
     """
-    sample = peers.our_task.with_expert(training_batches(args)[0], 1)
-    source, expert = sample["net_input"], sample["expert"]
+    sample = peers.our_task.with_states(training_batches(args)[0], 1)
+    source, states = sample["net_input"], sample["states"]
     peers.stock.eval()
     peers.ours.eval()
     sides = source["src_tokens"], source["src_lengths"]
-    stock = peers.stock(*sides, expert.insertion.before, sample["target"])
-    ours = peers.ours(*sides, expert)
+    stock = peers.stock(*sides, states.insertion.before, sample["target"])
+    ours = peers.ours(*sides, states)
     worst = 0.0
     for name, head in (("placeholder", "mask_ins"), ("token", "word_ins")):
         theirs = {key: stock[head][key][stock[head]["mask"]] for key in ("out", "tgt")}
@@ -230,12 +231,12 @@ def decoders(peers: Peers) -> dict[str, Decoder]:
     symbols, task = peers.stock_task.target_dictionary, peers.our_task
     stock = IterativeRefinementGenerator(symbols, max_iter=ITERATIONS)
     same, own = (
-        RefinementGenerator(
+        kind(
             task.target_dictionary,
             task.placeholder,
-            RefinementOptions(max_iter=ITERATIONS + (not rules), stock=rules),
+            RefinementOptions(max_iter=ITERATIONS + (kind is RefinementGenerator)),
         )
-        for rules in (True, False)
+        for kind in (StockGenerator, RefinementGenerator)
     )
     found: dict[str, Decoder] = {
         "stock": lambda sample: stock.generate([peers.stock], sample),

@@ -116,17 +116,16 @@ def _stock_heads(decoder: Any, script: Script) -> dict[str, Callable[..., Any]]:
 
 
 def _our_heads(model: Any, script: Script) -> dict[str, Callable[..., Any]]:
-    says = model.logits
+    says = model.head_logits
 
-    def logits(operation: Any, tokens: Tensor, memory: Any, *others: Any) -> Tensor:
-        out = says(operation, tokens, memory, *others)
+    def head_logits(head: str, features: Tensor, state: Any) -> Tensor:
+        out = says(head, features, state)
         with script.at_work():
-            if operation.name == "deletion":
-                return script.deletion(tokens, out)
-            if operation.name == "token":
+            if head == "deletion":
+                return script.deletion(state.tokens, out)
+            if head == "token":
                 return script.token(out)
-            everywhere = memory.states.new_ones(memory.states.shape[:2], dtype=torch.bool)
-            real = everywhere if memory.mask is None else memory.mask.flatten(1)
-            return script.placeholder(tokens, real.sum(1), out)
+            real = state.encoder_out.source.ne(model.pad)
+            return script.placeholder(state.tokens, real.sum(1), out)
 
-    return {"logits": logits}
+    return {"head_logits": head_logits}

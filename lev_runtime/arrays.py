@@ -1,9 +1,10 @@
 """What the decoding loop computes with: numpy's arrays here; torch's in lev_plugins.
 
-The loop is written once. What both kinds of array do alike (operators, slices, ``sum(1)``,
-``tolist()``) it does itself; the rest is asked of an :class:`Arrays`.
+The loop is written once. What numpy and torch have alike (operators, slices, ``sum(1)``; in their
+modules ``where``, ``clip``, ``exp``) it uses itself; the rest, by torch's names, is in
+:class:`Arrays`.
 
-Shapes: B rows, T columns, L columns afterwards, P places in an array laid flat.
+Shapes: B rows, T columns, L columns afterwards, P places in a flattened array.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,91 +19,66 @@ Array = Any
 
 
 class Arrays:
-    """numpy's. ``like``: an array beside which a new one is to be.
+    """numpy's. ``like``: an array on whose device a new one is made.
 
     Attributes:
+        xp: the module, for functions that numpy and torch have alike.
         waits: whether the host may have to wait for a number of theirs.
     """
 
+    xp: Any = np
     waits = False
 
     # new ones -----------------------------------------------------------------------------------
 
-    def send(self, numbers: Any, like: Array) -> Array:
-        """What the host knows, as an array."""
+    def as_tensor(self, numbers: Any, like: Array) -> Array:
+        """Makes an array of what the host knows."""
         return np.asarray(numbers)
 
     def zeros(self, shape: Sequence[int], like: Array) -> Array:
         """Single precision."""
         return np.zeros(shape, np.float32)
 
-    def positions(self, count: int, like: Array) -> Array:
+    def arange(self, count: int, like: Array) -> Array:
         """0, 1 … count − 1."""
         return np.arange(count)
 
-    def repeated(self, values: Array, count: int) -> Array:
-        """So many rows of the same values, which nobody writes to."""
+    def expand(self, values: Array, count: int) -> Array:
+        """Repeats values as rows, which nobody writes to."""
         return values[None].repeat(count, 0)
 
     def copy(self, values: Array) -> Array:
-        """One that may be written to."""
+        """Returns a copy that may be written to."""
         return values.copy()
 
     # element by element -------------------------------------------------------------------------
 
-    def single(self, values: Array) -> Array:
-        """In single precision."""
+    def float32(self, values: Array) -> Array:
+        """Converts to single precision."""
         return values.astype(np.float32, copy=False)
 
-    def whole(self, values: Array) -> Array:
-        """Whole numbers of 64 bits."""
+    def int64(self, values: Array) -> Array:
+        """Converts to integers of 64 bits."""
         return values.astype(np.int64)
 
-    def exp(self, values: Array) -> Array:
-        return np.exp(values)
-
-    def log(self, values: Array) -> Array:
-        return np.log(values)
-
-    def where(self, mask: Array, values: Array, others: Array) -> Array:
-        """Values where the mask is true, others elsewhere."""
-        return np.where(mask, values, others)
-
-    def fill(self, values: Array, mask: Array, value: float) -> Array:
-        """A copy that has the value where the mask is true."""
+    def masked_fill(self, values: Array, mask: Array, value: float) -> Array:
+        """Returns a copy with the value where the mask is true."""
         filled = values.copy()
         np.copyto(filled, value, where=mask)
         return filled
 
-    def between(self, values: Array, least: int, most: int) -> Array:
-        """Those that are lower raised to the least, those that are higher lowered to the most."""
-        return np.minimum(np.maximum(values, least), most)
-
-    def at_least(self, values: Array, least: int) -> Array:
-        """The larger of each and the least."""
-        return np.maximum(values, least)
-
-    def minimum(self, values: Array, others: Array) -> Array:
-        return np.minimum(values, others)
-
-    def maximum(self, values: Array, others: Array) -> Array:
-        return np.maximum(values, others)
-
     # rows and columns ---------------------------------------------------------------------------
 
-    def take(self, values: Array, rows: Array) -> Array:
-        """The rows of these numbers."""
+    def index_select(self, values: Array, rows: Array) -> Array:
+        """Selects rows."""
         return values[rows]
 
     def gather(self, values: Array, columns: Array) -> Array:
-        """Of each row what stands in its columns: B × T → B × L."""
+        """Gathers columns per row: B × T → B × L."""
         return values[np.arange(len(values))[:, None], columns]
 
-    def concatenate(self, parts: Sequence[Array], axis: int) -> Array:
-        return np.concatenate(parts, axis)
-
     def pad(self, values: Array, before: int, behind: int, fill: float) -> Array:
-        """With so many columns more, in the last dimension."""
+        """Pads the last dimension."""
         if not before + behind:
             return values
         width = values.shape[-1]
@@ -124,19 +100,19 @@ class Arrays:
 
     # places -------------------------------------------------------------------------------------
 
-    def places(self, mask: Array, count: int | None) -> Array:
-        """Where a mask is true: P, in the mask laid flat; ``count``: P, where it is known."""
+    def flatnonzero(self, mask: Array, count: int | None) -> Array:
+        """Returns where a mask is true: P, in the flattened mask; ``count``: P, if known."""
         return np.flatnonzero(mask)
 
     def put(self, values: Array, places: Array, new: Array) -> Array:
-        """A copy with P new values at the places."""
+        """Returns a copy with P new values at the places."""
         written = values.copy()
         written.reshape(-1)[places] = new
         return written
 
     def compaction(self, keep: Array, width: int | None = None) -> Callable[..., Array]:
-        """ℰ(y, d): what moves the entries that are kept (B × T, bool) to the left end of their
-        rows: B × T values, and what stands behind them → B × L. ``width``: L, where it is known."""
+        """Returns ℰ(y, d): a function that moves the kept entries (B × T, bool) to the left end of
+        their rows: B × T values, and the padding → B × L. ``width``: L, where it is known."""
         sizes = keep.sum(1)
         longest = max(sizes.max(), 1) if width is None else width
         here = np.arange(longest) < sizes[:, None]
@@ -151,8 +127,8 @@ class Arrays:
     def opening(
         self, lengths: Array, counts: Array, width: int | None = None
     ) -> Callable[..., Array]:
-        """ℰ(y, p): what opens every slot by its count (B × (T − 1)): B × T values, what is new,
-        and what stands behind the end → B × L. ``lengths``: B, of the rows before."""
+        """Returns ℰ(y, p): a function that opens every slot by its count (B × (T − 1)): B × T
+        values, what is new, and the padding → B × L. ``lengths``: B, of the rows before."""
         count, slots = counts.shape
         new_places = counts.cumsum(1)
         totals = lengths + new_places[:, -1]
@@ -181,40 +157,40 @@ class Arrays:
 
     def log_softmax(self, logits: Array) -> Array:
         """Log-probabilities, single precision."""
-        return logits - self.log_sum_exp(logits)[..., None]
+        return logits - self.logsumexp(logits)[..., None]
 
-    def log_sum_exp(self, logits: Array) -> Array:
-        if logits.shape[-1] == 2:  # one call in the place of five
+    def logsumexp(self, logits: Array) -> Array:
+        if logits.shape[-1] == 2:  # one call instead of five
             return np.logaddexp(logits[..., 0], logits[..., 1])
         highest = logits.max(-1)
         shares = np.exp(logits - highest[..., None])
         return highest + np.log(shares.sum(-1))
 
-    def likeliest(self, logits: Array) -> Array:
-        """Of each of P × V logits the highest: P."""
+    def argmax(self, logits: Array) -> Array:
+        """Returns the index of the highest of each row of P × V logits: P."""
         return logits.argmax(1)
 
     def rows_at_once(self, logits: Array) -> int:
-        """How many rows of P × V logits it is best to look at together."""
+        """Returns how many rows of P × V logits fit into the cache together."""
         return max(1, len(logits))
 
     def uniform(self, seed: int, stream: int, lines: Array, classes: int) -> Array:
-        """Random numbers of [0, 1), lines × classes, single precision."""
+        """Draws numbers of [0, 1), lines × classes, single precision."""
         return uniform(seed, stream, lines, classes)
 
     # to the host ----------------------------------------------------------------------------------
 
-    def numbers(self, values: Sequence[Array]) -> list[Any]:
-        """Arrays of one shape as numbers; a device is waited for once."""
+    def tolist(self, values: Sequence[Array]) -> list[Any]:
+        """Returns arrays of one shape as lists; a device is waited for once."""
         return [array.tolist() for array in values]
 
-    def bring(self, arrays: Iterable[Array]) -> list[Array]:
-        """Arrays of any shapes on the host; a device is waited for once for each of their types."""
+    def to_host(self, arrays: Iterable[Array]) -> list[Array]:
+        """Copies arrays of any shapes to the host; a device is waited for once for each type."""
         return list(arrays)
 
 
 def padded(rows: Sequence[Sequence[int] | np.ndarray], fill: int) -> np.ndarray:
-    """R × T, long; ``fill`` stands behind the shorter rows."""
+    """Pads rows: R × T, long."""
     if len(rows) == 1:
         return np.asarray(rows[0], np.int64)[None]
     lengths = np.array([*map(len, rows)])
@@ -225,7 +201,7 @@ def padded(rows: Sequence[Sequence[int] | np.ndarray], fill: int) -> np.ndarray:
 
 
 def _full(shape: tuple[int, ...], fill: float, dtype: np.dtype[Any]) -> np.ndarray:
-    """numpy's ``full``, which takes five times as long for a sentence."""
+    """Does what ``np.full`` does, in a fifth of the time for a sentence."""
     values = np.empty(shape, dtype)
     values.fill(fill)
     return values

@@ -4,15 +4,12 @@ Shapes: B sentences, S source tokens, N draft tokens, R candidates in all, P pla
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .arrays import Array, Arrays
 from .options import RefinementOptions
-from .policy import EditPolicy
+from .policy import Counts, EditPolicy, EditState, Symbols
 from .records import EditHypothesis
-
-if TYPE_CHECKING:
-    from .decoding import Symbols
 
 _LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
 NOISE_BYTES = 1 << 26  # of an array of random bits; there are some at a time
@@ -31,9 +28,10 @@ class CandidateNoise:
         self.arrays = arrays
 
     def __call__(self, rows: Array, places: Array, width: int, stream: int, classes: int) -> Array:
-        """P × ``classes`` at ``places`` (P) of R' × ``width`` laid flat; ``rows``: R' of R."""
-        candidates = self.arrays.take(rows, places // width)
-        keys = self.arrays.take(self.keys, candidates)
+        """Returns P × ``classes`` at ``places`` (P) of R' × ``width`` flattened; ``rows``: R' of
+        R."""
+        candidates = self.arrays.index_select(rows, places // width)
+        keys = self.arrays.index_select(self.keys, candidates)
         positions = places % width
         return gumbel_noise(self.options, keys, candidates, stream, positions, classes, self.arrays)
 
@@ -60,9 +58,9 @@ def gumbel_noise(
         part = lines[first : first + size]
         points = arrays.uniform(options.seed, stream, part, classes)
         points = points.clip(1e-7, 1 - 1e-7)
-        noise.append(-arrays.log(-arrays.log(points)))  # Gumbel's distribution
+        noise.append(-arrays.xp.log(-arrays.xp.log(points)))  # Gumbel's distribution
     is_noisy = (number != 0)[:, None]
-    return options.noise_scale * arrays.concatenate(noise, 0) * is_noisy
+    return options.noise_scale * arrays.xp.concatenate(noise, 0) * is_noisy
 
 
 def sentence_keys(source: Array, draft: Array, pad: int) -> Array:
@@ -79,33 +77,35 @@ def sentence_keys(source: Array, draft: Array, pad: int) -> Array:
 
 def rate(
     policy: EditPolicy,
-    memory: Any,
+    encoder_out: Any,
     hypotheses: Sequence[EditHypothesis],
-    symbols: "Symbols",
+    symbols: Symbols,
     like: Array,
 ) -> None:
-    """Gives candidates (R, as the rows of ``memory``) a ``score`` to compare those of a sentence.
+    """Gives candidates (R, as the rows of ``encoder_out``) a ``score`` to compare those of a
+    sentence by.
 
     It is the sum, in nats, of log p of every deletion and of every token written on the way
     (``actions``), of keeping each token of the answer, and of inserting nothing in each slot.
     ``like``: an array where the policy computes.
     """
+    arrays = policy.arrays
     answers = [hypothesis["tokens"].tolist() for hypothesis in hypotheses]
     width = max(map(len, answers))
     padded = [answer + [symbols.pad] * (width - len(answer)) for answer in answers]
-    tokens = policy.arrays.send(padded, like)
-    real, inner = tokens != symbols.pad, symbols.inner(tokens)
-    settled = 0.0
-    for operation in policy.operations:
-        if operation.stage != "write":
-            logits = policy.logits(operation, tokens, memory)
-            settled = settled + operation.rest(logits, inner, real)
-    for hypothesis, final in zip(hypotheses, settled.tolist()):  # type: ignore[attr-defined]
+    tokens = arrays.as_tensor(padded, like)
+    keep = arrays.log_softmax(policy.logits("deletion", EditState(tokens, encoder_out)))[..., 0]
+    keep = arrays.masked_fill(keep, ~symbols.inner(tokens), 0.0).sum(1)
+    read = Counts({"deletion": ()})  # nothing has changed since
+    logits = policy.logits("placeholder", EditState(tokens, encoder_out, counts=read))
+    nothing = arrays.log_softmax(logits)[..., 0]
+    nothing = arrays.masked_fill(nothing, tokens[:, 1:] == symbols.pad, 0.0).sum(1)
+    for hypothesis, final in zip(hypotheses, (keep + nothing).tolist()):
         hypothesis["score"] = hypothesis["actions"] + final
 
 
 def best(candidates: Sequence[EditHypothesis], number: int) -> list[EditHypothesis]:
-    """The ``number`` best different candidates; of equal ones the first."""
+    """Returns the ``number`` best different candidates; of equal ones the first."""
     ranked = sorted(candidates, key=lambda candidate: -candidate["score"])
     different: dict[tuple[int, ...], EditHypothesis] = {}
     for candidate in ranked:

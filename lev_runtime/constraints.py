@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from .arrays import Array, Arrays
-from .markup import BEGINS, ENDS, Joining, removed_runs
+from .markup import BEGINS, DROP, ENDS, JOINED, KEEP, Joining, removed_runs
+from .state import RefinementState
 
 
 class EditConstraints:
@@ -21,21 +22,60 @@ class EditConstraints:
     """
 
     def __init__(
-        self, draft: Array, marks: Array, symbols: tuple[str, ...], arrays: Arrays
+        self, draft: Array, marks: Array, symbols: tuple[str, ...], pad: int, arrays: Arrays
     ) -> None:
         self.marks = marks
+        self.pad = pad
         self.arrays = arrays
-        edges = arrays.send(symbol_edges(symbols), marks)
+        edges = arrays.as_tensor(symbol_edges(symbols), marks)
         self.continues = edges[:, 0]
         self.continued = edges[:, 1]
         self.whole_words = bool((marks & (BEGINS | ENDS)).any())
         self.removed = [removed_runs(*row) for row in zip(draft.tolist(), marks.tolist())]
         self.removes = any(self.removed)
 
+    # what Decoding asks -------------------------------------------------------------------------
+
+    def deletions(self, deleted: Array, state: RefinementState) -> Array:
+        """Returns the deleted tokens, R × T, bool: marked ones are kept, or go."""
+        deleted = deleted & ~self.standing(KEEP, state.origin, state.rows)
+        return deleted | self.standing(DROP, state.origin, state.rows)
+
+    def insertions(self, counts: Array, state: RefinementState) -> Array:
+        """Forbids insertions inside a term; forces a word boundary where one would merge with a
+        kept word. counts: R × (T − 1)."""
+        arrays = self.arrays
+        joined = self.standing(JOINED, state.origin, state.rows)[:, :-1]
+        counts = arrays.masked_fill(counts, joined, 0)
+        if not self.whole_words:
+            return counts
+        slots = (state.tokens[:, 1:] != self.pad) & ~joined
+        grown = self.grown_together(state.tokens, state.origin, state.rows)
+        return arrays.xp.maximum(counts, arrays.int64(grown & slots))
+
+    def tokens(self, logits: Array, places: Array, where: Array, state: RefinementState) -> Array:
+        """Returns the likeliest tokens, P, that neither merge with a kept word nor write again
+        what was removed.
+
+        logits: P × V, at ``places`` (P) of ``where`` (R × T, bool) flattened; all of them where
+        something was removed.
+        """
+        arrays = self.arrays
+        if self.whole_words:
+            growing = self.growing(places, state.origin, state.rows)
+            logits = arrays.masked_fill(logits, growing, float("-inf"))
+        best = arrays.argmax(logits)
+        if not self.removes:
+            return best
+        filled = arrays.put(state.tokens, places, best)
+        return self.mask_forbidden(arrays.copy(logits), where, filled, state.numbers)
+
+    # how it finds out ---------------------------------------------------------------------------
+
     def standing(self, bit: int, origin: Array, rows: Array) -> Array:
         """R' × T, bool: tokens that stand since the draft and carry the mark; ``rows``: R' of R."""
-        marks = self.arrays.take(self.marks, rows)
-        marks = self.arrays.gather(marks, self.arrays.at_least(origin, 0))
+        marks = self.arrays.index_select(self.marks, rows)
+        marks = self.arrays.gather(marks, self.arrays.xp.clip(origin, 0, None))
         return (origin >= 0) & ((marks & bit) != 0)
 
     def grown_together(self, tokens: Array, origin: Array, rows: Array) -> Array:
@@ -48,7 +88,7 @@ class EditConstraints:
         return onto_left | onto_right
 
     def growing(self, places: Array, origin: Array, rows: Array) -> Array:
-        """P × V, bool: what would grow onto a word that stays, at ``places`` (P) of R' × T laid
+        """Returns what would merge with a kept word, P × V, bool, at ``places`` (P) of R' × T laid
         flat."""
         arrays = self.arrays
         ends = self.standing(ENDS, origin, rows)
@@ -56,33 +96,33 @@ class EditConstraints:
         # whether such a word stands left, or right, of each token
         left = arrays.pad(ends[:, :-1], 1, 0, False).reshape(-1)
         right = arrays.pad(begins[:, 1:], 0, 1, False).reshape(-1)
-        onto_left = arrays.take(left, places)[:, None] & self.continues
-        onto_right = arrays.take(right, places)[:, None] & self.continued
+        onto_left = arrays.index_select(left, places)[:, None] & self.continues
+        onto_right = arrays.index_select(right, places)[:, None] & self.continued
         return onto_left | onto_right
 
     def mask_forbidden(
         self, logits: Array, where: Array, tokens: Array, numbers: Sequence[int]
     ) -> Array:
-        """The likeliest tokens that do not write again what was removed: P.
+        """Returns the likeliest tokens, P, that do not write again what was removed.
 
         logits: P × V, at ``where`` (R' × T, bool, P true); changed. tokens: R' × T, what stands,
         the likeliest tokens filled in. numbers: R' of R.
         """
         arrays = self.arrays
-        sentences, new = arrays.numbers([tokens, arrays.whole(where)])
+        sentences, new = arrays.tolist([tokens, arrays.int64(where)])
         index = list(itertools.accumulate(map(sum, new), initial=0))  # of a row's first answer
         while again := self._all_rewritten(numbers, sentences, new):
             places = [index[row] + sum(new[row][:place]) for row, place in again]
             written = [sentences[row][place] for row, place in again]
-            answers = arrays.send(places, logits)
-            symbols = arrays.send(written, logits)
+            answers = arrays.as_tensor(places, logits)
+            symbols = arrays.as_tensor(written, logits)
             logits[answers, symbols] = float("-inf")
-            left = arrays.take(logits, answers)
-            best = arrays.likeliest(left).tolist()
+            left = arrays.index_select(logits, answers)
+            best = arrays.argmax(left).tolist()
             for (row, place), token in zip(again, best, strict=True):
                 sentences[row][place] = token
         likeliest = itertools.compress(itertools.chain(*sentences), itertools.chain(*new))
-        return arrays.send(list(likeliest), logits)
+        return arrays.as_tensor(list(likeliest), logits)
 
     def _all_rewritten(
         self, numbers: Sequence[int], sentences: list[list[int]], new: list[list[int]]
@@ -92,7 +132,8 @@ class EditConstraints:
         return [(row, place) for row, place in enumerate(places) if place is not None]
 
     def _rewritten(self, row: int, tokens: list[int], new: list[int]) -> int | None:
-        """The first ``new`` token of a sequence that was removed and is being written again."""
+        """Returns the first ``new`` token of a sequence that was removed and is being written
+        again."""
         for run in self.removed[row]:
             size = len(run)
             for start in range(len(tokens) - size + 1):
@@ -100,6 +141,22 @@ class EditConstraints:
                 if tokens[start:end] == run and any(new[start:end]):
                     return new.index(1, start)
         return None
+
+
+class WholeWords:
+    """Deletion of words: what stands between two spaces has one probability."""
+
+    def __init__(self, symbols: tuple[str, ...], like: Array, arrays: Arrays) -> None:
+        self.arrays = arrays
+        spaces = arrays.as_tensor(symbol_edges(symbols, spaces=True), like)
+        self.begins, self.ends = spaces[:, 0], spaces[:, 1]
+
+    def mean(self, tokens: Array, probability: Array) -> Array:
+        """Returns the mean probability of each token's word, R × T."""
+        arrays = self.arrays
+        ended = arrays.pad(self.ends[tokens[:, :-1]], 1, 0, False)
+        words = arrays.int64(self.begins[tokens] | ended).cumsum(1)
+        return arrays.group_means(probability, words)
 
 
 @functools.lru_cache(maxsize=4)

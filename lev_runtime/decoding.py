@@ -1,53 +1,35 @@
 """Algorithm 2 of the paper (Gu et al., 2019): delete, insert placeholders, fill them, and again.
 
 The loop is written once, for arrays of numpy and tensors of torch (:mod:`.arrays`). A batch is
-padded on the right; what is finished leaves it.
+padded on the right; finished sentences leave it.
 
 Shapes: R candidates, T tokens each, V symbols, P tokens to be written.
 """
 
-from typing import NamedTuple
-
-from .arrays import Array
+from .arrays import Array, Arrays
 from .candidates import CandidateNoise, rate, sentence_keys
-from .constraints import EditConstraints
-from .operations import Decision, Operation
+from .constraints import EditConstraints, WholeWords
 from .options import RefinementOptions
-from .policy import UNKNOWN, EditPolicy
-from .processors import Places, limit_insertions
+from .policy import EditPolicy, EditState, Symbols
 from .records import EditHypothesis
-from .state import RefinementState
+from .state import Edit, RefinementState
 
-
-class Symbols(NamedTuple):
-    """Those of a dictionary: all up to the placeholder, and the numbers of the special ones."""
-
-    names: tuple[str, ...]
-    pad: int
-    bos: int
-    eos: int
-    unk: int
-    placeholder: int
-
-    def inner(self, tokens: Array) -> Array:
-        """R × T, bool: neither padding nor ends."""
-        return (tokens != self.pad) & (tokens != self.bos) & (tokens != self.eos)
+KEEP, DELETE = 0, 1  # the classes of deletion
 
 
 class Decoding:
     """One batch while it is decoded, each sentence as often as it has candidates.
 
     Args:
-        policy: what says how to edit.
+        policy: the model.
         source: B × S tokens. draft: B × N, None for empty ones. marks: B × N, bits of
             :mod:`.markup` on the drafts; None for none.
 
     Attributes:
-        operations: what an iteration does, in order.
         state: the sentences.
-        noise: what candidates differ by; None where there is one for each sentence.
-        orders: marks on drafts; None where there are none.
-        processors: of each operation, by name (:mod:`.processors`).
+        noise: by which candidates differ; None where each sentence has one.
+        constraints: marks on drafts; None where there are none.
+        whole_words: for deleting words; None where tokens are deleted.
     """
 
     def __init__(
@@ -62,184 +44,216 @@ class Decoding:
         arrays = policy.arrays
         self.policy = policy
         self.options = options
-        self.operations = policy.operations
         self.symbols = symbols
         self.arrays = arrays
         self.pad = symbols.pad
-        self.placeholder = symbols.placeholder
         if draft is None:
-            draft = arrays.send([[symbols.bos, symbols.eos]] * len(source), source)
-        memory = policy.encode(source)
+            draft = arrays.as_tensor([[symbols.bos, symbols.eos]] * len(source), source)
+        encoder_out = policy.encode(source)
         count = options.candidates
         self.noise: CandidateNoise | None = None
         has_marks = marks is not None and bool(marks.any())
         if count > 1:
-            rows = arrays.positions(count * len(source), source) // count
-            source, draft = arrays.take(source, rows), arrays.take(draft, rows)
-            memory = memory.select(rows)
+            rows = arrays.arange(count * len(source), source) // count
+            source, draft = arrays.index_select(source, rows), arrays.index_select(draft, rows)
+            encoder_out = encoder_out.select(rows)
             keys = sentence_keys(source, draft, self.pad)
             self.noise = CandidateNoise(options, keys, arrays)
-            marks = arrays.take(marks, rows) if has_marks else None
-        self.orders: EditConstraints | None = None
+            marks = arrays.index_select(marks, rows) if has_marks else None
+        self.constraints: EditConstraints | None = None
         if has_marks:
-            self.orders = EditConstraints(draft, marks, symbols.names, arrays)
-        self.memory = memory
-        self.state = RefinementState(draft, memory, self.pad, options.retain_history, arrays)
-        self.state.cap = self._length_cap(source, draft)
-        self.processors = {
-            operation.name: operation.processors(self) for operation in self.operations
-        }
-        self.symbol_offsets: Array | None = None  # V, what is added to the logits of symbols
-        revisions = [operation for operation in self.operations if operation.stage == "revise"]
-        self.last_revision = revisions[-1] if revisions else None
+            self.constraints = EditConstraints(draft, marks, symbols.names, self.pad, arrays)
+        self.whole_words = (
+            WholeWords(symbols.names, draft, arrays) if options.delete_words else None
+        )
+        self.encoder_out = encoder_out
+        self.state = RefinementState(draft, encoder_out, self.pad, options.retain_history, arrays)
+        self.state.cap = self._length_cap(source)
+        self.symbol_offsets: Array | None = None  # V, added to the logits of symbols
 
     def run(self) -> list[EditHypothesis]:
-        """Algorithm 2: one hypothesis for every row, in order, once every sentence is finished."""
+        """Decodes (Algorithm 2); returns one hypothesis for every row, in order."""
         state = self.state
         most = self.options.max_iter
         for step in range(most):
             state.begin_iteration()
-            for operation in self.operations:  # delete, insert placeholders, fill them
-                decision = operation.decide(self, step)
-                decision = self._let_leave(operation, decision, step)
+            for edit in (self.delete, self.insert, self.fill):
+                edit(step)
                 if not state.numbers:
                     return state.hypotheses()
-                operation.act(self, decision)
-                state.record(operation, decision)
             state.close_iteration()
         state.finish([True] * len(state.numbers), most, "max_iterations")
         return state.hypotheses()
 
-    def _let_leave(self, operation: Operation, decision: Decision, step: int) -> Decision:
-        """Sentences at rest leave as they stand: nothing is left to do, or an earlier state would
-        come back. Returns the decision about the others, which the host has read."""
-        state = self.state
-        adaptive = self.options.adaptive
-        if operation.stage == "write":
-            return decision
-        if adaptive and operation is self.last_revision and state.seen is not None:
-            outcome = operation.outcome(state, decision)
-            is_back, is_last = self.read(decision, *state.seen_before(outcome))
-            if not any(is_back):
-                return decision
-            is_settled = [last and idle for last, idle in zip(is_last, state.idle, strict=True)]
-            is_loop = [back and not rest for back, rest in zip(is_back, is_settled, strict=True)]
-            state.finish(is_settled, step, "unchanged")
-            state.finish(is_loop, step, "loop")
-            return self._drop(is_back, decision)
-        self.read(decision)
-        if adaptive and operation.stage == "open":
-            state.finish(state.idle, step, "unchanged")
-            decision = self._drop(state.idle, decision)
-            state.remember()
-        return decision
+    # delete words -----------------------------------------------------------------------------
 
-    def read(self, decision: Decision, *flags: Array) -> list[list[bool]]:
-        """Tells the host, and the state, what a decision does; a device is waited for once.
+    def delete(self, step: int) -> None:
+        """Deletes tokens. Finishes sentences that would return to an earlier state."""
+        state = self.state
+        deletion = self.deletions()
+        if self.options.adaptive and state.seen is not None:
+            deletion = self._finish_seen(deletion, step)
+        else:
+            self._read_sizes(deletion)
+        if state.numbers:
+            state.delete(deletion, self.policy.trace_of if self.policy.traces else None)
+            state.record("deletion", deletion.action, deletion.scores)
+
+    def deletions(self) -> Edit:
+        """Decides which tokens are kept (Eq. 3). Notes log p(keep) as the score of draft tokens."""
+        state, arrays = self.state, self.arrays
+        real = state.tokens != self.pad
+        if state.tokens.shape[1] == 2:  # <s> and </s> alone
+            no_scores = arrays.zeros(state.scores.shape, state.scores)
+            return Edit(real, state.lengths, no_scores, list(state.sizes))
+        log_probs = arrays.log_softmax(self.logits("deletion"))
+        log_keep, log_delete = log_probs[..., KEEP], log_probs[..., DELETE]
+        probability = arrays.xp.exp(log_delete)
+        if self.whole_words is not None:
+            probability = self.whole_words.mean(state.tokens, probability)
+        deleted = probability > self.options.delete_threshold
+        if self.constraints is not None:
+            deleted = self.constraints.deletions(deleted, state)
+        inner = self.symbols.inner(state.tokens)
+        keep = real & ~(inner & deleted)
+        of_draft = inner & (state.origin >= 0)
+        state.scores = arrays.xp.where(of_draft, log_keep, state.scores)
+        return Edit(keep, keep.sum(1), log_delete)
+
+    def _finish_seen(self, deletion: Edit, step: int) -> Edit:
+        """Finishes sentences that return to an earlier state; returns that of the others."""
+        state = self.state
+        keep = deletion.action
+        compact = self.arrays.compaction(keep, keep.shape[1])
+        is_seen, is_last = self._read_sizes(
+            deletion, *state.seen_before(compact(state.tokens, self.pad))
+        )
+        if not any(is_seen):
+            return deletion
+        is_settled = [last and idle for last, idle in zip(is_last, state.idle, strict=True)]
+        is_loop = [seen and not rest for seen, rest in zip(is_seen, is_settled, strict=True)]
+        state.finish(is_settled, step, "unchanged")
+        state.finish(is_loop, step, "loop")
+        return self._drop(is_seen, deletion)
+
+    # insert placeholders ----------------------------------------------------------------------
+
+    def insert(self, step: int) -> None:
+        """Inserts placeholders. Finishes sentences with nothing to delete and nothing to insert."""
+        state = self.state
+        counts = self.placeholder_counts(step)
+        insertion = Edit(counts, state.lengths + counts.sum(1))
+        self._read_sizes(insertion)
+        if self.options.adaptive:
+            state.finish(state.idle, step, "unchanged")
+            insertion = self._drop(state.idle, insertion)
+            state.remember()
+        if state.numbers:
+            state.insert(insertion, self.symbols.placeholder)
+            state.record("placeholder")
+
+    def placeholder_counts(self, step: int) -> Array:
+        """Decides how many tokens are inserted in every slot (Eq. 4): R × (T − 1)."""
+        state, arrays = self.state, self.arrays
+        logits = arrays.float32(self.logits("placeholder"))
+        if self.options.empty_penalty:
+            logits = arrays.copy(logits)
+            logits[..., 0] -= self.options.empty_penalty
+        if self.noise is not None:
+            rows, width, classes = logits.shape
+            flat = arrays.arange(rows * width, logits)
+            noise = self.noise(state.rows, flat, width, 2 * step, classes)
+            logits = logits + noise.reshape(logits.shape)
+        is_padding = state.tokens[:, 1:] == self.pad
+        counts = arrays.masked_fill(logits.argmax(-1), is_padding, 0)
+        if self.constraints is not None:
+            counts = self.constraints.insertions(counts, state)
+        return limit_insertions(counts, state.cap - state.lengths, arrays)
+
+    # fill placeholders ------------------------------------------------------------------------
+
+    def fill(self, step: int) -> None:
+        """Replaces placeholders by tokens."""
+        state = self.state
+        where = state.tokens == self.symbols.placeholder
+        if state.opened:
+            places = self.arrays.flatnonzero(where, state.opened)
+            view = state.view("token", where, places)
+            if self.policy.best_tokens is not None and self._is_plain():
+                tokens, scores = self.policy.best_tokens(view)
+            else:
+                tokens, scores = self._choose(self.policy.logits("token", view), view, step)
+            state.fill(where, places, tokens, scores)
+        state.record("token", where, state.scores)
+
+    def _is_plain(self) -> bool:
+        """Returns whether nothing but the policy decides which tokens are written."""
+        return self.noise is None and self.constraints is None and not self.options.unk_penalty
+
+    def _choose(self, logits: Array, view: EditState, step: int) -> tuple[Array, Array]:
+        """Chooses tokens by P × V logits (Eq. 5); returns them and their log-probabilities.
+
+        A few rows at a time, so that they stay in the cache.
+        """
+        arrays = self.arrays
+        constraints = self.constraints
+        count = len(logits)
+        size = arrays.rows_at_once(logits)
+        if constraints is not None and constraints.removes:  # it has to see all at once
+            size = count
+        tokens, scores = [], []
+        for first in range(0, count, size):
+            rows = slice(first, first + size)
+            places = view.places[rows]  # type: ignore[index]
+            allowed = preferred = self._allowed(logits[rows])
+            if self.noise is not None:
+                width, stream = view.tokens.shape[1], 2 * step + 1
+                noise = self.noise(self.state.rows, places, width, stream, allowed.shape[1])
+                preferred = allowed + noise
+            if constraints is None:
+                best = arrays.argmax(preferred)
+            else:
+                best = constraints.tokens(preferred, places, view.where, self.state)
+            likelihood = arrays.gather(allowed, best[:, None])[:, 0]
+            tokens.append(best)
+            scores.append(likelihood - arrays.logsumexp(allowed))
+        return arrays.xp.concatenate(tokens, 0), arrays.xp.concatenate(scores, 0)
+
+    def _allowed(self, logits: Array) -> Array:
+        """Returns a copy in single precision, P × V, without the symbols that are never written."""
+        if self.symbol_offsets is None:
+            symbols = self.symbols
+            self.symbol_offsets = self.arrays.zeros(logits.shape[1:], logits)
+            self.symbol_offsets[symbols.unk] -= self.options.unk_penalty
+            # numbers that the device need not be sent
+            for symbol in sorted({symbols.pad, symbols.bos, symbols.eos, symbols.placeholder}):
+                self.symbol_offsets[symbol] = float("-inf")
+        return self.arrays.float32(logits) + self.symbol_offsets
+
+    # helpers ----------------------------------------------------------------------------------
+
+    def logits(self, head: str) -> Array:
+        """Returns the logits of a head for the present tokens."""
+        return self.policy.logits(head, self.state.view(head))
+
+    def _read_sizes(self, edit: Edit, *flags: Array) -> list[list[bool]]:
+        """Brings the lengths after an edit to the host, waiting for a device once.
 
         flags: R, bool, what else the host has to know. Returns them.
         """
-        state = self.state
-        moves = [] if decision.moves is None else [decision.moves]
-        lengths = [] if decision.sizes else [decision.lengths]
-        numbers = self.arrays.numbers([*lengths, *moves, *flags])
+        lengths = [] if edit.sizes else [edit.lengths]
+        numbers = self.arrays.tolist([*lengths, *flags])
         if lengths:
-            decision.sizes = numbers.pop(0)
-        decision.changed = [
-            now != before for now, before in zip(decision.sizes, state.sizes, strict=True)
-        ]
-        if moves:
-            moved = zip(decision.changed, numbers.pop(0), strict=True)
-            decision.changed = [resized or bool(moves) for resized, moves in moved]
-        state.note_changes(decision)
+            edit.sizes = numbers.pop(0)
+        self.state.note_changes(edit.sizes)
         return [list(map(bool, flag)) for flag in numbers]
 
-    def _drop(self, done: list[bool], decision: Decision) -> Decision:
+    def _drop(self, done: list[bool], edit: Edit) -> Edit:
         staying = self.state.drop(done)
-        return decision if staying is None else decision.select(*staying, self.arrays)
+        return edit if staying is None else edit.select(*staying, self.arrays)
 
-    # what operations ask for ------------------------------------------------------------------
-
-    def logits(
-        self,
-        operation: Operation,
-        where: Array | None = None,
-        places: Array | None = None,
-        writing: tuple[int, ...] | None = None,
-    ) -> Array:
-        """What the policy says of the present tokens (:meth:`.EditPolicy.logits`).
-
-        ``where``: R × T, bool, where tokens are to be written, and ``places``, P, the same laid
-        flat. ``writing``: the rows that have any; None: unknown.
-        """
-        state = self.state
-        facts = state.facts(places, writing) if self.arrays.waits else UNKNOWN
-        state.note_reading(operation)
-        return self.policy.logits(operation, state.tokens, state.memory, where, state.trace, facts)
-
-    def processed(
-        self, operation: Operation, scores: Array, step: int, places: Places | None = None
-    ) -> Array:
-        """The scores that an operation's processors leave."""
-        for processor in self.processors[operation.name]:
-            scores = processor.scores(self, scores, step, places)
-        return scores
-
-    def revised(
-        self,
-        operation: Operation,
-        action: Array,
-        scores: Array | None = None,
-        places: Places | None = None,
-    ) -> Array:
-        """The action that an operation's processors leave."""
-        for processor in self.processors[operation.name]:
-            action = processor.action(self, action, scores, places)
-        return action
-
-    def looks_at_all(self, operation: Operation) -> bool:
-        """Whether a processor has to see all that is written at once."""
-        return any(processor.looks_at_all for processor in self.processors[operation.name])
-
-    def is_free(self, operation: Operation) -> bool:
-        """Whether nothing but the policy decides."""
-        return not self.processors[operation.name] and not self.options.unk_penalty
-
-    def inner(self, tokens: Array) -> Array:
-        """R × T, bool: neither padding nor ends."""
-        return self.symbols.inner(tokens)
-
-    def placeholders(self) -> tuple[Array, int, tuple[int, ...] | None]:
-        """Where tokens are to be written, R × T, bool, how many they are, and in which rows; None
-        where the host does not know these."""
-        state = self.state
-        return state.tokens == self.placeholder, state.opened, state.writing
-
-    def limited(self, counts: Array) -> Array:
-        """The ``counts`` of insertions, R × (T − 1), that the length limit leaves; fairseq's
-        decoder has another one."""
-        return limit_insertions(counts, self.state.cap - self.state.lengths, self.arrays)
-
-    def allowed(self, logits: Array) -> Array:
-        """A copy in single precision, P × V, without the symbols that are never written.
-
-        For what writes symbols alone: the offsets are made once, as wide as the first logits.
-        """
-        if self.symbol_offsets is None:
-            self.symbol_offsets = self.arrays.zeros(logits.shape[1:], logits)
-            self.symbol_offsets[self.symbols.unk] -= self.options.unk_penalty
-            for symbol in self._forbidden_symbols():  # numbers that the device need not be sent
-                self.symbol_offsets[symbol] = float("-inf")
-        return self.arrays.single(logits) + self.symbol_offsets
-
-    # limits -----------------------------------------------------------------------------------
-
-    def _forbidden_symbols(self) -> list[int]:
-        symbols = self.symbols
-        return sorted({symbols.pad, symbols.bos, symbols.eos, symbols.placeholder})
-
-    def _length_cap(self, source: Array, draft: Array) -> Array:
-        """R: tokens, <s> and </s> included, beyond which nothing is inserted."""
+    def _length_cap(self, source: Array) -> Array:
+        """Returns the lengths, <s> and </s> included, beyond which nothing is inserted: R."""
         arrays, options = self.arrays, self.options
         factor, least = options.max_len_a, options.max_len_b
         drafted = self.state.lengths - 2
@@ -247,19 +261,32 @@ class Decoding:
         longest = drafted + (drafted + 1) // 2
         if factor:
             words = ((source != self.pad).sum(1) - 2) * factor + least
-            cap = arrays.maximum(arrays.whole(words), longest) + 2
+            cap = arrays.xp.maximum(arrays.int64(words), longest) + 2
         else:
-            cap = arrays.at_least(longest, least) + 2
+            cap = arrays.xp.clip(longest, least, None) + 2
         limits = self.policy.max_positions()
-        return cap if limits is None else arrays.between(cap, 0, limits[1])
+        return cap if limits is None else arrays.xp.clip(cap, 0, limits[1])
 
     # candidates -------------------------------------------------------------------------------
 
     def rate(self, hypotheses: list[EditHypothesis]) -> None:
         """Gives the candidates, which :meth:`run` has left, scores to compare them by."""
-        rate(self.policy, self.memory, hypotheses, self.symbols, self.state.cap)
+        rate(self.policy, self.encoder_out, hypotheses, self.symbols, self.state.cap)
 
     def groups(self, hypotheses: list[EditHypothesis]) -> list[list[EditHypothesis]]:
-        """The candidates of each sentence."""
+        """Returns the candidates of each sentence."""
         count = self.options.candidates
         return [hypotheses[first : first + count] for first in range(0, len(hypotheses), count)]
+
+
+def limit_insertions(counts: Array, room: Array, arrays: Arrays) -> Array:
+    """Cuts insertion counts, from the left, so that a sentence gets at most ``room`` new tokens.
+
+    Args:
+        counts: R × (T − 1), placeholders wanted in every slot.
+        room: R, how many tokens may be added (negative counts as 0).
+    """
+    if not arrays.waits and (counts.sum(1) <= room).all():
+        return counts
+    before = counts.cumsum(1) - counts
+    return arrays.xp.minimum(counts, arrays.xp.clip(room[:, None] - before, 0, None))

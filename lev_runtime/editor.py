@@ -9,7 +9,7 @@ import numpy as np
 
 from .arrays import padded
 from .candidates import best
-from .decoding import Decoding, Symbols
+from .decoding import Decoding
 from .editing import Decode, TextEditor, check_lengths, marked_terms, marked_tokens
 from .errors import UserError
 from .exported import ExportedPolicy
@@ -17,6 +17,7 @@ from .folder import Folder
 from .history import EditTrace
 from .markup import Joining
 from .options import OF_MODELS, RefinementOptions
+from .policy import Symbols
 from .records import EditHypothesis
 from .sentences import Draft, Sentence
 from .source_change import mark_change

@@ -4,14 +4,12 @@ Shapes: B sentences, S source tokens, T tokens of the longest sentence, Q slots 
 C channels, V symbols, K the most tokens that can be missing in one slot, P tokens to be written.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .folder import Folder
-from .operations import Delete, Fill, Insert, Operation
-from .policy import UNKNOWN, EditPolicy, Facts
+from .policy import EditPolicy, EditState
 from .session import Session
 from .traces import Trace
 
@@ -22,59 +20,59 @@ _UNASKED = dict.fromkeys(("places", "copied", "row", "left", "right", "gone", "s
 Inputs = dict[str, np.ndarray]
 
 
-class Memory:
-    """What the encoder leaves for the decoders, and what they have said of the sentences.
+class EncoderOutput:
+    """The encoder's output, and the logits that were computed last.
 
     arrays: by the names of the decoders' inputs, a row for each source. index: B, the source of
-    each sentence. known: of a head the tokens that it read last, and its logits for them.
+    each sentence. cached_logits: of a head the tokens that it read last, and its logits for them.
     """
 
     def __init__(self, arrays: Inputs, index: np.ndarray) -> None:
         self.arrays = arrays
         self.index = index
-        self.known: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self.cached_logits: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         all_sources = np.arange(len(arrays["source_mask"]))
         self._chosen: tuple[bytes, Inputs] = all_sources.tobytes(), arrays
 
-    def select(self, rows: np.ndarray) -> "Memory":
-        """That of some sentences."""
-        memory = Memory(self.arrays, self.index[rows])
-        for head, (tokens, logits) in self.known.items():
-            memory.known[head] = tokens[rows], logits[rows]
-        return memory
+    def select(self, rows: np.ndarray) -> "EncoderOutput":
+        """Returns that of some sentences."""
+        encoder_out = EncoderOutput(self.arrays, self.index[rows])
+        for head, (tokens, logits) in self.cached_logits.items():
+            encoder_out.cached_logits[head] = tokens[rows], logits[rows]
+        return encoder_out
 
-    def unread(self, head: str, tokens: np.ndarray, pad: int) -> np.ndarray:
+    def rows_to_read(self, head: str, tokens: np.ndarray, pad: int) -> np.ndarray:
         """R, bool: sentences that a head has not read as they are (R × T tokens)."""
-        if head not in self.known:
+        if head not in self.cached_logits:
             return np.ones(len(tokens), bool)
-        before, _ = self.known[head]
+        before, _ = self.cached_logits[head]
         before = _fitted(before, tokens.shape[1], pad)
         return (before != tokens).any(1)
 
-    def note(
+    def put(
         self, head: str, tokens: np.ndarray, logits: np.ndarray, rows: np.ndarray, pad: int
     ) -> None:
-        """A head has read the sentences at ``rows`` of R × T tokens."""
+        """Stores a head's logits of the sentences at ``rows`` of R × T tokens."""
         if len(rows) < len(tokens):
             count, width = len(tokens), logits.shape[1]
             no_tokens = np.full((count, 1), pad)
             no_logits = np.zeros((count, *logits.shape[1:]), np.float32)
-            before, earlier = self.known.get(head, (no_tokens, no_logits))
+            before, earlier = self.cached_logits.get(head, (no_tokens, no_logits))
             widest = max(earlier.shape[1], width)
-            known = _fitted(earlier, widest, 0.0)
-            known[rows, :width] = logits
+            wide = _fitted(earlier, widest, 0.0)
+            wide[rows, :width] = logits
             read = _fitted(before, tokens.shape[1], pad).copy()
             read[rows] = tokens[rows]
-            tokens, logits = read, known
-        self.known[head] = tokens, logits
+            tokens, logits = read, wide
+        self.cached_logits[head] = tokens, logits
 
     def forget(self, rows: np.ndarray, pad: int) -> None:
-        """What was read of sentences (R, bool) is not known any more."""
-        for head, (tokens, logits) in self.known.items():
-            self.known[head] = np.where(rows[:, None], pad, tokens), logits
+        """Drops the cached logits of sentences (R, bool)."""
+        for head, (tokens, logits) in self.cached_logits.items():
+            self.cached_logits[head] = np.where(rows[:, None], pad, tokens), logits
 
     def inputs(self, rows: np.ndarray) -> Inputs:
-        """The arrays of the sentences at ``rows``; the same are not copied twice."""
+        """Returns the arrays of the sentences at ``rows``; the same are not copied twice."""
         sources = self.index[rows]
         key, arrays = self._chosen
         if sources.tobytes() != key:
@@ -88,8 +86,6 @@ class ExportedPolicy(EditPolicy):
 
     longest: the most tokens of source and target.
     """
-
-    operations: Sequence[Operation] = (Delete(), Insert(), Fill())
 
     def __init__(
         self,
@@ -114,52 +110,40 @@ class ExportedPolicy(EditPolicy):
         """See the base class."""
         return self.longest
 
-    def encode(self, tokens: np.ndarray) -> Memory:
-        """What every decoder pass reads of B × S source tokens."""
+    def encode(self, tokens: np.ndarray) -> EncoderOutput:
+        """Runs the encoder: B × S tokens."""
         mask = (tokens != self.pad).astype(np.int32)
         outputs = self.encoder.outputs
         states = self.encoder(outputs, {"tokens": tokens, "mask": mask})
         arrays = {"source": tokens, "source_mask": mask}
         arrays |= zip(outputs, states)
-        return Memory(arrays, np.arange(len(tokens)))
+        return EncoderOutput(arrays, np.arange(len(tokens)))
 
-    def logits(
-        self,
-        operation: Operation,
-        tokens: np.ndarray,
-        memory: Memory,
-        where: np.ndarray | None = None,
-        trace: Trace | None = None,
-        facts: Facts = UNKNOWN,
-    ) -> np.ndarray:
+    def logits(self, head: str, state: EditState) -> np.ndarray:
         """See the base class; −∞ for symbols that are never written."""
-        if where is not None:
-            (logits,) = self._write(["token"], tokens, memory, trace)
+        if head == "token":
+            (logits,) = self._write(["token"], state)
             return logits
-        head = operation.name
-        if head != "placeholder":
-            trace = None
-        return self._decide(head, tokens, memory, trace)
+        trace = state.trace if head == "placeholder" else None
+        return self._decide(head, state.tokens, state.encoder_out, trace)
 
-    def likeliest(
-        self, tokens: np.ndarray, memory: Memory, where: np.ndarray, trace: Trace | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def best_tokens(self, state: EditState) -> tuple[np.ndarray, np.ndarray]:
         """See the base class: logits of large vocabularies are not copied for it."""
-        best, probability = self._write(["best", "probability"], tokens, memory, trace)
+        best, probability = self._write(["best", "probability"], state)
         return best, np.log(probability)
 
     # passes -------------------------------------------------------------------------------------
 
     def _decide(
-        self, head: str, tokens: np.ndarray, memory: Memory, trace: Trace | None
+        self, head: str, tokens: np.ndarray, encoder_out: EncoderOutput, trace: Trace | None
     ) -> np.ndarray:
-        """A head's logits, R × T × 2 or R × (T − 1) × (K + 1); a pass is made for the sentences
-        that are not as they were read last, or that something was just deleted from."""
+        """Returns a head's logits, R × T × 2 or R × (T − 1) × (K + 1); a pass is made for the
+        sentences that are not as they were read last, or that something was just deleted from."""
         width = tokens.shape[1] - (head == "placeholder")
-        known = memory.known.get(head)
-        if known is not None and known[0] is tokens and trace is None:
-            return _fitted(known[1], width, 0.0)
-        unread = memory.unread(head, tokens, self.pad)
+        cached = encoder_out.cached_logits.get(head)
+        if cached is not None and cached[0] is tokens and trace is None:
+            return _fitted(cached[1], width, 0.0)
+        unread = encoder_out.rows_to_read(head, tokens, self.pad)
         traced = None if trace is None else trace.deleted.any(1)
         if traced is not None:
             unread |= traced
@@ -168,20 +152,22 @@ class ExportedPolicy(EditPolicy):
         rows = unread.nonzero()[0]
         if len(rows):
             texts = _Texts.of(tokens, trace, self.pad, rows)
-            for name, logits in self._read(head, memory, texts).items():
-                memory.note(name, tokens, logits, rows, self.pad)
-        if head not in memory.known:
+            for name, logits in self._read(head, encoder_out, texts).items():
+                encoder_out.put(name, tokens, logits, rows, self.pad)
+        if head not in encoder_out.cached_logits:
             return np.zeros((*tokens.shape, 2), np.float32)
-        logits = memory.known[head][1]
+        logits = encoder_out.cached_logits[head][1]
         if traced is not None:  # what was deleted is read once alone
-            memory.forget(traced, self.pad)
+            encoder_out.forget(traced, self.pad)
         return _fitted(logits, width, 0.0)
 
-    def _read(self, head: str, memory: Memory, texts: "_Texts") -> dict[str, np.ndarray]:
-        """A pass for a head that decides of tokens or slots: the logits of all heads of its
-        decoder that do, by name."""
+    def _read(
+        self, head: str, encoder_out: EncoderOutput, texts: "_Texts"
+    ) -> dict[str, np.ndarray]:
+        """Runs the decoder of a head that decides about tokens or slots: the logits of all heads
+        of its decoder that do, by name."""
         session = self.decoders[head]
-        inputs = self._inputs(session, memory, texts)
+        inputs = self._inputs(session, encoder_out, texts)
         outputs = [name for name in ("deletion", "placeholder") if name in session.outputs]
         if "placeholder" in outputs:
             inputs |= texts.slot_ends()
@@ -190,25 +176,24 @@ class ExportedPolicy(EditPolicy):
             logits["placeholder"] = texts.by_slot(logits["placeholder"])
         return logits
 
-    def _write(
-        self, outputs: list[str], tokens: np.ndarray, memory: Memory, trace: Trace | None
-    ) -> list[np.ndarray]:
-        """A pass of the token head over the sentences with placeholders."""
+    def _write(self, outputs: list[str], state: EditState) -> list[np.ndarray]:
+        """Runs the token head over the sentences with placeholders."""
         session = self.decoders["token"]
+        tokens = state.tokens
         writing = _ONE
         if len(tokens) > 1:
             writing = (tokens == self.placeholder).any(1).nonzero()[0]
-        texts = _Texts.of(tokens, trace, self.pad, writing)
-        inputs = self._inputs(session, memory, texts)
+        texts = _Texts.of(tokens, state.trace, self.pad, writing)
+        inputs = self._inputs(session, state.encoder_out, texts)
         rows, columns = (texts.tokens == self.placeholder).nonzero()
         inputs |= {"places": rows * texts.tokens.shape[1] + columns, "row": rows}
         if "copied" in session.inputs:
             inputs["copied"] = _copied(inputs, rows, columns)
         return session(outputs, inputs)
 
-    def _inputs(self, session: Session, memory: Memory, texts: "_Texts") -> Inputs:
-        """What every pass takes."""
-        inputs = memory.inputs(texts.rows) | _UNASKED
+    def _inputs(self, session: Session, encoder_out: EncoderOutput, texts: "_Texts") -> Inputs:
+        """Returns the inputs of every pass."""
+        inputs = encoder_out.inputs(texts.rows) | _UNASKED
         inputs["tokens"], inputs["mask"] = texts.tokens, texts.mask.astype(np.int32)
         if "deleted" in session.inputs:
             inputs["deleted"] = texts.marked()
@@ -229,7 +214,7 @@ class _Texts(NamedTuple):
 
     @classmethod
     def of(cls, tokens: np.ndarray, trace: Trace | None, pad: int, rows: np.ndarray) -> "_Texts":
-        """Those at ``rows``, with what was deleted from them."""
+        """Selects those at ``rows``, with what was deleted from them."""
         is_part = len(rows) < len(tokens)
         if trace is not None:
             chosen = trace.select(rows) if is_part else trace
@@ -245,18 +230,18 @@ class _Texts(NamedTuple):
         return cls(rows, shown, mask, deleted)
 
     def marked(self) -> np.ndarray:
-        """R × T × 1, 1 for what was deleted."""
+        """Returns R × T × 1, 1 for what was deleted."""
         if self.deleted is None:
             return np.zeros((*self.mask.shape, 1), np.float32)
         return self.deleted[..., None].astype(np.float32)
 
     def standing(self) -> np.ndarray:
-        """R × T, bool: tokens that were not deleted."""
+        """Returns R × T, bool: tokens that were not deleted."""
         return self.mask if self.deleted is None else self.mask & ~self.deleted
 
     def slot_ends(self) -> Inputs:
-        """The tokens left and right of every slot, Q each, and which were deleted, in which slot;
-        all in the batch laid flat."""
+        """Returns the tokens left and right of every slot, Q each, and which were deleted, in
+        which slot; all in the batch flattened."""
         standing = self.standing()
         places = standing.ravel().nonzero()[0]
         left, right = places[:-1], places[1:]
@@ -283,7 +268,7 @@ class _Texts(NamedTuple):
 
 
 def _fitted(values: np.ndarray, width: int, fill: float) -> np.ndarray:
-    """R × T … values, as wide as that: cut, or with more behind them."""
+    """Returns R × T … values, as wide as that: cut, or with more behind them."""
     if values.shape[1] >= width:
         return values[:, :width]
     wide = np.full((len(values), width, *values.shape[2:]), fill, values.dtype)
@@ -292,7 +277,7 @@ def _fitted(values: np.ndarray, width: int, fill: float) -> np.ndarray:
 
 
 def _copied(inputs: Inputs, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Source tokens at the relative places of placeholders, P, in the sources laid flat; the first
+    """Source tokens at the relative places of placeholders, P, in the sources flattened; the first
     and the last are the source's (Gu et al., 2018, §3.1.2)."""
     source, mask = inputs["source_mask"], inputs["mask"]
     last = source.sum(1)[rows] - 1

@@ -3,15 +3,13 @@
 Tokens are strings; ``<s>`` and ``</s>`` are left out everywhere.
 """
 
-from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from . import html
 
 Termination = Literal["unchanged", "loop", "max_iterations"]
-#: What became of a token.
+#: the edit of a token
 Mark = Literal["kept", "deleted", "inserted"]
 
 
@@ -23,8 +21,7 @@ class Iteration:
     ``before``, whether it is gone. inserted: of each of ``after``, whether it is new.
     delete_probabilities: of deleting each of ``before``. token_probabilities: of what put or kept
     each of ``after``. Both are empty if unknown, and not compared: the last digits depend on the
-    batch. origins: of each of ``after`` where it stood in ``before``, None if it is new; by default
-    tokens stay in order.
+    batch.
     """
 
     before: tuple[str, ...]
@@ -33,26 +30,19 @@ class Iteration:
     inserted: tuple[bool, ...]
     delete_probabilities: tuple[float, ...] = field(default=(), compare=False)
     token_probabilities: tuple[float, ...] = field(default=(), compare=False)
-    origins: tuple[int | None, ...] = ()
 
-    def __post_init__(self) -> None:
-        if not self.origins:
-            object.__setattr__(self, "origins", self._in_order())
-
-    def _in_order(self) -> tuple[int | None, ...]:
-        """The origins where nothing has moved."""
+    @property
+    def origins(self) -> tuple[int | None, ...]:
+        """Returns where each of ``after`` stood in ``before``; None if it is new."""
         kept = iter([place for place, gone in enumerate(self.deleted) if not gone])
         return tuple(None if new else next(kept, None) for new in self.inserted)
 
     def merged(self) -> list[tuple[Mark, str]]:
-        """Deletions and insertions in one sequence; in each gap deletions come first.
-
-        Of tokens that changed places, as few as can be show as deleted and as inserted.
-        """
+        """Returns deletions and insertions in one sequence; in each gap deletions come first."""
         merged: list[tuple[Mark, str]] = []
         old = new = 0
-        kept = _longest_increasing(self.origins)
-        # behind the last token that was kept the rest of both
+        kept = [(origin, place) for place, origin in enumerate(self.origins) if origin is not None]
+        # after the last token that was kept the rest of both
         kept.append((len(self.before), len(self.after)))
         for origin, place in kept:
             merged += [("deleted", token) for token in self.before[old:origin]]
@@ -62,10 +52,8 @@ class Iteration:
         return merged
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; probabilities only where they are known, origins where tokens moved."""
+        """Returns what JSON can hold; probabilities only where they are known."""
         fields = {name: list(values) for name, values in vars(self).items()}
-        if self.origins == self._in_order():
-            del fields["origins"]
         for name in ("delete_probabilities", "token_probabilities"):
             if not fields[name]:
                 del fields[name]
@@ -73,8 +61,8 @@ class Iteration:
 
     @property
     def changed(self) -> bool:
-        """Something was deleted, inserted or moved, be it to come to the same tokens again."""
-        return self.origins != tuple(range(len(self.before)))
+        """Returns whether something was deleted or inserted, be it to the same tokens again."""
+        return any(self.deleted) or any(self.inserted)
 
 
 @dataclass(frozen=True)
@@ -118,7 +106,8 @@ class EditTrace:
         return sum(iteration.changed for iteration in self.iterations)
 
     def net(self) -> Iteration:
-        """All iterations as one; a token that was deleted and put back later shows as both."""
+        """Returns all iterations as one; a token that was deleted and put back later shows as
+        both."""
         if not self.iterations:
             return Iteration((), (), (), ())
         before = self.iterations[0].before
@@ -131,7 +120,7 @@ class EditTrace:
         deleted = tuple(place not in survivors for place in range(len(before)))
         inserted = tuple(place is None for place in origins)
         after = self.iterations[-1].after
-        return Iteration(before, deleted, after, inserted, origins=tuple(origins))
+        return Iteration(before, deleted, after, inserted)
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -139,24 +128,3 @@ class EditTrace:
         del shown["count"], shown["iterations"]
         steps = [iteration.to_dict() for iteration in self.iterations]
         return {**shown, "iterations": steps}
-
-
-def _longest_increasing(origins: Sequence[int | None]) -> list[tuple[int, int]]:
-    """Origins and places of as many tokens as can be that are in order, none twice."""
-    # the runs of 1, 2, 3 … tokens that end with the smallest origin: that, and the last pair
-    ends: list[int] = []
-    last_pairs: list[tuple[int, int]] = []
-    previous: dict[tuple[int, int], tuple[int, int]] = {}
-    for place, origin in enumerate(origins):
-        if origin is None:
-            continue
-        pair = origin, place
-        length = bisect_left(ends, origin)
-        if length:
-            previous[pair] = last_pairs[length - 1]
-        ends[length : length + 1] = [origin]
-        last_pairs[length : length + 1] = [pair]
-    run = last_pairs[-1:]
-    while run and run[-1] in previous:
-        run.append(previous[run[-1]])
-    return run[::-1]

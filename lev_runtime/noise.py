@@ -7,7 +7,7 @@ _MASKS = {shift: np.int64((1 << (64 - shift)) - 1) for shift in (27, 30, 31)}
 
 
 def _signed(value: int) -> np.int64:
-    """The lowest 64 bits as a signed integer."""
+    """Returns the lowest 64 bits as a signed integer."""
     value %= 1 << 64
     return np.int64(value - (1 << 64) if value >= 1 << 63 else value)
 
@@ -18,7 +18,7 @@ _SECOND = _signed(0x94D049BB133111EB)
 
 
 def _mix(bits: np.ndarray) -> np.ndarray:
-    """The finaliser of splitmix64 (Steele et al., 2014)."""
+    """Returns the finaliser of splitmix64 (Steele et al., 2014)."""
     bits = _folded(bits, 30) * _FIRST
     bits = _folded(bits, 27) * _SECOND
     return _folded(bits, 31)

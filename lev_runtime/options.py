@@ -11,7 +11,7 @@ OF_MODELS = {"delete_threshold", "delete_words"}
 
 @dataclass(frozen=True)
 class RefinementOptions:
-    """How to decode.
+    """Options of decoding.
 
     max_iter: T_max, iterations at most. empty_penalty: γ in [0, 3], subtracted from the logit of
     inserting nothing (§3.3). delete_threshold: probability above which a token is deleted.
@@ -52,7 +52,7 @@ class RefinementOptions:
             raise UserError(f"{wanted} is more than the number of candidates; give {more} or more")
 
     def ranges(self) -> list[tuple[str, float, float]]:
-        """The names of options, and the least and the most that each may be."""
+        """Returns the names of options, and the least and the most that each may be."""
         return [
             ("max_iter", 1, math.inf),
             ("candidates", 1, math.inf),
@@ -63,5 +63,5 @@ class RefinementOptions:
 
     @staticmethod
     def spelt(name: str, value: float) -> str:
-        """An option as the user typed it."""
+        """Returns an option as the user typed it."""
         return f"{name}={value}"

@@ -1,90 +1,96 @@
-"""What decoding asks of a model: edit policies that read one source.
+"""The policies that decoding asks: models that edit one source.
 
 Shapes: B sentences, S source tokens, T tokens of the sequence being edited, P tokens to be written.
 Sequences begin with <s>, end with </s> and are padded on the right.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self, TypeGuard
 
 from .arrays import NUMPY, Array, Arrays
 from .traces import Trace
 
-if TYPE_CHECKING:
-    from .operations import Operation
+
+class Symbols(NamedTuple):
+    """The symbols of a dictionary up to the placeholder, and the indices of the special ones."""
+
+    names: tuple[str, ...]
+    pad: int
+    bos: int
+    eos: int
+    unk: int
+    placeholder: int
+
+    def inner(self, tokens: Array) -> Array:
+        """Returns which tokens are neither padding nor ends: R × T, bool."""
+        return (tokens != self.pad) & (tokens != self.bos) & (tokens != self.eos)
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What the host knows of sequences, so that no device is waited for to find it out.
+@dataclass
+class Counts:
+    """Numbers that the host knows of sentences, so that no device is waited for to find them out.
 
-    changed: by the name of an operation that has read the sentences, the rows that have changed
-    since; None: unknown. slots: how many there are in all. deleted: tokens in the trace, in all.
-    places: P, long, of the tokens to be written, in the batch laid flat. writing: the rows that
-    have any; None: unknown.
+    changed: by the head that has read the sentences, the rows that have changed since. slots: how
+    many there are in all. deleted: tokens in the trace, in all. writing: the rows with tokens to
+    be written; None: unknown.
     """
 
-    changed: Mapping[str, tuple[int, ...]] | None = None
+    changed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     slots: int | None = None
     deleted: int | None = None
-    places: Array | None = None
     writing: tuple[int, ...] | None = None
 
 
-UNKNOWN = Facts()
+@dataclass
+class EditState:
+    """Sentences as a policy reads them."""
+
+    tokens: Array  # B × T
+    encoder_out: Any  # of EditPolicy.encode, row for row
+    trace: Trace | None = None  # the tokens with those that were just deleted; None for none
+    where: Array | None = None  # B × T, bool: tokens to be written
+    places: Array | None = None  # P, the same flattened
+    counts: Counts = field(default_factory=Counts)
 
 
 class EditPolicy:
-    """A model that can be decoded with: a policy for each of its edit operations.
+    """A model that can be decoded with: a policy for deletion, placeholders and tokens.
 
     Attributes:
         arrays: what it computes with.
         traces: whether it reads traces; else none are made.
         trace_of: makes a trace of B × T tokens and of those that are deleted.
-        operations: what an iteration does, in order; also a class of models that edits has it.
-        encode: B × S source tokens → a memory for all; ``memory.select(rows)`` is that of some.
-        likeliest: where that costs less than their logits, the likeliest tokens at ``where`` and
-            their log-probabilities (P each), of ``tokens, memory, where, trace``; None: it does
-            not.
+        encode: B × S source tokens → encoder_out; ``encoder_out.select(rows)`` is that of some.
+            It belongs to one decoding: a policy may keep in it what it has read.
+        best_tokens: where that costs less than logits, the likeliest tokens of a state at
+            ``where`` and their log-probabilities (P each); None: use the logits.
     """
 
     arrays: Arrays = NUMPY
     traces = False
     trace_of: Callable[..., Trace] = Trace
-    operations: "Sequence[Operation]" = ()
     encode: Callable[..., Any]
-    likeliest: Callable[..., tuple[Array, Array]] | None = None
+    best_tokens: Callable[[EditState], tuple[Array, Array]] | None = None
 
-    def logits(
-        self,
-        operation: Any,
-        tokens: Array,
-        memory: Any,
-        where: Array | None = None,
-        trace: Any = None,
-        facts: Facts = UNKNOWN,
-    ) -> Array:
-        """What an operation's head says of B × T tokens.
+    def logits(self, head: str, state: EditState) -> Array:
+        """Returns the logits of a head, of any floating type; those at padding are ignored.
 
-        Logits are of any floating type and in any range; those at padding are ignored. For
-        LevT's own they are of keeping (0) and deleting (1) each token, B × T × 2; of the number
-        missing in each slot k between tokens k and k + 1, B × (T − 1) × (K + 1); of the symbols at
-        ``where``, P × V.
-
-        Args:
-            memory: of :attr:`encode`, row for row. It belongs to one decoding: what an operation
-                has read of sentences may stay in it.
-            where: B × T, bool, P true: where tokens are to be written.
-            trace: what was just deleted from the tokens; None where nothing was.
-            facts: of the tokens.
+        ``deletion``: of keeping (0) and deleting (1) each token, B × T × 2. ``placeholder``: of the
+        number missing in each slot k between tokens k and k + 1, B × (T − 1) × (K + 1). ``token``:
+        of the symbols at ``state.where``, P × V.
         """
         raise NotImplementedError
 
     def max_positions(self) -> tuple[int, int] | None:
-        """The longest source and target, in tokens, to which decoding keeps; None: any."""
+        """Returns the longest source and target, in tokens; None: any."""
         return None
 
     def eval(self) -> Self:
-        """Sets it for decoding, as modules can be."""
+        """Prepares for decoding, as ``nn.Module.eval`` does."""
         return self
+
+
+def is_edit_model(model: object) -> TypeGuard[EditPolicy]:
+    """Returns whether a model, or a class of models, edits; others write from left to right."""
+    return hasattr(model, "trace_of")  # also one that fairseq has wrapped, to train it

@@ -2,27 +2,23 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 from .arrays import Array, Arrays
 from .history import Termination
 
-if TYPE_CHECKING:
-    from .operations import Stage
-
 
 class Step(TypedDict):
-    """A sentence after an operation, its arrays (T) on the host; the first is the draft.
+    """A sentence after a phase of decoding, its arrays (T) on the host; the first is the draft.
 
-    phase: the operation's name, or ``draft``. stage: what kind of operation it is. iteration: from
-    1 on; 0 is the draft. origin: position in the draft of each token, −1 if it is newer; since:
+    phase: ``draft``, ``deletion``, ``placeholder`` or ``token``. iteration: from 1 on; 0 is the
+    draft. origin: position in the draft of each token, −1 if it is newer; since:
     position when the iteration began. mask: of a deletion, which tokens of the state before were
     kept; of a filling, which of the present ones are new. scores: log-probabilities (nats) of
     deleting each token of the state before, or of what put or kept the present ones.
     """
 
     phase: str
-    stage: "Stage"
     iteration: int
     tokens: Array
     origin: Array
@@ -32,7 +28,7 @@ class Step(TypedDict):
 
 
 class EditHypothesis(TypedDict):
-    """What was written for a sentence, with <s> and </s>.
+    """Hypothesis for a sentence, with <s> and </s>.
 
     positional_scores: nats, of the action that put or kept each token. score: of one answer their
     mean, of several what compares them. actions: nats, the sum of all deletions and all tokens
@@ -68,19 +64,18 @@ class Outcome(NamedTuple):
     actions: Array
 
     def arrays(self) -> list[Array]:
-        """All that the device has of it."""
+        """Returns its arrays."""
         return [self.tokens, self.origin, self.scores, self.actions]
 
 
 class Phase(NamedTuple):
-    """A batch after an operation; its arrays are those of :class:`Step`, one row a sentence.
+    """A batch after a phase; its arrays are those of :class:`Step`, one row a sentence.
 
     numbers: of the sentences, in the batch that came in. stayed: of those that did not leave before
     the iteration was over; None: all.
     """
 
     name: str
-    stage: "Stage"
     iteration: int
     numbers: Sequence[int]
     tokens: Array
@@ -91,7 +86,7 @@ class Phase(NamedTuple):
     stayed: Set[int] | None = None
 
     def arrays(self) -> list[Array]:
-        """All that the device has of it."""
+        """Returns its arrays."""
         known = self.tokens, self.origin, self.since, self.mask, self.scores
         return [values for values in known if values is not None]
 
@@ -99,7 +94,8 @@ class Phase(NamedTuple):
 def read_hypotheses(
     outcomes: Sequence[Outcome], phases: Sequence[Phase], pad: int, arrays: Arrays
 ) -> list[EditHypothesis]:
-    """The hypotheses of all sentences, in the order of their numbers; ``pad``: padding index."""
+    """Returns the hypotheses of all sentences, in the order of their numbers; ``pad``: padding
+    index."""
     host = _copies([*outcomes, *phases], arrays)
     histories = _histories(phases, host, pad)
     answers: dict[int, EditHypothesis] = {}
@@ -136,7 +132,7 @@ def read_hypotheses(
 def _histories(
     phases: Iterable[Phase], host: Mapping[int, Array], pad: int
 ) -> dict[int, list[Step]]:
-    """The steps of each sentence by its number."""
+    """Returns the steps of each sentence by its number."""
     histories: dict[int, list[Step]] = {}
     for phase in phases:
         for row, number in enumerate(phase.numbers):
@@ -149,7 +145,7 @@ def _histories(
 def _step(
     phase: Phase, row: int, history: Sequence[Step], host: Mapping[int, Array], pad: int
 ) -> Step:
-    """A sentence (a row of the phase) after the steps of its history."""
+    """Returns a sentence (a row of the phase) after the steps of its history."""
 
     def of_row(values: Array) -> Array:
         return host[id(values)][row]
@@ -158,15 +154,14 @@ def _step(
     real = tokens != pad
     step: Step = {
         "phase": phase.name,
-        "stage": phase.stage,
         "iteration": phase.iteration,
         "tokens": tokens[real],
         "origin": of_row(phase.origin)[real],
     }
     if phase.since is not None:
         step["since"] = of_row(phase.since)[real]
-    # what a revision says of the tokens before it is as long as that state
-    places = slice(len(history[-1]["tokens"])) if phase.stage == "revise" else real
+    # what a deletion says of the tokens before it is as long as that state
+    places = slice(len(history[-1]["tokens"])) if phase.name == "deletion" else real
     if phase.mask is not None:
         step["mask"] = of_row(phase.mask)[places]
     if phase.scores is not None:
@@ -175,6 +170,6 @@ def _step(
 
 
 def _copies(records: Sequence[Outcome | Phase], arrays: Arrays) -> dict[int, Array]:
-    """All arrays of the records on the host, by the identity of the device's."""
+    """Returns all arrays of the records on the host, by the identity of the device's."""
     known = {id(values): values for record in records for values in record.arrays()}
-    return dict(zip(known, arrays.bring(known.values()), strict=True))
+    return dict(zip(known, arrays.to_host(known.values()), strict=True))

@@ -35,7 +35,7 @@ class Sentence:
     arrays: ClassVar[Arrays] = NUMPY
 
     def symbols(self, state: Step | EditHypothesis) -> tuple[str, ...]:
-        """A state's tokens as strings; what stands since the draft, as it was typed."""
+        """Returns a state's tokens as strings; what stands since the draft, as it was typed."""
         tokens = state["tokens"].tolist()[1:-1]
         origins = state["origin"].tolist()[1:-1]
         symbols = []
@@ -67,8 +67,7 @@ class Sentence:
             last = len(before["tokens"]) - 1
             deleted = tuple(place not in stays for place in range(1, last))
             inserted = tuple(place < 0 for place in since)
-            origins = tuple(None if place < 0 else place - 1 for place in since)
-            deletion_scores = _deletion_scores(steps)
+            deletion_scores = steps[0].get("scores")  # the first phase is deletion
             yield Iteration(
                 self.symbols(before),
                 deleted,
@@ -76,22 +75,14 @@ class Sentence:
                 inserted,
                 self._probabilities(deletion_scores),
                 self._probabilities(after["scores"]),
-                origins,
             )
 
     def _probabilities(self, scores: Array | None) -> tuple[float, ...]:
         """Of log-probabilities, those of <s> and </s> left out; none of none."""
         if scores is None:
             return ()
-        probabilities = self.arrays.exp(scores[1:-1])
+        probabilities = self.arrays.xp.exp(scores[1:-1])
         return tuple(round(value, 6) for value in probabilities.tolist())
-
-
-def _deletion_scores(steps: Sequence[Step]) -> Array | None:
-    """Of deleting each token that entered an iteration; None unless its first revision deletes:
-    behind another one the tokens stand elsewhere."""
-    revisions = [step for step in steps if step["stage"] == "revise"]
-    return revisions[0].get("scores") if revisions else None
 
 
 def _number(step: Step) -> int:

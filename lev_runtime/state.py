@@ -5,21 +5,38 @@ is waited for where a decision is read, and nowhere else.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .arrays import Array, Arrays
 from .history import Termination
-from .policy import Facts
+from .policy import Counts, EditState
 from .records import EditHypothesis, Outcome, Phase, read_hypotheses
 from .traces import Trace
 
-if TYPE_CHECKING:
-    from .operations import Decision, Operation
-
-
 #: of :class:`RefinementState`, what has a row for each sentence; some may be None
 _ARRAYS = ("tokens", "lengths", "scores", "actions", "origin", "since", "cap", "rows", "seen")
+
+
+@dataclass
+class Edit:
+    """A deletion or an insertion of placeholders that is decided and not yet applied."""
+
+    action: Array  # the tokens that are kept, R × T, or the placeholders of each slot, R × (T − 1)
+    lengths: Array  # R, tokens of each sentence afterwards
+    scores: Array | None = None  # R × T, log-probability (nats) of deleting each token
+    sizes: list[int] = field(default_factory=list)  # the lengths, on the host
+
+    def select(self, rows: Array, stay: list[int], arrays: Arrays) -> "Edit":
+        """Returns the edit of the sentences at ``rows``, which are ``stay`` on the host."""
+        scores = None if self.scores is None else arrays.index_select(self.scores, rows)
+        return Edit(
+            arrays.index_select(self.action, rows),
+            arrays.index_select(self.lengths, rows),
+            scores,
+            [self.sizes[row] for row in stay],
+        )
 
 
 class RefinementState:
@@ -38,29 +55,29 @@ class RefinementState:
         numbers: B numbers on the host, where each sentence stood in the batch that came in.
         rows: B, the same on the device.
         idle: B, on the host, whether this iteration has changed nothing so far.
-        changed: by the name of an operation that has read the sentences, B, on the host, whether
-            each has changed since.
+        changed: by a head that has read the sentences, B, on the host, whether each has changed
+            since.
         opened: placeholders in all. writing: the rows that have any, on the host.
-        memory: what the policy's encoder left, row for row with ``tokens``.
+        encoder_out: of the policy's encoder, row for row with ``tokens``.
         trace: ``tokens`` with what was deleted last; None where nothing was, or nobody reads it.
         seen: B × N × T, the tokens that N earlier iterations' revisions have left; None for none.
     """
 
     def __init__(
-        self, tokens: Array, memory: Any, pad: int, retain_history: bool, arrays: Arrays
+        self, tokens: Array, encoder_out: Any, pad: int, retain_history: bool, arrays: Arrays
     ) -> None:
         count = len(tokens)
         real = tokens != pad
         self.tokens = tokens
-        self.memory = memory
+        self.encoder_out = encoder_out
         self.pad = pad
         self.arrays = arrays
         self.lengths = real.sum(1)
         self.scores = arrays.zeros(tokens.shape, tokens)
         self.actions = arrays.zeros((count,), tokens)
-        self.origin = arrays.fill(self._positions(), ~real, -1)
+        self.origin = arrays.masked_fill(self._positions(), ~real, -1)
         self.since: Array | None = None
-        self.rows = arrays.positions(count, tokens)
+        self.rows = arrays.arange(count, tokens)
         self.cap = self.lengths
         self.numbers = list(range(count))
         self.sizes: list[int] = self.lengths.tolist()
@@ -76,12 +93,12 @@ class RefinementState:
         self.open_phases: list[Phase] = []
         self.iteration = 0
         if retain_history:
-            self.phases = [Phase("draft", "write", 0, self.numbers, tokens, self.origin)]
+            self.phases = [Phase("draft", 0, self.numbers, tokens, self.origin)]
 
     def _positions(self) -> Array:
         rows, width = self.tokens.shape
-        places = self.arrays.positions(width, self.tokens)
-        return self.arrays.repeated(places, rows)
+        places = self.arrays.arange(width, self.tokens)
+        return self.arrays.expand(places, rows)
 
     # iterations -------------------------------------------------------------------------------
 
@@ -92,14 +109,12 @@ class RefinementState:
         if self.phases is not None:
             self.since = self._positions()
 
-    def record(self, operation: "Operation", decision: "Decision") -> None:
-        """Notes the present tokens as what an operation has left (:class:`.records.Step`)."""
+    def record(self, name: str, mask: Array | None = None, scores: Array | None = None) -> None:
+        """Records the present tokens as those that a phase has left (:class:`.records.Step`)."""
         if self.phases is None:
             return
-        mask, scores = operation.noted(self, decision)
         phase = Phase(
-            operation.name,
-            operation.stage,
+            name,
             self.iteration,
             self.numbers,
             self.tokens,
@@ -111,7 +126,7 @@ class RefinementState:
         self.open_phases.append(phase)
 
     def close_iteration(self) -> None:
-        """What was recorded belongs to the history of the sentences that have stayed."""
+        """Assigns what was recorded to the sentences that have stayed."""
         if self.phases is not None:
             stayed = frozenset(self.numbers)
             self.phases += [phase._replace(stayed=stayed) for phase in self.open_phases]
@@ -119,34 +134,47 @@ class RefinementState:
 
     # actions ----------------------------------------------------------------------------------
 
-    def note_changes(self, decision: "Decision") -> None:
-        """Notes which sentences a decision, which the host has read, is going to change."""
-        for row, changes in enumerate(decision.changed):
-            if not changes:
+    def note_changes(self, sizes: list[int]) -> None:
+        """Notes which sentences an edit, after which they have these ``sizes``, will change."""
+        for row, (now, before) in enumerate(zip(sizes, self.sizes, strict=True)):
+            if now == before:
                 continue
             self.idle[row] = False
             for flags in self.changed.values():
                 flags[row] = True
 
-    def note_reading(self, operation: "Operation") -> None:
-        """Notes that an operation reads the present tokens."""
-        self.changed[operation.name] = [False] * len(self.numbers)
+    def view(self, head: str, where: Array | None = None, places: Array | None = None) -> EditState:
+        """Returns the sentences as a head reads them, and notes that it has read them.
 
-    def keep(self, decision: "Decision", leave: Callable[..., Trace] | None = None) -> None:
-        """Deletes the tokens that are not kept (B × T, bool), and leaves out columns that hold
-        nothing but padding. ``leave``: makes a trace of tokens and of those that are deleted."""
-        keep = decision.action
+        ``where``: B × T, bool, tokens to be written, and ``places``, P, the same flattened.
+        """
+        counts = self._counts() if self.arrays.waits else Counts()
+        self.changed[head] = [False] * len(self.numbers)
+        return EditState(self.tokens, self.encoder_out, self.trace, where, places, counts)
+
+    def _counts(self) -> Counts:
+        """Returns what the host knows of the sentences."""
+        rows = range(len(self.numbers))
+        changed = {head: tuple(compress(rows, flags)) for head, flags in self.changed.items()}
+        total = sum(self.sizes)
+        deleted = 0 if self.trace is None else sum(self.traced) - total
+        return Counts(changed, total - len(rows), deleted, self.writing)
+
+    def delete(self, deletion: Edit, trace_of: Callable[..., Trace] | None = None) -> None:
+        """Deletes the tokens that are not kept, and leaves out columns that hold nothing but
+        padding. ``trace_of``: makes a trace of tokens and of those that are deleted."""
+        keep = deletion.action
         self.trace = None
-        if any(decision.changed):
+        if deletion.sizes != self.sizes:
             deleted = (self.tokens != self.pad) & ~keep
-            if leave is not None:
-                self.trace = leave(self.tokens, deleted)
+            if trace_of is not None:
+                self.trace = trace_of(self.tokens, deleted)
                 self.traced = self.sizes
-            assert decision.scores is not None
-            log_probs = self.arrays.fill(decision.scores, ~deleted, 0.0)
+            assert deletion.scores is not None
+            log_probs = self.arrays.masked_fill(deletion.scores, ~deleted, 0.0)
             self.actions = self.actions + log_probs.sum(1)
-            self.lengths = decision.lengths
-            self.sizes = decision.sizes
+            self.lengths = deletion.lengths
+            self.sizes = deletion.sizes
             self.move(self.arrays.compaction(keep, max(self.sizes)))
         self._narrow()
 
@@ -159,9 +187,9 @@ class RefinementState:
             self.since = moved(self.since, -1)
         self.tokens = moved(self.tokens, self.pad)
 
-    def open(self, decision: "Decision", placeholder: int) -> None:
-        """Inserts placeholders, as many in every slot as the decision says (B × (T − 1))."""
-        counts, sizes = decision.action, decision.sizes
+    def insert(self, insertion: Edit, placeholder: int) -> None:
+        """Inserts placeholders, as many in every slot as the edit says (B × (T − 1))."""
+        counts, sizes = insertion.action, insertion.sizes
         totals = [now - before for now, before in zip(sizes, self.sizes, strict=True)]
         self.opened = sum(totals)
         self.writing = tuple(compress(range(len(totals)), totals))
@@ -173,33 +201,22 @@ class RefinementState:
         if self.since is not None:
             self.since = opened(self.since, -1, -1)
         self.tokens = opened(self.tokens, placeholder, self.pad)
-        self.lengths = decision.lengths
+        self.lengths = insertion.lengths
         self.sizes = sizes
         if self.trace is not None:
             self.traced = [size + new for size, new in zip(self.traced, totals, strict=True)]
             self.trace = self.trace.opened(counts, self.tokens, self.pad, max(self.traced))
 
-    def fill(self, decision: "Decision") -> None:
-        """Writes the decision's tokens at its places."""
-        where, places, arrays = decision.where, decision.places, self.arrays
-        assert where is not None
-        self.origin = arrays.fill(self.origin, where, -1)
+    def fill(self, where: Array, places: Array, tokens: Array, scores: Array) -> None:
+        """Writes tokens, P, at ``where``, B × T, flattened ``places``; ``scores``: of each."""
+        arrays = self.arrays
+        self.origin = arrays.masked_fill(self.origin, where, -1)
         if self.since is not None:
-            self.since = arrays.fill(self.since, where, -1)
-        self.tokens = arrays.put(self.tokens, places, decision.action)
-        self.scores = arrays.put(self.scores, places, decision.scores)
-        written = arrays.fill(self.scores, ~where, 0.0)
+            self.since = arrays.masked_fill(self.since, where, -1)
+        self.tokens = arrays.put(self.tokens, places, tokens)
+        self.scores = arrays.put(self.scores, places, scores)
+        written = arrays.masked_fill(self.scores, ~where, 0.0)
         self.actions = self.actions + written.sum(1)
-
-    def facts(self, places: Array | None = None, writing: tuple[int, ...] | None = None) -> Facts:
-        """What the host knows of the tokens; ``places``: where they are to be written, and
-        ``writing``: in which rows."""
-        rows = range(len(self.numbers))
-        changed = {name: tuple(compress(rows, flags)) for name, flags in self.changed.items()}
-        total = sum(self.sizes)
-        slots = total - len(rows)
-        deleted = 0 if self.trace is None else sum(self.traced) - total
-        return Facts(changed, slots, deleted, places, writing)
 
     # sentences leave --------------------------------------------------------------------------
 
@@ -212,7 +229,7 @@ class RefinementState:
         self.outcomes.append(outcome)
 
     def hypotheses(self) -> list[EditHypothesis]:
-        """Of the sentences, in the order of the batch that came in, once all are finished."""
+        """Returns the hypotheses, in the order of the batch, once all sentences are finished."""
         return read_hypotheses(self.outcomes, self.phases or [], self.pad, self.arrays)
 
     def drop(self, done: Sequence[bool]) -> tuple[Array, list[int]] | None:
@@ -229,11 +246,11 @@ class RefinementState:
         if not any(stays):
             return None
         stay = list(compress(range(len(stays)), stays))
-        staying = self.arrays.send(stay, self.tokens)
-        self._change(_ARRAYS, lambda values: self.arrays.take(values, staying))
+        staying = self.arrays.as_tensor(stay, self.tokens)
+        self._change(_ARRAYS, lambda values: self.arrays.index_select(values, staying))
         if self.trace is not None:
             self.trace = self.trace.select(staying)
-        self.memory = self.memory.select(staying)
+        self.encoder_out = self.encoder_out.select(staying)
         return staying, stay
 
     def _narrow(self) -> None:
@@ -258,10 +275,10 @@ class RefinementState:
             self.seen = now
         else:
             states = self._alike(self.seen, now)
-            self.seen = self.arrays.concatenate(states, 1)
+            self.seen = self.arrays.xp.concatenate(states, 1)
 
     def seen_before(self, tokens: Array) -> tuple[Array, Array]:
-        """Whether the same tokens (B × T) were seen at any time (B, bool), and at the last."""
+        """Returns whether the same tokens (B × T) were seen at any time (B, bool), and last."""
         assert self.seen is not None, "nothing was remembered"
         seen, now = self._alike(self.seen, tokens[:, None])
         same = (seen == now).all(2)

@@ -22,11 +22,11 @@ class Trace:
     arrays: ClassVar[Arrays] = NUMPY
 
     def standing(self, pad: int) -> Array:
-        """B × T, bool."""
+        """Returns B × T, bool."""
         return (self.tokens != pad) & ~self.deleted
 
     def widened(self, width: int, pad: int) -> Self:
-        """The same sentences, B × ``width``."""
+        """Returns the same sentences, B × ``width``."""
         more = width - self.tokens.shape[1]
         if not more:
             return self
@@ -35,13 +35,13 @@ class Trace:
         return type(self)(tokens, deleted)
 
     def select(self, rows: Array) -> Self:
-        """The sentences at ``rows``."""
-        tokens = self.arrays.take(self.tokens, rows)
-        deleted = self.arrays.take(self.deleted, rows)
+        """Returns the sentences at ``rows``."""
+        tokens = self.arrays.index_select(self.tokens, rows)
+        deleted = self.arrays.index_select(self.deleted, rows)
         return type(self)(tokens, deleted)
 
     def opened(self, counts: Array, after: Array, pad: int, width: int | None = None) -> Self:
-        """The sentences after an insertion; new tokens stand behind what was deleted there.
+        """Returns the sentences after an insertion; new tokens stand behind what was deleted there.
 
         counts: B × (L − 1), of new tokens in each slot. after: B × M, what stands then. width: of
         the longest sentence then, with what was deleted, where it is known.
@@ -50,25 +50,26 @@ class Trace:
         standing = self.standing(pad)
         # the slot left of a token that stands, by its number among those
         numbers = standing.cumsum(1)[:, 1:]
-        slots = arrays.between(numbers - 2, 0, counts.shape[1] - 1)
+        slots = arrays.xp.clip(numbers - 2, 0, counts.shape[1] - 1)
         wide = arrays.gather(counts, slots)
-        wide = arrays.fill(wide, ~standing[:, 1:], 0)
+        wide = arrays.masked_fill(wide, ~standing[:, 1:], 0)
         lengths = (self.tokens != pad).sum(1)
         opened = arrays.opening(lengths, wide, width)
         # new tokens are any but pad: all that stand come from after
         tokens = opened(self.tokens, pad - 1, pad)
-        deleted = opened(arrays.whole(self.deleted), 0, 0) > 0
+        deleted = opened(arrays.int64(self.deleted), 0, 0) > 0
         stands = type(self)(tokens, deleted).standing(pad)
         written = self._spread(after, stands)
-        tokens = arrays.where(stands, written, tokens)
+        tokens = arrays.xp.where(stands, written, tokens)
         return type(self)(tokens, deleted)
 
     def spread(self, values: Array, pad: int) -> Array:
-        """B × L values of what stands, bool → B × T; False where it is deleted."""
+        """Returns B × L values of what stands, bool → B × T; False where it is deleted."""
         standing = self.standing(pad)
         return standing & self._spread(values, standing)
 
     def _spread(self, values: Array, standing: Array) -> Array:
-        """B × L values of what stands, in order → B × T, at the places where it is ``standing``."""
-        number = self.arrays.between(standing.cumsum(1) - 1, 0, values.shape[1] - 1)
+        """Returns B × L values of what stands, in order → B × T, at the places where it is
+        ``standing``."""
+        number = self.arrays.xp.clip(standing.cumsum(1) - 1, 0, values.shape[1] - 1)
         return self.arrays.gather(values, number)

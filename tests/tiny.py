@@ -16,12 +16,12 @@ from fairseq import utils
 from fairseq.data import Dictionary, indexed_dataset
 from torch import Tensor
 
+from lev_plugins.nn.arrays import TORCH
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
-from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
-from lev_plugins.systems.levenshtein.expert import Expert, make_expert
-from lev_plugins.systems.levenshtein.operations import edit_operations
+from lev_plugins.systems.levenshtein.expert import States, make_states
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 from lev_plugins.systems.levenshtein.trace import Trace
+from lev_runtime.policy import EditPolicy, EditState
 
 LETTERS = "abcdefgh"
 UNKNOWN, PLACEHOLDER = "_", "?"
@@ -102,8 +102,7 @@ def model(of: TranslationEditTask, seed: int = 1, **options: Any) -> Levenshtein
     cfg = LevenshteinEditorConfig(**{**SIZES, **options})
     with torch.device("cpu"):  # the same parameters on every device
         model = LevenshteinEditorModel.build_model(cfg, of)
-        for name in model.deciding_heads:
-            head = getattr(model, name)
+        for head in (model.deletion_head, model.placeholder_head):
             torch.nn.init.normal_(head.weight, std=head.weight.size(1) ** -0.5)
     return model.to(torch.get_default_device())
 
@@ -221,45 +220,44 @@ def batch(
     return sample
 
 
-def expert(
+def states(
     of: TranslationEditTask, sample: dict[str, Any], epoch: int = 1, **options: Any
-) -> Expert:
-    """The expert of a batch of :func:`batch`; alpha and beta are one half."""
+) -> States:
+    """The states of a batch of :func:`batch`; alpha and beta are one half."""
     values = {"alpha": 0.5, "beta": 0.5, "tokens": "argmax", "seed": 1, **options}
     cfg = dataclasses.replace(of.cfg, roll_in_tokens=values["tokens"], seed=values["seed"])
     symbols = of.target_dictionary, of.placeholder, of.frequencies
-    return make_expert(sample, epoch, (values["alpha"], values["beta"]), cfg, *symbols)
+    return make_states(sample, epoch, (values["alpha"], values["beta"]), cfg, *symbols)
 
 
 def logits(
     policy: EditPolicy,
     head: str,
     tokens: Tensor,
-    memory: Any,
+    encoder_out: Any,
     where: Tensor | None = None,
     trace: Trace | None = None,
 ) -> Tensor:
-    """What the head of an operation, by its name, says of tokens."""
-    operations = {operation.name: operation for operation in policy.operations}
-    return policy.logits(operations[head], tokens, memory, where, trace)
+    """What a head says of tokens."""
+    return policy.logits(head, EditState(tokens, encoder_out, trace, where))
 
 
 def training_batch(of: TranslationEditTask, rows: Sequence[Triple], **options: Any) -> dict:
-    """:func:`batch` with its expert, as a criterion gets it."""
+    """:func:`batch` with its states, as a criterion gets it."""
     names = options.keys() & {"alpha", "beta", "epoch", "tokens"}
-    states = {name: options.pop(name) for name in names}
+    roll_in = {name: options.pop(name) for name in names}
     sample = batch(of, rows, **options)
-    return {**sample, "expert": expert(of, sample, **states)}
+    return {**sample, "states": states(of, sample, **roll_in)}
 
 
 class LevTPolicy(EditPolicy):
-    """One with LevT's operations, whose logits are methods of its own."""
+    """A policy whose logits are methods of its own."""
 
-    operations = edit_operations()
+    arrays, trace_of = TORCH, Trace
 
-    def logits(self, operation, tokens, memory, where=None, trace=None, facts=None):
-        if operation.name == "deletion":
-            return self.deletion_logits(tokens, memory)
-        if operation.name == "placeholder":
-            return self.placeholder_logits(tokens, memory, trace)
-        return self.token_logits(tokens, memory, where, trace)
+    def logits(self, head, state):
+        if head == "deletion":
+            return self.deletion_logits(state.tokens, state.encoder_out)
+        if head == "placeholder":
+            return self.placeholder_logits(state.tokens, state.encoder_out, state.trace)
+        return self.token_logits(state.tokens, state.encoder_out, state.where, state.trace)

@@ -14,33 +14,19 @@ from typing import Any
 
 import torch
 
-from lev_runtime.errors import UserError
-
 from ..systems.levenshtein import LevenshteinEditorModel
-from ..systems.levenshtein.pointer import SourcePointer
-from ..systems.levenshtein.trace import DeletedTokens
+from ..systems.levenshtein.heads import DeletedTokens, SourcePointer
 from . import blocks
 from .blocks import Sight, Stream
 from .graph import BOOL, FLOAT, INT32, INT64, Graph, WeightFile
 
 ENCODER = "encoder.onnx"
-#: of the operations that ``lev_runtime`` knows
-HEADS = ("deletion", "placeholder", "token")
 
 
 def write_graphs(
     model: LevenshteinEditorModel, folder: Path, weights: WeightFile, int8: bool
 ) -> dict[str, Any]:
-    """Writes the graphs into a folder; returns what the runtime has to know of them.
-
-    Raises:
-        UserError: it edits by operations that the runtime has not got.
-    """
-    if tuple(model.exits) != HEADS:
-        raise UserError(
-            f"a model with --edit-operations {model.cfg.edit_operations} cannot be exported; "
-            "delete,insert,fill can"
-        )
+    """Writes the graphs into a folder; returns what the runtime has to know of them."""
     encoder = Graph(weights, int8)
     write_encoder(encoder, model)
     described = encoder.save(folder / ENCODER)
@@ -57,7 +43,7 @@ def write_graphs(
 
 
 def write_encoder(graph: Graph, model: LevenshteinEditorModel) -> None:
-    """B × S tokens, padded on the right → states, and keys and values of every decoder block."""
+    """Writes the encoder: B × S tokens → states, keys and values of every decoder block."""
     tokens = graph.input("tokens", INT64, ["batch", "source"])
     mask = graph.input("mask", INT32, ["batch", "source"])
     x = graph.embedding(tokens, model.encoder_embed.weight, model.scale)
@@ -111,7 +97,7 @@ class Decoder:
             writers[head](features)
 
     def _features(self, copies: bool) -> str:
-        """What the heads read: B × T × C."""
+        """Adds the decoder blocks; returns their features, B × T × C."""
         graph, model = self.graph, self.model
         x = graph.embedding(self.tokens, model.decoder_embed.weight, model.scale)
         positions = model.decoder_positions
@@ -148,14 +134,15 @@ class Decoder:
         return self.graph.reshape(x, -1, self.dim)
 
     def _deletion(self, features: str) -> None:
-        """Of keeping and deleting each token (Eq. 3)."""
+        """Adds the deletion head (Eq. 3)."""
         graph = self.graph
         head = self.model.deletion_head
         logits = graph.node("MatMul", features, head.weight.t())
         graph.output("deletion", logits, FLOAT, ["batch", "length", 2])
 
     def _placeholder(self, features: str) -> None:
-        """Of the number of tokens missing between Q tokens ``left`` and ``right`` (Eq. 4)."""
+        """Adds the placeholder head for the slots between Q tokens, ``left`` and ``right`` (Eq.
+        4)."""
         graph, model = self.graph, self.model
         rows = self._rows(features)
         weights = model.placeholder_head.weight.chunk(2, 1)
@@ -172,7 +159,7 @@ class Decoder:
         graph.output("placeholder", logits, FLOAT, ["slots", classes])
 
     def _deleted_between(self, trace: DeletedTokens, rows: str) -> str:
-        """What G tokens ``gone``, each of a ``slot``, add to the logits of Q slots
+        """Returns what G tokens ``gone``, each of a ``slot``, add to the logits of Q slots
         (:class:`..systems.levenshtein.trace.DeletedTokens`)."""
         graph = self.graph
         gone = graph.input("gone", INT64, ["gone"])
@@ -204,13 +191,13 @@ class Decoder:
         return graph.node("Add", meaning, number)
 
     def _token(self, features: str) -> None:
-        """Of the tokens at P ``places``, −∞ for those that are never written (Eq. 5); and of each
+        """Adds the token head at P ``places``, −∞ for symbols never written (Eq. 5); and of each
         the likeliest token with its probability, so that logits need not be fetched."""
         graph, model = self.graph, self.model
         rows = graph.node("Gather", self._rows(features), self.places)
         table = model.output_weight()
         offsets = torch.zeros(len(table))
-        offsets[model.never] = float("-inf")
+        offsets[model.forbidden_symbols] = float("-inf")
         logits = graph.output_layer(rows, table, offsets)
         if model.pointer is not None:
             logits = self._pointed(model.pointer, features, rows, logits)
@@ -223,7 +210,7 @@ class Decoder:
 
     def _pointed(self, pointer: SourcePointer, features: str, rows: str, logits: str) -> str:
         """Adds what the pointer gives to tokens of the source
-        (:class:`..systems.levenshtein.pointer.SourcePointer`); ``row``: P, the sentence of each."""
+        (:class:`..systems.levenshtein.heads.SourcePointer`); ``row``: P, the sentence of each."""
         graph = self.graph
         source = graph.input("source", INT64, ["batch", "source"])
         row = graph.input("row", INT64, ["written"])

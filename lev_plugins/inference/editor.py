@@ -22,7 +22,7 @@ from lev_runtime.text_processing import TextProcessing
 from ..data.batch import Batch, TextEncoder
 from ..nn.precision import prepare_for_decoding
 from ..systems.levenshtein import LevenshteinEditorModel
-from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from ..systems.levenshtein.generator import RefinementGenerator, RefinementOptions
 from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
     device_named,
@@ -118,8 +118,9 @@ class LevenshteinEditor(TextEditor[Sentence]):
 
     def decoder(self, history: bool, **options: Any) -> Decode[Sentence]:
         """See the base class."""
-        longest = max(200, self.task.cfg.max_target_positions)
-        refinement = RefinementOptions(max_len_b=longest, retain_history=history, **options)
+        cfg = self.task.cfg
+        longest = max(200, cfg.max_target_positions)
+        refinement = RefinementOptions.of(cfg, max_len_b=longest, retain_history=history, **options)
         generator = RefinementGenerator(self.task.tgt_dict, self.task.placeholder, refinement)
         return functools.partial(self._decode, generator)
 

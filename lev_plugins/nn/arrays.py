@@ -18,63 +18,40 @@ _NOISE_STREAM = 7  # apart from those of the roll-in
 
 
 class TorchArrays(Arrays):
-    """Tensors; of a GPU nobody waits but where numbers come to the host."""
+    """Tensors; a GPU is waited for only where numbers come to the host."""
 
+    xp = torch
     waits = True
 
-    def send(self, numbers: Any, like: Tensor) -> Tensor:
+    def as_tensor(self, numbers: Any, like: Tensor) -> Tensor:
         return torch.as_tensor(numbers).to(like.device, non_blocking=True)
 
     def zeros(self, shape: Sequence[int], like: Tensor) -> Tensor:
         return torch.zeros(shape, dtype=torch.float, device=like.device)
 
-    def positions(self, count: int, like: Tensor) -> Tensor:
+    def arange(self, count: int, like: Tensor) -> Tensor:
         return torch.arange(count, device=like.device)
 
-    def repeated(self, values: Tensor, count: int) -> Tensor:
+    def expand(self, values: Tensor, count: int) -> Tensor:
         return values.expand(count, -1)
 
     def copy(self, values: Tensor) -> Tensor:
         return values.clone()
 
-    def single(self, values: Tensor) -> Tensor:
+    def float32(self, values: Tensor) -> Tensor:
         return values.float()
 
-    def whole(self, values: Tensor) -> Tensor:
+    def int64(self, values: Tensor) -> Tensor:
         return values.long()
 
-    def exp(self, values: Tensor) -> Tensor:
-        return values.exp()
-
-    def log(self, values: Tensor) -> Tensor:
-        return values.log()
-
-    def where(self, mask: Tensor, values: Tensor, others: Tensor) -> Tensor:
-        return torch.where(mask, values, others)
-
-    def fill(self, values: Tensor, mask: Tensor, value: float) -> Tensor:
+    def masked_fill(self, values: Tensor, mask: Tensor, value: float) -> Tensor:
         return values.masked_fill(mask, value)
 
-    def between(self, values: Tensor, least: int, most: int) -> Tensor:
-        return values.clamp(least, most)
-
-    def at_least(self, values: Tensor, least: int) -> Tensor:
-        return values.clamp(min=least)
-
-    def minimum(self, values: Tensor, others: Tensor) -> Tensor:
-        return torch.minimum(values, others)
-
-    def maximum(self, values: Tensor, others: Tensor) -> Tensor:
-        return torch.maximum(values, others)
-
-    def take(self, values: Tensor, rows: Tensor) -> Tensor:
+    def index_select(self, values: Tensor, rows: Tensor) -> Tensor:
         return values.index_select(0, rows)
 
     def gather(self, values: Tensor, columns: Tensor) -> Tensor:
         return values.gather(1, columns)
-
-    def concatenate(self, parts: Sequence[Tensor], axis: int) -> Tensor:
-        return torch.cat(list(parts), axis)
 
     def pad(self, values: Tensor, before: int, behind: int, fill: float) -> Tensor:
         return F.pad(values, (before, behind), value=fill)
@@ -85,7 +62,7 @@ class TorchArrays(Arrays):
         sizes = zeros.scatter_add(1, groups, torch.ones_like(values))
         return (sums / sizes.clamp(min=1)).gather(1, groups)
 
-    def places(self, mask: Tensor, count: int | None) -> Tensor:
+    def flatnonzero(self, mask: Tensor, count: int | None) -> Tensor:
         return true_places(mask, count)
 
     def put(self, values: Tensor, places: Tensor, new: Tensor) -> Tensor:
@@ -100,11 +77,11 @@ class TorchArrays(Arrays):
     def log_softmax(self, logits: Tensor) -> Tensor:
         return torch.log_softmax(logits.float(), dim=-1)
 
-    def log_sum_exp(self, logits: Tensor) -> Tensor:
+    def logsumexp(self, logits: Tensor) -> Tensor:
         return logits.logsumexp(-1)
 
-    def likeliest(self, logits: Tensor) -> Tensor:
-        return logits.max(1).indices  # sooner than argmax
+    def argmax(self, logits: Tensor) -> Tensor:
+        return logits.max(1).indices  # faster than argmax
 
     def rows_at_once(self, logits: Tensor) -> int:
         return chunk_rows(logits)
@@ -112,11 +89,11 @@ class TorchArrays(Arrays):
     def uniform(self, seed: int, stream: int, lines: Tensor, classes: int) -> Tensor:
         return uniform(seed, stream, lines, classes, _NOISE_STREAM)
 
-    def numbers(self, values: Sequence[Tensor]) -> list[Any]:
+    def tolist(self, values: Sequence[Tensor]) -> list[Any]:
         numbers: list[Any] = torch.stack(list(values)).tolist() if values else []
         return numbers
 
-    def bring(self, arrays: Iterable[Tensor]) -> list[Tensor]:
+    def to_host(self, arrays: Iterable[Tensor]) -> list[Tensor]:
         return to_host(arrays)
 
 

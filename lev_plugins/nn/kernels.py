@@ -61,7 +61,7 @@ class Kernels:
         return F.dropout(x, p, training) if training and p > 0 else x
 
     def upcast(self, x: Tensor) -> Tensor:
-        """The tensor in the precision in which products of it are fast."""
+        """Returns the tensor in the precision in which products of it are fast."""
         return x
 
     def packing(self, real: Tensor) -> Unpadding | None:

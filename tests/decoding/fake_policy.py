@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from lev_plugins.nn.transformer import EncoderOutput
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
 
 # few letters, so that a random policy often wants to write what was removed
 LETTERS = "abcd"

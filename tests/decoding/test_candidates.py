@@ -28,7 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lev_plugins.nn.arrays import TORCH
 from lev_plugins.nn.backends import cpu
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
 from lev_runtime.candidates import NOISE_BYTES, gumbel_noise, rate, sentence_keys
 from lev_runtime.markup import DROP, KEEP
 

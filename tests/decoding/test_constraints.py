@@ -17,8 +17,6 @@ from fake_policy import (
     FORBIDDEN,
     LETTERS,
     PLH,
-    SYMBOLS,
-    ConstantPolicy,
     Hypothesis,
     RandomPolicy,
     sentence,
@@ -28,7 +26,7 @@ from fake_policy import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
 from lev_runtime.markup import (
     BEGINS,
     DROP,
@@ -89,13 +87,6 @@ def edited(
     marks = [case.bits for case in cases] if marked else None
     pairs = [(case.source, case.draft) for case in cases]
     return single(policy, pairs, marks=marks, **{"max_len_b": 14, **values})
-
-
-def test_a_locked_unknown_symbol_is_not_refilled_by_stock_rules():
-    policy = ConstantPolicy(token=torch.eye(len(SYMBOLS))[SYMBOLS.index("b")])
-    for bit, stock, written in ((0, True, "ab"), (KEEP, True, "a_"), (0, False, "a_")):
-        (hypothesis,) = edited(policy, [Case("a", "a_", [0, bit])], stock=stock)
-        assert text(hypothesis["tokens"]) == written
 
 
 # whatever the policy --------------------------------------------------------------------------

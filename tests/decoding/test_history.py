@@ -1,7 +1,6 @@
 """The plain record of edits: how it composes, what JSON says."""
 
 import json
-from itertools import combinations
 from typing import Any
 
 from hypothesis import given
@@ -73,28 +72,3 @@ def test_net_leads_from_the_first_tokens_to_the_last(steps: tuple[Iteration, ...
     records = json.loads(json.dumps(trace(*steps).to_dict()))["iterations"]
     again = [{name: tuple(values) for name, values in record.items()} for record in records]
     assert tuple(Iteration(**fields) for fields in again) == steps
-
-
-@given(st.permutations("abcdef"), st.lists(st.booleans(), min_size=6, max_size=6), st.text("xy"))
-def test_tokens_that_moved_show_as_deleted_and_inserted_as_few_as_can_be(order, stays, new):
-    before = sorted(order)
-    after = [letter for letter, kept in zip(order, stays, strict=True) if kept] + list(new)
-    step = Iteration(
-        before=tuple(before),
-        deleted=tuple(letter not in after for letter in before),
-        after=tuple(after),
-        inserted=tuple(letter not in before for letter in after),
-        origins=tuple(before.index(token) if token in before else None for token in after),
-    )
-    merged = step.merged()
-    assert [token for mark, token in merged if mark != "inserted"] == before
-    assert [token for mark, token in merged if mark != "deleted"] == after
-    kept = [token for mark, token in merged if mark == "kept"]
-    old = [letter for letter in after if letter in before]
-    longest = max(
-        len(subset) for size in range(len(old) + 1) for subset in combinations(old, size)
-        if sorted(subset) == list(subset)
-    )  # fmt: skip
-    assert len(kept) == longest
-    assert step.changed == (after != before)
-    assert trace(step).net() == step

@@ -21,8 +21,11 @@ from fake_policy import (
 )
 from refusals import refuses
 
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
+from lev_plugins.systems.levenshtein.generator import (
+    EnsemblePolicy,
+    RefinementGenerator,
+    RefinementOptions,
+)
 
 pytestmark = pytest.mark.device
 
@@ -249,17 +252,6 @@ def test_probabilities_are_the_mean_of_the_members():
             expected[..., : step_logits.size(-1)] += step_logits.softmax(-1) / len(models)
         assert logits.size(-1) == classes
         assert torch.allclose(logits.exp(), expected, atol=1e-5)
-
-
-def test_a_batch_of_one_is_a_batch_of_many_to_an_ensemble():
-    # the fake policies notice a memory that is out of step with its sentences
-    policy = EnsemblePolicy([RandomPolicy(seed) for seed in (3, 4, 5)])
-    together = [
-        (text(hypothesis["tokens"]), hypothesis["steps"]) for hypothesis in single(policy, PAIRS)
-    ]
-    alone = [single(policy, [pair])[0] for pair in PAIRS]
-    assert together == [(text(hypothesis["tokens"]), hypothesis["steps"]) for hypothesis in alone]
-    assert len({steps for _, steps in together}) > 2
 
 
 def test_positions_are_those_of_the_tightest_member_on_each_side():

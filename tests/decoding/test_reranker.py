@@ -17,8 +17,8 @@ from fake_policy import PAIRS, PLH, SYMBOLS, RandomPolicy, batch, decode, senten
 from refusals import refuses
 from torch import nn
 
-from lev_plugins.systems.levenshtein.decoding import candidates
-from lev_plugins.systems.levenshtein.decoding.candidates import Reranker
+from lev_plugins.systems.levenshtein import reranker as candidates
+from lev_plugins.systems.levenshtein.reranker import Reranker
 from lev_plugins.systems.transformer_concat.config import TransformerConcatConfig
 from lev_plugins.systems.transformer_concat.model import TransformerConcatModel
 

@@ -9,7 +9,7 @@ from fairseq import utils
 
 from lev_plugins.ops.edits import known_places, true_places
 from lev_plugins.ops.transfer import to_device, to_host
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
 from lev_runtime.markup import DROP, KEEP
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
 
@@ -48,7 +48,6 @@ def waits(
         ({}, {"candidates": 3, "nbest": 3}, False),
         ({}, {"delete_words": True, "empty_penalty": 0.5}, False),
         ({}, {}, True),
-        ({}, {"stock": True}, False),
         ({"deletion_trace": True, **POINTER}, {"retain_history": True}, False),
     ],
     ids=str,

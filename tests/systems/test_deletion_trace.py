@@ -15,8 +15,8 @@ from torch import Tensor
 from lev_plugins.nn.transformer import EncoderOutput
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import Compaction, insertion_labels
-from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
-from lev_plugins.systems.levenshtein.expert import Expert
+from lev_plugins.systems.levenshtein.expert import insertion_inputs
+from lev_plugins.systems.levenshtein.generator import EnsemblePolicy
 from lev_plugins.systems.levenshtein.trace import Trace
 
 pytestmark = pytest.mark.device
@@ -52,7 +52,7 @@ def test_the_placeholder_head_reads_what_was_deleted_in_a_slot_and_how_much():
     deleted[0, 2:4] = deleted[0, 6] = True  # a [bc] d e [f]
     trace = Trace(tokens, deleted)
     logits = tiny.logits(model, "placeholder", compact(trace), memory, trace=trace)
-    h = model.features(tokens, memory, "placeholder", deleted)
+    h = model.decode(tokens, memory, "placeholder", deleted)
     heads = model.placeholder_head, model.deleted.what, model.deleted.count
     both, what, count = (head.weight for head in heads)
 
@@ -74,8 +74,8 @@ def test_deleted_tokens_are_read_as_such():
     sample = tiny.batch(task, [tiny.Triple("ab", "", "abcd")])
     memory, tokens = model.encode(sample["net_input"]["src_tokens"]), sample["draft"]
     deleted = torch.tensor([[False, False, True, False, True, False]])
-    model.features(tokens, memory, "placeholder", deleted)
-    model.features(tokens, memory, "placeholder")
+    model.decode(tokens, memory, "placeholder", deleted)
+    model.decode(tokens, memory, "placeholder")
     marks = (seen[0] - seen[1])[0]
     assert_near(marks[deleted[0]], model.scale * model.deleted.mark.weight.expand(2, -1))
     assert not marks[~deleted[0]].any()
@@ -90,16 +90,16 @@ def test_training_asks_each_head_what_decoding_asks_it(traced, masking):
     task.cfg.token_masking = masking
     sample = tiny.batch(task, [row for row in ROWS if row.draft])
     # so that y_del is the draft
-    expert = task.with_expert(sample, 1, (1.0, 1.0))["expert"]
+    states = task.with_states(sample, 1, (1.0, 1.0))["states"]
     source = sample["net_input"]["src_tokens"]
-    answers, memory = model(source, None, expert), model.encode(source)
-    counting, (writing, _) = expert.before_insertion(), expert.before_filling()
-    insertion = expert.insertion
+    answers, memory = model(source, None, states), model.encode(source)
+    counting, writing = insertion_inputs(states, model.traces)
+    insertion = states.insertion
     assert shown(compact(counting)) == shown(insertion.before)
     assert bool(counting.deleted.any()) is traced
-    assert shown(compact(writing)) == shown(expert.masked_target)
+    assert shown(compact(writing)) == shown(states.masked_target)
     slots = tiny.logits(model, "placeholder", insertion.before, memory, trace=counting)
-    tokens = tiny.logits(model, "token", expert.masked_target, memory, expert.predicted, writing)
+    tokens = tiny.logits(model, "token", states.masked_target, memory, states.predicted, writing)
     deletions = tiny.logits(model, "deletion", sample["draft"], memory)
     expected = {
         "placeholder": slots[insertion.slots],
@@ -114,20 +114,14 @@ def test_only_the_experts_deletions_from_drafts_leave_a_trace():
     task, model = make()
     sample = tiny.batch(task, tiny.triples(40))
     for beta in (0.0, 0.5):
-        counting = traced_states(model, tiny.expert(task, sample, beta=beta))[0]
+        counting = insertion_inputs(tiny.states(task, sample, beta=beta), True)[0]
         for i, tokens in enumerate(counting.tokens):
             draft = sample["draft"][i]
             if counting.deleted[i].any():
                 assert torch.equal(tokens[tokens.ne(PAD)], draft[draft.ne(PAD)])
         assert bool(counting.deleted.any()) == (beta > 0)
     pairs = {name: tensor for name, tensor in sample.items() if name != "draft"}
-    assert not traced_states(model, tiny.expert(task, pairs))[0].deleted.any()
-
-
-def traced_states(model: Any, expert: Expert) -> tuple[Trace, Trace]:
-    """What the heads that insert read, where a model that reads traces asks the expert."""
-    expert.begin(model)
-    return expert.before_insertion(), expert.before_filling()[0]
+    assert not insertion_inputs(tiny.states(task, pairs), True)[0].deleted.any()
 
 
 class Editing(tiny.LevTPolicy):
@@ -169,7 +163,7 @@ class Editing(tiny.LevTPolicy):
 def test_step_by_step_the_heads_read_what_they_read_in_training(seed):
     task, model = make()
     sample = tiny.batch(task, tiny.triples(6, seed))
-    counting, writing = traced_states(model, tiny.expert(task, sample, beta=1.0))
+    counting, writing = insertion_inputs(tiny.states(task, sample, beta=1.0), True)
     policy = Editing(sample["target"], task.placeholder)
     generator = System(task, None, None, None, {}).generator(policy)
     hypotheses = generator.generate([policy], sample)

@@ -23,7 +23,7 @@ from lev_plugins import LevenshteinEditor
 from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
 from lev_runtime.markup import DROP, JOINED, KEEP
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
 
@@ -96,7 +96,7 @@ def test_losses_of_edits(options, drafted):
     model, batch = tiny.model(task, **options), tiny.batch(task, tiny.triples(6), drafted=drafted)
     criterion = EditPolicyLoss(task, EditPolicyLossConfig())
     host, device = both(
-        [model], lambda move: criterion(model, task.with_expert(move(batch), 1, (0.5, 0.5)))[0]
+        [model], lambda move: criterion(model, task.with_states(move(batch), 1, (0.5, 0.5)))[0]
     )
     assert_near(device.values, host)
 

@@ -32,7 +32,7 @@ def answered(**options: float) -> tuple:
     """The loss of a batch, its size, what is logged, and each head's logits and labels."""
     model, sample = tiny.sharpen(tiny.model(TASK)).eval(), tiny.training_batch(TASK, ROWS)
     loss, size, log = criterion(**options)(model, sample)
-    answers = model(sample["net_input"]["src_tokens"], None, sample["expert"])
+    answers = model(sample["net_input"]["src_tokens"], None, sample["states"])
     return float(loss.detach()), size, log, answers
 
 

@@ -1,6 +1,7 @@
 """The expert: which sentences take which state, and what π^RND and t̃ look like."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,10 +16,12 @@ from torch import Tensor
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import insertion_labels
 from lev_plugins.ops.randomness import uniform
+from lev_plugins.systems.levenshtein import expert
 from lev_plugins.systems.levenshtein.expert import (
-    Expert,
-    join_deletion_inputs,
+    States,
+    deletion_state,
     random_keep,
+    token_labels,
     token_predictions,
 )
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
@@ -46,7 +49,7 @@ def chi_square(counts: Tensor, expected: Tensor) -> float:
 def test_the_share_that_stays_is_the_one_that_was_asked_for(kept):
     task = tiny.task(kept_tokens=kept)
     sample = tiny.batch(task, [Triple("ab", "abcdefgh", "")] * MANY, drafted=False)
-    states = task.with_expert(sample, 1, (0.5, 0.0))["expert"].insertion
+    states = task.with_states(sample, 1, (0.5, 0.0))["states"].insertion
     counts = torch.bincount(states.before.ne(1).sum(1) - 2, minlength=9)
     classes = torch.arange(9) < (9 if kept == "uniform" else 8)
     assert chi_square(counts, MANY * classes / classes.sum()) < 26.1  # chance: one in a thousand
@@ -77,21 +80,23 @@ def test_equal_random_numbers_are_ranked_alike_with_and_without_padding():
 GLANCING = tiny.task(glancing=0.5, token_masking="uniform", kept_tokens="incomplete")
 
 
-def glanced(rows: list[Triple], ids: list[int], extra: int = 0, **options: Any) -> Expert:
-    """The expert of sentences once the token head has answered; each answer is right or wrong by
-    the label and the sentence."""
+def glanced(rows: list[Triple], ids: list[int], extra: int = 0, **options: Any) -> States:
+    """The states of sentences once the token head has answered."""
     sample = tiny.batch(GLANCING, rows, ids=ids, extra=extra)
-    expert = tiny.expert(GLANCING, sample, **options)
-    expert.begin(tiny.model(GLANCING, deletion_trace=True))
-    labels = expert.target[expert.predicted]
-    sentences = sample["id"].unsqueeze(1).expand_as(expert.predicted)[expert.predicted]
+    states = tiny.states(GLANCING, sample, **options)
+    return expert.glanced(states, answered(states))
+
+
+def answered(states: States) -> Tensor:
+    """Logits of a token head that is right or wrong by the label and the sentence, from 0 on."""
+    labels, predicted = token_labels(states), states.predicted
+    sentences = torch.arange(len(predicted)).unsqueeze(1).expand_as(predicted)[predicted]
     answers = torch.where((labels + sentences) % 3 == 0, labels, labels.new_tensor(NEVER[-1]))
-    expert.glance(F.one_hot(answers, len(SYMBOLS)).float(), labels)
-    return expert
+    return F.one_hot(answers, len(SYMBOLS)).float()
 
 
 def test_half_of_what_the_token_head_gets_wrong_is_shown_and_it_learns_the_rest():
-    before, after = tiny.expert(GLANCING, tiny.batch(GLANCING, ROWS)), glanced(ROWS, [*range(40)])
+    before, after = tiny.states(GLANCING, tiny.batch(GLANCING, ROWS)), glanced(ROWS, [*range(40)])
     is_wrong = before.predicted & ((before.target + torch.arange(40).unsqueeze(1)) % 3 != 0)
     shown = before.predicted & ~after.predicted
     assert torch.equal(shown.sum(1), is_wrong.sum(1) // 2) and shown.any()
@@ -102,7 +107,8 @@ def test_half_of_what_the_token_head_gets_wrong_is_shown_and_it_learns_the_rest(
 
 def test_what_is_shown_depends_on_the_sentence_alone():
     together = glanced(ROWS, [*range(40)], extra=3)
-    for number, row in enumerate(ROWS[:10]):
+    for number, row in enumerate(ROWS[:10:3]):
+        number *= 3  # right or wrong as in the batch
         alone = glanced([row], [number])
         width = alone.masked_target.size(1)
         assert torch.equal(together.predicted[number, :width], alone.predicted[0])
@@ -110,35 +116,26 @@ def test_what_is_shown_depends_on_the_sentence_alone():
 
 
 def test_deletion_learns_of_the_first_answers():
-    expert = glanced(ROWS, [*range(40)], alpha=0.0)
-    read, labels = expert.before_deletion(), expert.target
-    answered = expert.insertion.missing
+    states = tiny.states(GLANCING, tiny.batch(GLANCING, ROWS), alpha=0.0)
+    read, labels = deletion_state(states, answered(states), NEVER), states.target
+    missing = states.insertion.missing
     right = (labels + torch.arange(40).unsqueeze(1)) % 3 == 0
-    assert torch.equal(read[answered & right], labels[answered & right])
-    assert read[answered & ~right].ne(labels[answered & ~right]).all()
+    assert torch.equal(read[missing & right], labels[missing & right])
+    assert read[missing & ~right].ne(labels[missing & ~right]).all()
 
 
 # which state a sentence gets ----------------------------------------------------------------
 
 
-def test_beta_zero_never_looks_at_the_draft():
-    sample = tiny.batch(TASK, ROWS)
-    pairs = {name: value for name, value in sample.items() if name != "draft"}
-    with_drafts, without = (tiny.expert(TASK, sample_, beta=0.0) for sample_ in (sample, pairs))
-    pairs = zip(with_drafts.insertion, without.insertion, strict=True)
-    assert all(torch.equal(a, b) for a, b in pairs)
-    assert with_drafts.draft_kept is None
-
-
 def test_states_are_the_same_whoever_has_aligned_the_drafts():
     sample = tiny.batch(TASK, ROWS)
     kept = dict(zip(("draft_kept", "target_kept"), lcs_masks(sample["draft"], sample["target"], 1)))
-    state, aligned = (tiny.expert(TASK, {**sample, **masks}) for masks in ({}, kept))
+    state, aligned = (tiny.states(TASK, {**sample, **masks}) for masks in ({}, kept))
     assert torch.equal(state.draft_kept, aligned.draft_kept) and state.draft_kept.any()
     for expected, value in zip(state.insertion, aligned.insertion, strict=True):
         assert torch.equal(expected, value)
     kept["target_kept"] = torch.zeros_like(kept["target_kept"])  # these are what is read
-    other = tiny.expert(TASK, {**sample, **kept})
+    other = tiny.states(TASK, {**sample, **kept})
     assert not torch.equal(other.insertion.missing, state.insertion.missing)
 
 
@@ -146,7 +143,7 @@ def test_states_are_the_same_whoever_has_aligned_the_drafts():
 def test_shares_between_zero_and_one_are_met_and_independent(share):
     count = 4000
     sample = tiny.batch(TASK, [Triple("ab", "abcdefgh", "ab")] * count)
-    state = tiny.expert(TASK, sample, alpha=share, beta=share)
+    state = tiny.states(TASK, sample, alpha=share, beta=share)
     inserting = state.draft_kept.any(1)
     tolerance = 4 * math.sqrt(share * (1 - share) / count)
     pairs = torch.stack([state.delete_draft.float(), inserting.float()])
@@ -157,7 +154,7 @@ def test_shares_between_zero_and_one_are_met_and_independent(share):
 
 @given(TRIPLES)
 def test_with_beta_one_what_stands_is_the_draft_after_the_experts_deletion(triples):
-    state = tiny.expert(TASK, tiny.batch(TASK, triples), beta=1.0)
+    state = tiny.states(TASK, tiny.batch(TASK, triples), beta=1.0)
     for row, before in zip(triples, state.insertion.before, strict=True):
         standing = tiny.letters(before, SYMBOLS)
         assert is_subsequence(standing, row.target) and is_subsequence(standing, row.draft)
@@ -168,7 +165,7 @@ def test_without_a_draft_beta_is_the_share_of_states_where_nothing_stands(share,
     # Eq. 7 with y⁰ = <s></s>; the others keep a number of tokens that is uniform over 0 … 8
     count, by_chance = 4000, 1 / 9
     rows = [Triple("ab", "abcdefgh", "")] * count
-    state = tiny.expert(TASK, tiny.batch(TASK, rows, drafted=drafted), beta=share)
+    state = tiny.states(TASK, tiny.batch(TASK, rows, drafted=drafted), beta=share)
     empty = state.insertion.before.ne(1).sum(1).eq(2).float().mean()
     expected = share + (1 - share) * by_chance
     assert abs(float(empty) - expected) <= 4 * math.sqrt(expected * (1 - expected) / count)
@@ -180,7 +177,7 @@ def test_without_a_draft_beta_is_the_share_of_states_where_nothing_stands(share,
 def facts(rows=ROWS, options: dict | None = None, **layout: Any) -> dict[int, tuple]:
     """Everything random about each sentence, keyed by its number and without padding."""
     sample, experts = tiny.batch(TASK, rows, **layout), {}
-    state = tiny.expert(TASK, sample, tokens="sample", **options or {})
+    state = tiny.states(TASK, sample, tokens="sample", **options or {})
     for i, number in enumerate(sample["id"].tolist()):
         size = int(sample["target"][i].ne(1).sum())
         experts[number] = (
@@ -206,17 +203,17 @@ def test_noise_belongs_to_seed_epoch_and_sentence_whatever_the_batch_or_process(
 # t̃ ------------------------------------------------------------------------------------------
 
 
-def gaps(task: TranslationEditTask, rows: list[Triple], tokens: str, **layout: Any) -> Expert:
+def gaps(task: TranslationEditTask, rows: list[Triple], tokens: str, **layout: Any) -> States:
     """States with every inner token of the targets missing."""
     task.cfg.roll_in_tokens = tokens
     sample = tiny.batch(task, rows, drafted=False, **layout)
-    state = task.with_expert(sample, 1)["expert"]
+    state = task.with_states(sample, 1)["states"]
     boundary = sample["target"].eq(0) | sample["target"].eq(2)
-    state.insertion = insertion_labels(sample["target"], boundary, 1, task.placeholder)
-    return state
+    insertion = insertion_labels(sample["target"], boundary, 1, task.placeholder)
+    return replace(state, insertion=insertion, predicted=insertion.missing)
 
 
-def predicted(state: Expert, logits: Tensor) -> Tensor:
+def predicted(state: States, logits: Tensor) -> Tensor:
     """t̃ of policies that say the same everywhere."""
     return token_predictions(logits.expand(int(state.insertion.missing.sum()), -1), state, NEVER)
 
@@ -280,9 +277,10 @@ def test_deletion_states_are_the_draft_or_the_filled_gaps():
     rows = [Triple("a", "abc", "hhhhhh"), Triple("a", "abc", "g"), Triple("a", "", "fg")]
     sample = tiny.batch(TASK, rows)
     state = gaps(TASK, rows, "argmax")
-    state.draft = sample["draft"]
-    state.delete_draft = torch.tensor([True, False, True])
-    inputs = join_deletion_inputs(state, torch.tensor([4, 5, 6, 7, 8, 9]))
+    delete_draft = torch.tensor([True, False, True])
+    state = replace(state, draft=sample["draft"], delete_draft=delete_draft)
+    logits = F.one_hot(torch.tensor([4, 5, 6, 7, 8, 9]), len(SYMBOLS)).float()
+    inputs = deletion_state(state, logits, NEVER)
     filled = "".join(SYMBOLS[index] for index in (7, 8, 9))
     assert [tiny.letters(row, SYMBOLS) for row in inputs] == ["hhhhhh", filled, "fg"]
     assert inputs.size(1) == 8, "wider than the longest sentence"
@@ -292,7 +290,7 @@ def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():
     plain, other = (tiny.task(token_masking=masking) for masking in ("none", "uniform"))
     rows = [Triple("ab", "abcdefgh", "abxdefg")] * MANY
     sample = tiny.batch(plain, rows)
-    before, expert = (task.with_expert(sample, 1)["expert"] for task in (plain, other))
+    before, expert = (task.with_states(sample, 1)["states"] for task in (plain, other))
     assert before.predicted.equal(before.insertion.missing)
     for tensor, same in zip(before.insertion, expert.insertion, strict=True):
         assert torch.equal(tensor, same)
@@ -304,9 +302,9 @@ def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():
     shares = masked.sum(1) / (8 - missing.sum(1)).clamp(min=1)
     assert abs(float(shares[missing.sum(1) < 8].mean()) - 0.5) < 0.02
     model, few = tiny.model(other).eval(), tiny.batch(other, ROWS, drafted=False)
-    state = other.with_expert(few, 1)["expert"]
+    state = other.with_states(few, 1)["states"]
     answers = model(few["net_input"]["src_tokens"], None, state)
     assert len(answers["token"][1]) == int(state.predicted.sum())
     stands = state.target.ne(1) & ~state.insertion.missing
-    inputs = state.before_deletion()
+    inputs = deletion_state(state, answers["token"][0], model.forbidden_symbols)
     assert torch.equal(inputs[stands], state.target[stands]), "deletion reads them as they stand"

@@ -33,7 +33,7 @@ def edits(drafted: bool, roll_in: dict[str, Any], **options: Any) -> Training:
     task = tiny.task(joined=options.get("share_all_embeddings", False), **roll_in)
     model, batch = tiny.model(task, **options), tiny.batch(task, tiny.triples(12), drafted=drafted)
     criterion = EditPolicyLoss(task, EditPolicyLossConfig())
-    return model, lambda move: criterion(model, task.with_expert(move(batch), 1, (0.5, 0.5)))[0]
+    return model, lambda move: criterion(model, task.with_states(move(batch), 1, (0.5, 0.5)))[0]
 
 
 def writes(system: Seq2Seq, **options: Any) -> Training:

@@ -12,9 +12,10 @@ from contract import ROWS, ModelContract, System
 from refusals import refuses
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
-from lev_plugins.systems.levenshtein.decoding.policy import UNKNOWN, EditPolicy
-from lev_plugins.systems.levenshtein.model import source_at_placeholders
+from lev_plugins.systems.levenshtein.expert import deletion_state
+from lev_plugins.systems.levenshtein.source_copy import source_at_placeholders
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
+from lev_runtime.policy import EditPolicy
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
@@ -67,10 +68,11 @@ def sharp(seed: int = 1, **options: Any) -> tuple[Any, LevenshteinEditorModel]:
 
 def trained(model: LevenshteinEditorModel, sample: dict[str, Any]) -> tuple:
     """Each head's logits, their labels, and y_del."""
-    source, expert = sample["net_input"], sample["expert"]
-    answers = model(source["src_tokens"], source["src_lengths"], expert)
+    source, states = sample["net_input"], sample["states"]
+    answers = model(source["src_tokens"], source["src_lengths"], states)
     logits, labels = ({head: answers[head][side] for head in answers} for side in (0, 1))
-    return logits, labels, expert.before_deletion()
+    y_del = deletion_state(states, answers["token"][0], model.forbidden_symbols)
+    return logits, labels, y_del
 
 
 class TestLevenshteinEditor(ModelContract):
@@ -100,7 +102,7 @@ def test_the_pointer_adds_where_it_looks_to_the_logits_of_the_sources_tokens():
     sample = tiny.batch(task, ROWS, left=True)
     source, tokens = sample["net_input"]["src_tokens"], sample["draft"]
     memory, where = model.encode(source), tokens.gt(2)
-    h = model.features(tokens, memory, "token")
+    h = model.decode(tokens, memory, "token")
     logits = iter(tiny.logits(model, "token", tokens, memory, where))
     pointer, dim = model.pointer, h.size(2)
     for row, column in where.nonzero().tolist():
@@ -134,7 +136,7 @@ def test_deletion_learns_from_what_the_model_itself_would_insert():
     # α = 0 on pairs: y_del is y* with the model's argmax at every gap
     task, model = sharp()
     sample = tiny.training_batch(task, ROWS, alpha=0.0, drafted=False)
-    expert, source = sample["expert"], sample["net_input"]["src_tokens"]
+    expert, source = sample["states"], sample["net_input"]["src_tokens"]
     answers, labels, inputs = trained(model, sample)
     logits = answers["token"].detach().clone()
     logits[:, [0, 1, 2, task.placeholder]] = float("-inf")
@@ -186,16 +188,13 @@ def test_parameters_that_have_learned_without_copying_are_read_without_it():
 # passes that Algorithm 2 does not need --------------------------------------------------------
 
 
-class Forgetful(EditPolicy):
-    """A policy that computes anew whatever it is asked."""
+class Plain(EditPolicy):
+    """A model without what only makes it faster."""
 
     def __init__(self, model: LevenshteinEditorModel) -> None:
-        self.model, self.operations, self.traces = model, model.operations, model.traces
-        self.encode, self.max_positions = model.encode, model.max_positions
-
-    def logits(self, operation, tokens, memory, where=None, trace=None, facts=UNKNOWN):
-        memory.known.clear()
-        return self.model.logits(operation, tokens, memory, where, trace)
+        self.arrays, self.traces, self.trace_of = model.arrays, model.traces, model.trace_of
+        self.encode, self.logits = model.encode, model.logits
+        self.max_positions = model.max_positions
 
 
 def assert_same(actual: Any, expected: Any) -> None:
@@ -227,7 +226,7 @@ CANDIDATES = {"iter_decode_with_beam": 2, "nbest": 2, "iter_decode_force_max_ite
     ],
     ids=str,
 )
-def test_outputs_are_those_of_a_policy_that_remembers_nothing(policies, options, flags):
+def test_outputs_are_those_of_a_policy_that_reuses_nothing(policies, options, flags):
     rows = tiny.triples(9, longest=12)
     deleted = 0
     for seed in range(3, 11, policies):
@@ -237,7 +236,7 @@ def test_outputs_are_those_of_a_policy_that_remembers_nothing(policies, options,
         actual, expected = (
             [hypothesis for nbest in generator.generate(models, sample) for hypothesis in nbest]
             for sample in [tiny.batch(tasks[0], rows)]
-            for models in (chosen, list(map(Forgetful, chosen)))
+            for models in (chosen, list(map(Plain, chosen)))
         )
         deleted += sum(
             bool(hypothesis["actions"]) and hypothesis["steps"] > 1 for hypothesis in actual
@@ -270,13 +269,13 @@ def test_no_sentence_is_read_twice(monkeypatch):
     for seed in range(3, 9):
         task, model = sharp(seed)
         read: list[int] = []
-        features = model.features
+        decode = model.decode
 
-        def counting(tokens, *others, features=features, read=read):
+        def counting(tokens, *others, decode=decode, read=read):
             read.append(len(tokens))
-            return features(tokens, *others)
+            return decode(tokens, *others)
 
-        monkeypatch.setattr(model, "features", counting)
+        monkeypatch.setattr(model, "decode", counting)
         generator = task.build_generator([model], Namespace(**LOOP))
         for row in tiny.triples(9, longest=12):
             read.clear()
@@ -292,13 +291,13 @@ def test_no_sentence_is_read_twice(monkeypatch):
 def test_in_a_batch_sentences_with_nothing_to_write_are_not_read_for_it(monkeypatch):
     task, model = sharp(4)
     read: list[tuple[str, int]] = []
-    features = model.features
+    decode = model.decode
 
     def counting(tokens, memory, head, deleted=None):
         read.append((head, len(tokens)))
-        return features(tokens, memory, head, deleted)
+        return decode(tokens, memory, head, deleted)
 
-    monkeypatch.setattr(model, "features", counting)
+    monkeypatch.setattr(model, "decode", counting)
     generator = task.build_generator([model], Namespace(**LOOP))
     hypotheses = generator.generate([model], tiny.batch(task, tiny.triples(9, longest=12)))
     written = sum(
@@ -345,6 +344,7 @@ def test_generation_never_outgrows_the_positions_and_the_longest_sequences_fit()
         ({"decoder_attention_heads": 0}, "--decoder-attention-heads 0"),
         ({"share_all_embeddings": True, "separate_output_embed": True}, "--separate-output-embed"),
         ({"source_pointer": True}, "--share-all-embeddings"),
+        ({"edit_operations": "insert,fill"}, "--edit-operations insert,fill"),
         ({"rotary_positions": True, "decoder_attention_heads": 8}, "--decoder-attention-heads 8"),
         *(({"early_exit": e}, f"--early-exit {e}") for e in ("0,2", "2", "a,b", "2,3", "2,2,1")),
     ],

@@ -10,7 +10,7 @@ from allocations import Allocations
 from lev_plugins.nn import backends
 from lev_plugins.nn.backends import cpu
 from lev_plugins.systems.levenshtein.criterion import smoothed
-from lev_plugins.systems.levenshtein.expert import Expert, token_predictions
+from lev_plugins.systems.levenshtein.expert import States, token_predictions
 from tests import fake_gpu
 
 ROWS, SYMBOLS = 120, 500
@@ -46,10 +46,10 @@ def test_nothing_large_is_made_to_choose_tokens_and_they_are_the_same(tokens, mo
     assert max(allocations.sizes) <= MOST
 
 
-def state_of(tokens: str) -> Expert:
-    """An expert of as many placeholders as there are rows."""
+def state_of(tokens: str) -> States:
+    """States with as many placeholders as there are rows."""
     task = tiny.task()
     sample = tiny.batch(task, [tiny.Triple("a", "abcdef", "")] * (ROWS // 6), drafted=False)
-    state = tiny.expert(task, sample, alpha=0.0, beta=1.0, tokens=tokens)
+    state = tiny.states(task, sample, alpha=0.0, beta=1.0, tokens=tokens)
     assert int(state.insertion.missing.sum()) == ROWS
     return state

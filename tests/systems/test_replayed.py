@@ -14,8 +14,10 @@ from torch import Tensor
 
 from lev_plugins.nn.backends.cuda_graphs import Replay, load, padded
 from lev_plugins.nn.precision import prepare_for_decoding
-from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.nn.transformer import EncoderOutput
+from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.replayed import ReplayedPasses
+from lev_plugins.systems.levenshtein.reused import ReusedFeatures
 
 LONGEST = 64
 MODELS = {
@@ -69,13 +71,16 @@ def test_a_memory_that_comes_back_is_loaded_anew():
     )
     with torch.no_grad():
         eager = [
-            model.features(state, model.encode(source), "token")
+            model.decode(state, model.encode(source), "token")
             for source, state in zip(sources, states, strict=True)
         ]
         model.passes = ReplayedPasses(model, "cpu")
-        first, second = map(model.encode, sources)
-        for memory, turn in ((second, 1), (first, 0), (second, 1)):
-            features = model.features(states[turn], memory, "token")
+        encoded = [
+            EncoderOutput(model.passes.encode(model, source), source.ne(1)[:, None, None])
+            for source in sources
+        ]
+        for turn in (1, 0, 1):
+            features = model.passes.features(model, states[turn], encoded[turn], "token", None)
             real = states[turn].ne(model.pad)
             assert torch.allclose(features[real], eager[turn][real], atol=1e-5)
 
@@ -86,11 +91,11 @@ def test_new_weights_in_other_memory_are_noticed():
     source = tiny.batch(task, tiny.triples(3))["target"]
     model.passes = ReplayedPasses(model, "cpu")
     with torch.no_grad():
-        model.encode(source)
+        model.passes.encode(model, source)
         sources = list(model.passes.sources.values())
         for parameter, weights in zip(model.parameters(), other.parameters(), strict=True):
             parameter.data = weights.detach().clone()
-        states = model.encode(source).states
+        states = model.passes.encode(model, source)
         assert torch.allclose(states, other.encode(source).states, atol=1e-6)
         assert not set(sources) & set(model.passes.sources.values())
 
@@ -101,11 +106,11 @@ def test_products_of_another_precision_are_new_passes():
     model.passes = ReplayedPasses(model, "cpu")
     before = torch.get_float32_matmul_precision()
     with torch.no_grad():
-        model.encode(source)
+        model.passes.encode(model, source)
         sources = list(model.passes.sources.values())
         try:
             torch.set_float32_matmul_precision("high")
-            model.encode(source)
+            model.passes.encode(model, source)
         finally:
             torch.set_float32_matmul_precision(before)
         assert not set(sources) & set(model.passes.sources.values())
@@ -116,11 +121,12 @@ def test_training_and_other_devices_have_passes_of_their_own():
     model = tiny.model(task, 3).eval()
     source = tiny.batch(task, tiny.triples(3))["target"]
     prepare_for_decoding([model], "fp32")
+    policy = ReusedFeatures(model)
     with torch.no_grad():
-        model.encode(source)
+        policy.encode(source)
     assert not model.passes.sources, "they are for a GPU"
     model.passes = ReplayedPasses(model, "cpu")
-    model.encode(source).states.sum().backward()
+    policy.encode(source).encoder_out.states.sum().backward()
     assert not model.passes.sources and model.encoder_embed.weight.grad is not None
 
 

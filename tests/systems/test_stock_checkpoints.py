@@ -24,6 +24,7 @@ from torch import Tensor
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.stock import editor_config
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
+from lev_runtime.markup import KEEP
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
@@ -160,23 +161,22 @@ def by_stock(
 
 
 def by_us(
-    stock: Stock, drafts: Sequence[Tensor] = (), **flags: Any
+    stock: Stock, drafts: Sequence[Tensor] = (), size: int = SENTENCES, **flags: Any
 ) -> tuple[list[tuple[list[int], int]], int]:
-    """What our code makes of it, all sentences in one batch; and how many tokens it deleted."""
+    """What our code makes of it, ``size`` sentences in a batch; and how many tokens it deleted."""
     task, model = converted(stock)
-    sample = batch(sources(stock))
-    if drafts:
-        sample["draft"] = tiny.stack(drafts, 1)
-    hypotheses = [
-        hypothesis for (hypothesis,) in generator(task, model, flags).generate([model], sample)
-    ]
-    deletions = [
-        step for each in hypotheses for step in each["history"] if step["phase"] == "deletion"
-    ]
-    deleted = sum(int((~step["mask"]).sum()) for step in deletions)
-    return [
-        (hypothesis["tokens"].tolist(), hypothesis["steps"]) for hypothesis in hypotheses
-    ], deleted
+    decoder, hypotheses = generator(task, model, flags), []
+    for first in range(0, SENTENCES, size):
+        rows = slice(first, first + size)
+        sample = batch(sources(stock)[rows])
+        if drafts:
+            sample["draft"] = tiny.stack(drafts[rows], 1)
+        hypotheses += [hypothesis for (hypothesis,) in decoder.generate([model], sample)]
+    deleted = 0
+    for hypothesis in hypotheses:
+        lengths = [len(step["tokens"]) for step in hypothesis["history"]]
+        deleted += sum(max(0, now - then) for now, then in itertools.pairwise(lengths))
+    return [(each["tokens"].tolist(), each["steps"]) for each in hypotheses], deleted
 
 
 def varied(flags: str) -> Stock:
@@ -250,9 +250,27 @@ def test_where_stock_writes_padding_sentences_end_as_stock_ends_them(flags, draf
         drafts = random_drafts(stock, seed) if drafted else []
         flags = {"iter_decode_max_iter": 5, **flags}
         wanted = by_stock(stock, drafts, **flags)
-        assert by_us(stock, drafts, **flags)[0] == wanted
+        assert by_us(stock, drafts, 1, **flags)[0] == wanted
         cut_short += sum(tokens[0] != 0 or tokens[-1] != 2 for tokens, _ in wanted)
     assert cut_short, "no model has written padding: nothing was tested"
+
+
+@pytest.mark.parametrize(
+    ("flags", "model", "marks"),
+    [
+        ({}, {}, [0, KEEP, 0]),
+        ({"iter_decode_with_beam": 2}, {}, None),
+        ({}, {"deletion_trace": True}, None),
+    ],
+)
+def test_other_options_exclude_the_rules_of_stock(flags, model, marks):
+    task = tiny.task(stock_decoding=True)
+    sample = tiny.batch(task, [tiny.Triple("a", "", "b")])
+    if marks:
+        sample["marks"] = torch.tensor([marks])
+    net = tiny.model(task, **model)
+    with refuses("--stock-decoding"):
+        generator(task, net, flags).generate([net], sample)
 
 
 def test_padding_left_of_a_token_is_read_as_stock_reads_it(lively):

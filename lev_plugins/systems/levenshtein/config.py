@@ -1,8 +1,7 @@
 """Options of the model ``levenshtein_editor`` and of the task ``translation_edit``."""
 
-from collections.abc import Sequence
+import argparse
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fairseq.dataclass import ChoiceEnum
 from omegaconf import II
@@ -14,9 +13,10 @@ from ...nn.seq2seq.embedding_files import EmbeddingFilesConfig
 from ...options import BELOW_ONE, COUNT, NOT_NEGATIVE, SHARE, OptionalFloat, option
 from ...tasks.post_editing import PostEditingConfig
 
-if TYPE_CHECKING:
-    from .operations.base import EditOperation
-
+#: the heads, as checkpoints and histories name them; each may have a stack of blocks of its own
+HEADS = ("deletion", "placeholder", "token")
+#: of :attr:`LevenshteinEditorConfig.edit_operations`, the only value
+EDIT_OPERATIONS = "delete,insert,fill"
 #: which heads run through the same blocks (paper, Table 2a)
 SHARING: dict[str, frozenset[str]] = {
     "all": frozenset({"deletion", "placeholder", "token"}),
@@ -43,10 +43,8 @@ class LevenshteinEditorConfig(EmbeddingFilesConfig, RotaryConfig, TwoSidedConfig
     decoder_attention_heads: int = option(8, "decoder attention heads", within=COUNT)
     separate_output_embed: bool = option(False, "separate output layer for the token head")
     apply_bert_init: bool = option(False, "initialise the decoder from N(0, 0.02)")
-    edit_operations: str = option(
-        "delete,insert,fill",
-        "operations of an iteration, in this order (Alg. 2); see systems/levenshtein/operations",
-    )
+    # configurations of 0.7 have it
+    edit_operations: str = option(EDIT_OPERATIONS, argparse.SUPPRESS)
     weight_sharing: WEIGHT_SHARING = option(  # type: ignore[valid-type]
         "all",
         "which policies share decoder blocks (Table 2a): all, plh-tok, tok-del, plh-del or none",
@@ -152,36 +150,30 @@ class TranslationEditConfig(PostEditingConfig):
 
 
 def stack_of(head: str, sharing: str) -> str:
-    """The stack of decoder blocks that a head runs through, by its name in checkpoints."""
+    """Returns the stack of decoder blocks that a head runs through, by its name in checkpoints."""
     sharers = SHARING[sharing] if head in SHARING[sharing] else {head}
     return "token" if "token" in sharers else min(sharers)
 
 
-def exit_depths(
-    cfg: LevenshteinEditorConfig, operations: Sequence["EditOperation"]
-) -> dict[str, int]:
-    """The number of blocks before each operation's head, by name.
+def exit_depths(cfg: LevenshteinEditorConfig) -> dict[str, int]:
+    """Returns the number of decoder blocks before each head.
 
     Raises:
-        UserError: --early-exit does not fit the operations or the layers.
+        UserError: --early-exit does not fit the layers.
     """
     layers = cfg.decoder_layers
     sharing = str(cfg.weight_sharing)
-    early = [operation.name for operation in operations if operation.exits_early]
     text = str(cfg.early_exit)
-    fields = text.split(",") if text else [str(layers)] * len(early)
+    fields = text.split(",") if text else [str(layers)] * 2
     numbers = [int(field) if field.isascii() and field.isdigit() else 0 for field in fields]
-    depths = {operation.name: layers for operation in operations}
-    depths.update(zip(early, numbers))
-    token_stack = [
-        operation for operation in operations if stack_of(operation.blocks, sharing) == "token"
-    ]
-    deepest = max(depths[operation.name] for operation in token_stack)
-    of_tokens = numbers[len(early) :]  # fairseq has a number for them too
-    is_complete = len(numbers) >= len(early) and of_tokens in ([], [layers])
+    depths = dict.fromkeys(HEADS, layers)
+    depths.update(zip(HEADS, numbers[:2]))
+    deepest = max(depths[head] for head in HEADS if stack_of(head, sharing) == "token")
+    of_tokens = numbers[2:]  # fairseq has a number for them too
+    is_complete = len(numbers) >= 2 and of_tokens in ([], [layers])
     if not is_complete or 0 in numbers or deepest > layers:
         raise UserError(
-            f"--early-exit {text} does not fit --decoder-layers {layers}: give {len(early)} "
-            f"numbers of blocks, for {' and '.join(early)}, each between 1 and {layers}"
+            f"--early-exit {text} does not fit --decoder-layers {layers}: give 2 numbers of "
+            f"blocks, for deletion and placeholder, each between 1 and {layers}"
         )
     return depths

@@ -1,10 +1,7 @@
 """The loss of dual-policy learning: −log π of the expert's actions (paper, §3.2 and Alg. 1)."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce as fold
-from typing import Any
 
 import torch
 from fairseq.criterions import FairseqCriterion, register_criterion
@@ -14,10 +11,12 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ...data.batch import LogOutput
-from ...nn.backends import chunk_rows
+from ...nn.smoothed_loss import smoothed
 from ...options import BELOW_ONE, NOT_NEGATIVE, option
 from .expert import TrainingBatch
-from .operations import OPERATIONS
+
+#: the heads, and their names in logs
+SHORT = {"deletion": "del", "placeholder": "plh", "token": "tok"}
 
 
 @dataclass
@@ -43,11 +42,16 @@ class EditPolicyLoss(FairseqCriterion):
 
     def __init__(self, task: FairseqTask, cfg: EditPolicyLossConfig) -> None:
         super().__init__(task)
-        self.weights, self.smoothing = {}, {}
-        for operation in OPERATIONS.values():
-            self.weights[operation.name] = getattr(cfg, f"{operation.name}_weight", 1.0)
-            smoothing = operation.smoothing
-            self.smoothing[operation.name] = getattr(cfg, smoothing) if smoothing else 0.0
+        self.weights = {
+            "deletion": cfg.deletion_weight,
+            "placeholder": cfg.placeholder_weight,
+            "token": cfg.token_weight,
+        }
+        self.smoothing = {
+            "deletion": 0.0,
+            "placeholder": cfg.placeholder_label_smoothing,
+            "token": cfg.label_smoothing,
+        }
 
     def forward(
         self, model: nn.Module, sample: TrainingBatch, reduce: bool = True
@@ -56,7 +60,7 @@ class EditPolicyLoss(FairseqCriterion):
         source = sample["net_input"]
         size = sample["ntokens"]
         src_tokens = source["src_tokens"]
-        answers = model(src_tokens, source["src_lengths"], sample["expert"])
+        answers = model(src_tokens, source["src_lengths"], sample["states"])
         log: LogOutput = dict(ntokens=size, nsentences=len(sample["target"]), sample_size=size)
         loss = torch.zeros((), device=src_tokens.device)
         for name, (logits, labels) in answers.items():
@@ -76,10 +80,9 @@ class EditPolicyLoss(FairseqCriterion):
 
         size = max(total("sample_size"), 1)
         metrics.log_scalar("loss", total("loss") / size / math.log(2), size, round=3)
-        for operation in OPERATIONS.values():
-            name, short = operation.name, operation.short
+        for name, short in SHORT.items():
             count = total(f"{name}_count")
-            if not count:  # the model has not got this operation
+            if not count:  # no batch had a place for this head
                 continue
             bits = total(f"{name}_nll") / count / math.log(2)
             accuracy = 100 * total(f"{name}_correct") / count
@@ -89,60 +92,3 @@ class EditPolicyLoss(FairseqCriterion):
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
         return True
-
-
-def smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Sums over P of the loss with label smoothing, of −log p of the labels (nats), and of how
-    often the label is the likeliest class; in single precision where the logits have less.
-
-    logits: P × classes. labels: P. smoothing: share that all classes have in common.
-    """
-    return _Smoothed.apply(logits, labels, smoothing)
-
-
-def _blocks(logits: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """A few rows of all of them at a time, while the cache holds them: torch goes over an update's
-    largest matrix at every step of the loss. The logits are in single precision or more."""
-    size = chunk_rows(logits)
-    wide = torch.promote_types(logits.dtype, torch.float32)
-    columns = [values.split(size) for values in others]
-    for part, *rest in zip(logits.split(size), *columns):
-        yield part.to(wide), *rest
-
-
-class _Smoothed(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, logits: Tensor, labels: Tensor, smoothing: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        labels = labels.unsqueeze(1)
-        norms, sums, hits = [], [], []
-        for part, own in _blocks(logits, labels):
-            norm = part.logsumexp(1, keepdim=True)
-            own_logits = part.gather(1, own)
-            # −log p of the label, and the mean of all classes'
-            costs = norm - torch.cat([own_logits, part.mean(1, keepdim=True)], 1)
-            best = part.max(1, keepdim=True).indices  # sooner than argmax
-            norms.append(norm)
-            sums.append(costs.sum(0))
-            hits.append((best == own).sum())
-        ctx.save_for_backward(logits, labels, torch.cat(norms))
-        ctx.smoothing = smoothing
-        nll, even = fold(torch.add, sums).unbind()
-        correct = fold(torch.add, hits)
-        ctx.mark_non_differentiable(nll, correct)
-        # without smoothing a class of probability 0 costs nothing
-        loss = torch.lerp(nll, even, smoothing) if smoothing else nll.clone()
-        return loss, nll, correct
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor, *unused: Tensor) -> tuple[Tensor, None, None]:
-        # d/dx of −(1 − ε) log p(label) − ε mean log p = p − ε / classes − (1 − ε) [label]
-        logits, labels, norms = ctx.saved_tensors
-        gradient = torch.empty_like(logits)
-        places = gradient.split(chunk_rows(gradient))
-        for place, (part, own, norm) in zip(places, _blocks(logits, labels, norms)):
-            rows = (part - norm).exp_().sub_(ctx.smoothing / part.size(1))
-            rows.scatter_add_(1, own, torch.full_like(norm, ctx.smoothing - 1))
-            place.copy_(rows.mul_(grad))
-        return gradient, None, None

@@ -6,7 +6,7 @@ T and S is padded to one of a few sizes.
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,9 +15,7 @@ from ...nn.backends import cuda_graphs
 from ...nn.backends.cuda_graphs import Replay, load, padded
 from ...nn.embedding import Positions
 from ...nn.transformer import Attention, EncoderOutput
-
-if TYPE_CHECKING:
-    from .model import LevenshteinEditorModel
+from .model import LevenshteinEditorModel
 
 #: lengths are padded to multiples of this
 LENGTHS = 8
@@ -36,14 +34,14 @@ class ReplayedPasses:
     drop all that was kept.
     """
 
-    def __init__(self, model: "LevenshteinEditorModel", device: str = "cuda") -> None:
+    def __init__(self, model: LevenshteinEditorModel, device: str = "cuda") -> None:
         self.device = device
         self.lock = threading.RLock()
         self.parameters = list(model.parameters())
         self._clear()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> None:
-        """A copy of a model has none until it is set for decoding."""
+        """Copies nothing: a copied model has none until it is prepared for decoding."""
 
     def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
         return _nothing, ()
@@ -59,7 +57,7 @@ class ReplayedPasses:
         return torch.get_float32_matmul_precision(), products, *places
 
     def serve(self, tokens: Tensor, positions: Positions) -> bool:
-        """Whether they are for such a batch, B × T tokens of these positions."""
+        """Returns whether a batch, B × T tokens of these positions, is replayed."""
         if tokens.device.type != self.device or not cuda_graphs.ENABLED or not tokens.numel():
             return False
         if torch.is_grad_enabled() or torch.is_autocast_enabled():
@@ -68,8 +66,8 @@ class ReplayedPasses:
         width = padded(tokens.size(1), LENGTHS)
         return rows * width <= MOST_TOKENS and width <= positions.longest
 
-    def encode(self, model: "LevenshteinEditorModel", tokens: Tensor) -> Tensor:
-        """B × S tokens → the encoder's states, B × S × C."""
+    def encode(self, model: LevenshteinEditorModel, tokens: Tensor) -> Tensor:
+        """Returns the encoder's states: B × S → B × S × C."""
         with self.lock:
             if self._is_full() or self.settings != self._settings():
                 self._clear()
@@ -77,17 +75,18 @@ class ReplayedPasses:
 
     def features(
         self,
-        model: "LevenshteinEditorModel",
+        model: LevenshteinEditorModel,
         tokens: Tensor,
-        memory: EncoderOutput,
+        encoder_out: EncoderOutput,
         head: str,
         deleted: Tensor | None,
     ) -> Tensor:
-        """A decoder pass, B × T → B × T × C, to the exit of ``head``."""
+        """Runs the decoder to the exit of ``head``: B × T → B × T × C."""
         with self.lock:
-            return self._of(model, memory.states).features(tokens, memory, head, deleted)
+            sources = self._of(model, encoder_out.states)
+            return sources.features(tokens, encoder_out, head, deleted)
 
-    def _of(self, model: "LevenshteinEditorModel", source: Tensor) -> "_Sources":
+    def _of(self, model: LevenshteinEditorModel, source: Tensor) -> "_Sources":
         shape = padded(source.size(0)), padded(source.size(1), LENGTHS)
         if self.pool is None and source.is_cuda:
             self.pool = torch.cuda.graph_pool_handle()
@@ -103,14 +102,14 @@ class ReplayedPasses:
 
 
 class _Sources:
-    """Where sources of one shape, B × S, and all that is made of them, stay.
+    """Buffers for sources of one shape, B × S, and for what is computed from them.
 
     keys_values: of each block that reads them. held: the states (of a memory) that stand here.
     """
 
     def __init__(
         self,
-        model: "LevenshteinEditorModel",
+        model: LevenshteinEditorModel,
         shape: tuple[int, int],
         device: torch.device,
         pool: object,
@@ -149,36 +148,35 @@ class _Sources:
         return self._project()
 
     def _project(self) -> Tensor:
-        memory = EncoderOutput(self.states, None)
+        encoder_out = EncoderOutput(self.states, None)
         for attention in self._attentions():
-            for place, values in zip(
-                self.keys_values[id(attention)], attention.keys_values(memory)
-            ):
+            keys_values = attention.keys_values(encoder_out)
+            for place, values in zip(self.keys_values[id(attention)], keys_values):
                 place.copy_(values)
         return self.states
 
-    def _hold(self, memory: EncoderOutput) -> None:
-        """Has the memory's states, and what is made of them, stand here."""
-        if memory.states is self.held:
+    def _hold(self, encoder_out: EncoderOutput) -> None:
+        """Copies the encoder's states here, and projects them, unless that has been done."""
+        if encoder_out.states is self.held:
             return
-        load(self.states, memory.states, 0.0)
-        real = torch.ones_like(memory.states[..., 0], dtype=torch.bool)
-        load(self.real, real if memory.mask is None else memory.mask.flatten(1), 0.0)
+        load(self.states, encoder_out.states, 0.0)
+        real = torch.ones_like(encoder_out.states[..., 0], dtype=torch.bool)
+        load(self.real, real if encoder_out.mask is None else encoder_out.mask.flatten(1), 0.0)
         self.projection()
-        self.held = memory.states
+        self.held = encoder_out.states
 
-    def memory(self) -> EncoderOutput:
-        """A memory of what stands here."""
+    def encoder_out(self) -> EncoderOutput:
+        """Returns the encoder's output that is held here."""
         # a new mask: of one that stays somebody may have kept what is made of it
         return EncoderOutput(self.states, self.real.clone()[:, None, None], dict(self.keys_values))
 
     def features(
-        self, tokens: Tensor, memory: EncoderOutput, head: str, deleted: Tensor | None
+        self, tokens: Tensor, encoder_out: EncoderOutput, head: str, deleted: Tensor | None
     ) -> Tensor:
-        self._hold(memory)
+        self._hold(encoder_out)
         model = self.model
         width = padded(tokens.size(1), LENGTHS)
-        key = width, model.exits[head], model.copies_at(head), deleted is not None
+        key = width, model.exits[head], model.copies_source and head == "token", deleted is not None
         if key not in self.passes:
             with torch.inference_mode(False), torch.no_grad():
                 self.passes[key] = _Pass(self, width, head, deleted is not None)
@@ -205,15 +203,20 @@ class _Pass:
 
     def _features(self) -> Tensor:
         model = self.sources.model
-        memory = self.sources.memory()
-        return model.decoded(self.tokens, memory, self.head, self.deleted)
+        encoder_out = self.sources.encoder_out()
+        return model.decode(self.tokens, encoder_out, self.head, self.deleted)
 
 
 def _part(values: Tensor, tokens: Tensor) -> Tensor:
-    """A copy of what a replay has left at the B × T tokens that are no filling."""
+    """Returns a copy of a replay's results without the filling: B × T."""
     rows, width = tokens.shape
     return values[:rows, :width].clone(memory_format=torch.contiguous_format)
 
 
+def replay_passes(model: LevenshteinEditorModel) -> None:
+    """Replays decoding passes of few tokens as CUDA graphs where a GPU decodes."""
+    model.passes = ReplayedPasses(model)
+
+
 def _nothing() -> None:
-    """What is left of passes in a file."""
+    """Returns None: captured passes are not saved."""

@@ -7,15 +7,15 @@ from ...nn.transformer import EncoderOutput
 
 
 def source_at_placeholders(
-    tokens: Tensor, memory: EncoderOutput, pad: int, placeholder: int
+    tokens: Tensor, encoder_out: EncoderOutput, pad: int, placeholder: int
 ) -> Tensor:
-    """The encoder's states at the placeholders' relative places in the source, 0 elsewhere.
+    """Returns the encoder's states at the placeholders' relative places in the source, 0 elsewhere.
 
     B × T tokens → B × T × C; the first and the last are the source's (Gu et al., 2018, §3.1.2).
     Several rows may read one source, one after the other.
     """
-    states = memory.states
-    mask = memory.mask
+    states = encoder_out.states
+    mask = encoder_out.mask
     real = torch.ones_like(states[..., 0], dtype=torch.bool) if mask is None else mask.flatten(1)
     rows_per_source = len(tokens) // len(states)
     if rows_per_source > 1:

@@ -21,17 +21,17 @@ from torch import Tensor, nn
 from lev_runtime.editing import marked_terms, marked_tokens
 from lev_runtime.errors import UserError
 from lev_runtime.markup import Joining
+from lev_runtime.policy import is_edit_model
 from lev_runtime.sentences import Draft as Draft
 
 from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset
-from ...ops.alignment import lcs_masks
 from ...tasks.post_editing import PLACEHOLDER, PostEditingTask, without_placeholder
 from .config import LevenshteinEditorConfig, TranslationEditConfig
-from .decoding import RefinementGenerator, RefinementOptions
-from .decoding.policy import is_edit_model
-from .expert import Align, TrainingBatch, make_expert
+from .expert import TrainingBatch, make_states
+from .generator import RefinementGenerator, RefinementOptions, of_model
 from .stock import editor_config
+from .stock_decoding import StockGenerator
 
 # a source and, where the line has one, its draft
 EncodedLine = tuple[Tensor, Draft | None]
@@ -55,7 +55,6 @@ class TranslationEditTask(PostEditingTask):
         self.placeholder = tgt_dict.index(PLACEHOLDER)
         self.epoch = 1
         self.edits = False  # whether the model built last is an edit model
-        self.align: Align = lcs_masks  # the collater's too
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
         words = torch.tensor(tgt_dict.count[tgt_dict.nspecial : self.placeholder]).double()
         words = words if words.any() else torch.ones_like(words)
@@ -97,7 +96,7 @@ class TranslationEditTask(PostEditingTask):
             draft = PrependTokenDataset(draft, bos)
             draft_sizes = draft.sizes
         starts_from_drafts = self.cfg.beta > 0 or (self.cfg.beta_start or 0) > 0
-        aligned = self.is_training_run and self.align is lcs_masks and starts_from_drafts
+        aligned = self.is_training_run and starts_from_drafts
         return EditDataset(
             source,
             source.sizes,
@@ -119,7 +118,7 @@ class TranslationEditTask(PostEditingTask):
     def encode_draft(
         self, text: str, encode_fn: Callable[[str], str], markup: bool | None = None
     ) -> Draft:
-        """A draft's tokens, <unk> for words that are not known, and the marks on them.
+        """Returns a draft's tokens, <unk> for words that are not known, and the marks on them.
 
         markup: whether the text has marks; by default what ``--markup`` says.
 
@@ -147,7 +146,7 @@ class TranslationEditTask(PostEditingTask):
 
     @functools.cached_property
     def joining(self) -> Joining:
-        """How tokens of the target join into words."""
+        """Returns how tokens of the target join into words."""
         return Joining(self.tgt_dict.symbols[: self.placeholder])
 
     def get_interactive_tokens_and_lengths(
@@ -206,14 +205,14 @@ class TranslationEditTask(PostEditingTask):
         """fairseq's step, on the states that the roll-in has at this moment."""
         time_share = getattr(optimizer, "time_share", None)
         mixture = self.mixture(update_num, time_share)
-        sample = self.with_expert(sample, self.epoch, mixture)
+        sample = self.with_states(sample, self.epoch, mixture)
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def valid_step(
         self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
     ) -> tuple[Tensor, int, LogOutput]:
         # epoch 0: the same states at every validation, so that losses can be compared
-        return super().valid_step(self.with_expert(sample, 0, self.mixture()), model, criterion)
+        return super().valid_step(self.with_states(sample, 0, self.mixture()), model, criterion)
 
     def mixture(
         self, update: int | None = None, time_share: float | None = None
@@ -230,21 +229,13 @@ class TranslationEditTask(PostEditingTask):
             beta = cfg.beta_start + moved * (beta - cfg.beta_start)
         return alpha, beta
 
-    def with_expert(
+    def with_states(
         self, sample: Batch, epoch: int, mixture: tuple[float, float] | None = None
     ) -> TrainingBatch:
-        """A batch with its ``expert``; ``mixture`` is α and β, by default the final ones."""
-        expert = make_expert(
-            sample,
-            epoch,
-            mixture or self.mixture(),
-            self.cfg,
-            self.tgt_dict,
-            self.placeholder,
-            self.frequencies,
-            self.align,
-        )
-        return {**sample, "expert": expert}
+        """Returns a batch with its ``states``; ``mixture``: α and β, by default the final ones."""
+        symbols = self.tgt_dict, self.placeholder, self.frequencies
+        states = make_states(sample, epoch, mixture or self.mixture(), self.cfg, *symbols)
+        return {**sample, "states": states}
 
     # models, decoding and checkpoints -----------------------------------------------------------
 
@@ -267,9 +258,7 @@ class TranslationEditTask(PostEditingTask):
         elif from_checkpoint:  # of an earlier version: what has come since is at its default
             cfg = merge_with_parent(LevenshteinEditorConfig(), cfg, True)
         self.edits = True
-        model = super().build_model(cfg, from_checkpoint)
-        self.align = model.operations[0].align
-        return model
+        return super().build_model(cfg, from_checkpoint)
 
     def build_criterion(self, cfg: FairseqDataclass) -> FairseqCriterion:
         """Builds the criterion; refuses fairseq's, which know no roll-in."""
@@ -282,29 +271,22 @@ class TranslationEditTask(PostEditingTask):
 
     @property
     def decoding_settings(self) -> dict[str, Any]:
-        """Options of decoding that the model brings with it, wherever it decodes."""
-        threshold = 0.5 if self.cfg.delete_threshold is None else self.cfg.delete_threshold
-        return {"delete_threshold": threshold, "delete_words": self.cfg.delete_words}
+        """Returns the options of decoding that the model brings with it, wherever it decodes."""
+        return of_model(self.cfg)
 
     def build_generator(
         self, models: Sequence[nn.Module], args: Namespace, *others: Any, **kwargs: Any
     ) -> RefinementGenerator:
-        """What decodes by refinement, as fairseq's flags and the task's say."""
+        """Builds the generator that fairseq's flags and the task's ask for."""
         cfg = self.cfg
         if getattr(cfg, "draft_guided", False) or getattr(args, "draft_guided", False):
             raise UserError(
                 "--draft-guided is for left-to-right models; an edit model already starts "
                 "from the draft; leave it out"
             )
-        seed = 1 if cfg.seed is None else cfg.seed
-        options = RefinementOptions.from_generation(
-            args,
-            stock=cfg.stock_decoding,
-            noise_scale=cfg.noise_scale,
-            seed=seed,
-            **self.decoding_settings,
-        )
-        return RefinementGenerator(self.tgt_dict, self.placeholder, options)
+        options = RefinementOptions.of(cfg, args, stock=cfg.stock_decoding)
+        kind = StockGenerator if cfg.stock_decoding else RefinementGenerator
+        return kind(self.tgt_dict, self.placeholder, options)
 
     def inference_step(
         self,

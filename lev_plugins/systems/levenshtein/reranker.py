@@ -12,8 +12,7 @@ from torch import Tensor
 
 from lev_runtime.batching import by_budget
 from lev_runtime.errors import UserError
-
-from .policy import is_edit_model
+from lev_runtime.policy import is_edit_model
 
 MAX_TOKENS = 4096  # padded, of either side, in one pass of a re-ranker
 #: the number of a source in its batch, and the tokens of a candidate for it
@@ -55,8 +54,8 @@ class Reranker:
     def score(
         self, src_tokens: Tensor, draft: Tensor | None, hypotheses: Sequence[Sequence[Tensor]]
     ) -> list[list[float]]:
-        """The log-probability (nats) of each candidate's n tokens, </s> counted and <s> not, over n
-        to the power of the length penalty.
+        """Returns the log-probability (nats) of each candidate's n tokens, </s> counted and <s>
+        not, over n to the power of the length penalty.
 
         All have <s> and </s>. src_tokens: B × S, padded on either side. draft: B × N; None: empty.
         hypotheses: for each of B sentences its candidates, without padding.
@@ -86,7 +85,7 @@ class Reranker:
         return [[scores[pair] for pair in sentence_pairs] for sentence_pairs in pairs]
 
     def _read(self, sentence: Tensor, known: bool = True) -> Tensor:
-        """A sentence without padding and <s>; with only symbols that are ``known``."""
+        """Returns a sentence without padding and <s>; with only symbols that are ``known``."""
         tokens = sentence.cpu()
         is_read = tokens.ne(self.dictionary.pad()) & tokens.ne(self.dictionary.bos())
         tokens = tokens[is_read]

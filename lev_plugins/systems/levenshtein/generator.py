@@ -1,0 +1,213 @@
+"""From a batch to hypotheses: Algorithm 2 of the paper (:mod:`lev_runtime.decoding`) over tensors.
+
+Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a sentence side by side,
+S source tokens, T tokens.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from lev_runtime import options
+from lev_runtime.candidates import best
+from lev_runtime.decoding import Decoding
+from lev_runtime.errors import UserError
+from lev_runtime.policy import EditPolicy, EditState, Symbols, is_edit_model
+from lev_runtime.records import EditHypothesis
+
+from ...data.batch import Batch
+from ...nn.arrays import TORCH
+from .reranker import Reranker
+from .reused import ReusedFeatures
+from .trace import Trace
+
+_NAMES = {  # ours, of fairseq's generation options
+    "max_iter": "iter_decode_max_iter",
+    "empty_penalty": "iter_decode_eos_penalty",
+    "retain_history": "retain_iter_history",
+    "unk_penalty": "unkpen",
+    "candidates": "iter_decode_with_beam",
+    "external_reranker": "iter_decode_with_external_reranker",
+    "length_penalty": "lenpen",
+    **{name: name for name in ("max_len_a", "max_len_b", "nbest")},
+}
+_UNSUPPORTED = (
+    "constraints decoding_format sampling retain_dropout lm_path score_reference print_alignment "
+    "replace_unk no_repeat_ngram_size match_source_len unnormalized"
+).split()
+_FLAGS = {  # as a user spells them
+    "max_iter": "--iter-decode-max-iter",
+    "candidates": "--iter-decode-with-beam",
+    "nbest": "--nbest",
+    "noise_scale": "--noise-scale",
+    "delete_threshold": "--delete-threshold",
+}
+
+
+@dataclass(frozen=True)
+class RefinementOptions(options.RefinementOptions):
+    """Options of decoding: the runtime's, and those of fairseq alone.
+
+    external_reranker: the last model, an autoregressive one, ranks the candidates, with
+    length_penalty. stock: fairseq's own rules (:mod:`.stock_decoding`).
+    """
+
+    external_reranker: bool = False
+    length_penalty: float = 1.0
+    stock: bool = False
+
+    def ranges(self) -> list[tuple[str, float, float]]:
+        """See the base class; stock runs one iteration more than it is told."""
+        (name, least, most), *others = super().ranges()
+        return [(name, least - self.stock, most), *others]
+
+    @staticmethod
+    def spelt(name: str, value: float) -> str:
+        """Returns an option as fairseq's flag."""
+        return f"{_FLAGS[name]} {value}"
+
+    @classmethod
+    def of(cls, cfg: Any, args: object = None, **overrides: Any) -> "RefinementOptions":
+        """Returns the options of a task's configuration, of fairseq's generation options ``args``
+        (or any namespace with some of them), and others.
+
+        Raises:
+            UserError: an option that edit models do not have.
+        """
+        for name in _UNSUPPORTED:
+            if getattr(args, name, None):
+                terms = "give --markup and drafts of [+terms+]"
+                instead = terms if name == "constraints" else "leave it out"
+                flag = "--" + name.replace("_", "-")
+                raise UserError(f"{flag} is not supported by edit models; {instead}")
+        values = {own: getattr(args, name) for own, name in _NAMES.items() if hasattr(args, name)}
+        values["adaptive"] = not getattr(args, "iter_decode_force_max_iter", False)
+        values["noise_scale"] = cfg.noise_scale
+        values["seed"] = 1 if cfg.seed is None else cfg.seed
+        return cls(**{**values, **of_model(cfg), **overrides})
+
+
+def of_model(cfg: Any) -> dict[str, Any]:
+    """Returns the options that a model brings with it, wherever it decodes."""
+    threshold = 0.5 if cfg.delete_threshold is None else cfg.delete_threshold
+    return {"delete_threshold": threshold, "delete_words": cfg.delete_words}
+
+
+class RefinementGenerator:
+    """Edits drafts, or writes from nothing; the placeholder is the dictionary's last symbol."""
+
+    def __init__(
+        self, dictionary: Dictionary, placeholder: int, options: RefinementOptions
+    ) -> None:
+        self.dictionary = dictionary
+        self.placeholder = placeholder
+        self.options = options
+        names = tuple(dictionary.symbols[: placeholder + 1])
+        bos, eos = dictionary.bos(), dictionary.eos()
+        self.symbols = Symbols(names, dictionary.pad(), bos, eos, dictionary.unk(), placeholder)
+        # fairseq-generate strips these from what it prints
+        self.symbols_to_strip_from_output = {eos, bos}
+
+    @torch.no_grad()
+    def generate(
+        self, models: Sequence[Any], sample: Batch, **unused: object
+    ) -> list[list[EditHypothesis]]:
+        """Returns the best candidates of every sentence, in the order of the batch.
+
+        Args:
+            models: policies, whose probabilities are averaged; with ``external_reranker`` the
+                last is an autoregressive fairseq model; :class:`UserError` for others.
+            sample: a batch with ``net_input.src_tokens`` (B × S) and, where there are drafts,
+                ``draft`` (B × N) and ``marks`` (B × N, see
+                :class:`lev_runtime.constraints.EditConstraints`).
+
+        Returns:
+            for each sentence its hypotheses, the best first, none twice
+            (:class:`lev_runtime.records.EditHypothesis`); the score of several is that of
+            :func:`lev_runtime.candidates.rate`, or the re-ranker's.
+        """
+        policy, reranker = self.policy(models)
+        source, draft = sample["net_input"]["src_tokens"], sample.get("draft")
+        marks = sample.get("marks")
+        decoding = Decoding(policy, source, draft, marks, self.symbols, self.options)
+        hypotheses = decoding.run()
+        candidates = decoding.groups(hypotheses)
+        if reranker is not None:
+            tokens = [[answer["tokens"] for answer in group] for group in candidates]
+            scores = reranker.score(source, draft, tokens)
+            for answer, score in zip(hypotheses, itertools.chain(*scores), strict=True):
+                answer["score"] = score
+        elif self.options.candidates > 1:
+            decoding.rate(hypotheses)
+        return [best(group, self.options.nbest) for group in candidates]
+
+    def policy(self, models: Sequence[Any]) -> tuple[EditPolicy, Reranker | None]:
+        """Returns the policy to decode with, and what ranks the candidates."""
+        reranker = None
+        if self.options.external_reranker:
+            *models, ranking = models
+            penalty = self.options.length_penalty
+            reranker = Reranker(ranking, self.dictionary, self.placeholder, penalty)
+        policies = []
+        for model in models:
+            if not is_edit_model(model):
+                raise UserError(
+                    f"{type(model).__name__} is not an edit model; to rank with it, give it "
+                    "last and add --iter-decode-with-external-reranker"
+                )
+            model.eval()  # in fairseq-generate it returns nothing
+            policies.append(fast(model))
+        return policies[0] if len(policies) == 1 else EnsemblePolicy(policies), reranker
+
+
+def fast(model: Any) -> EditPolicy:
+    """Returns the model as a policy that reuses features; others stay as they are."""
+    return ReusedFeatures(model) if hasattr(model, "head_logits") else model
+
+
+class EnsembleEncoderOutput(list[Any]):
+    """The encoder outputs of the members."""
+
+    def select(self, rows: Tensor) -> "EnsembleEncoderOutput":
+        """Returns those of the sentences at ``rows``."""
+        return EnsembleEncoderOutput(member.select(rows) for member in self)
+
+
+class EnsemblePolicy(EditPolicy):
+    """A policy whose probabilities are the mean of its members', which share their dictionaries."""
+
+    arrays, trace_of = TORCH, Trace
+
+    def __init__(self, policies: Sequence[EditPolicy]) -> None:
+        self.policies = list(policies)
+        self.traces = any(policy.traces for policy in policies)
+
+    def max_positions(self) -> tuple[int, int] | None:
+        """Returns the tightest limits of the members."""
+        limits = [policy.max_positions() for policy in self.policies]
+        known = [limit for limit in limits if limit]
+        if not known:
+            return None
+        return min(source for source, _ in known), min(target for _, target in known)
+
+    def encode(self, src_tokens: Tensor) -> EnsembleEncoderOutput:
+        """Runs the encoders of the members."""
+        return EnsembleEncoderOutput(policy.encode(src_tokens) for policy in self.policies)
+
+    def logits(self, head: str, state: EditState) -> Tensor:
+        """Returns the logarithm of the mean of the members' probabilities."""
+        logs = []
+        for policy, own in zip(self.policies, state.encoder_out, strict=True):
+            logits = policy.logits(head, replace(state, encoder_out=own))
+            logs.append(torch.log_softmax(logits.float(), dim=-1))
+        width = max(log.size(-1) for log in logs)  # the largest K: others never insert as many
+        wide = [F.pad(log, (0, width - log.size(-1)), value=-math.inf) for log in logs]
+        total = torch.logsumexp(torch.stack(wide), dim=0)
+        return total - math.log(len(logs))
