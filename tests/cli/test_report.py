@@ -27,10 +27,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def sentence(
     number: int, output: str, target: str | None = "a b", steps: int | None = 1, tokens: str = "t"
 ) -> list[str]:
-    """What fairseq-generate prints of a sentence."""
-    lines = [f"S-{number}\ts", f"T-{number}\t{target}", f"H-{number}\t-0.5\t{tokens}"]
-    lines += [f"D-{number}\t-5e-1\t{output}", f"P-{number}\t0.0000 -0.5000", f"I-{number}\t{steps}"]
-    return [line for line in lines if not line.endswith("\tNone")]
+    """Returns what fairseq-generate prints of a sentence."""
+    lines = [f"S-{number}\ts", f"H-{number}\t-0.5\t{tokens}", f"D-{number}\t-5e-1\t{output}"]
+    if target is not None:
+        lines.append(f"T-{number}\t{target}")
+    if steps is not None:
+        lines.append(f"I-{number}\t{steps}")
+    return lines
 
 
 def text(name: str, *lines: str) -> str:
@@ -41,13 +44,13 @@ def text(name: str, *lines: str) -> str:
 
 
 def printed(name: str, *outputs: str, targets: Any = "a b", steps: Any = 1) -> str:
-    """What fairseq-generate prints of outputs, whose targets or steps may be all the same."""
-    columns = [
-        column if isinstance(column, list) else [column] * len(outputs)
-        for column in (targets, steps)
-    ]
-    rows = zip(range(len(outputs)), outputs, *columns, strict=True)
-    return text(name, *(line for row in rows for line in sentence(*row)))
+    """Writes what fairseq-generate prints; targets and steps may be the same for all outputs."""
+    lines = []
+    for number, output in enumerate(outputs):
+        target = targets[number] if isinstance(targets, list) else targets
+        count = steps[number] if isinstance(steps, list) else steps
+        lines += sentence(number, output, target, count)
+    return text(name, *lines)
 
 
 def report(*arguments: str) -> dict[str, Any]:
@@ -64,7 +67,11 @@ def systems(*arguments: str) -> list[dict[str, Any]]:
 def test_sentences_are_put_in_order_and_log_lines_passed_over(monkeypatch):
     """Text is taken before tokens, and the first of several outputs."""
     lines = [*sentence(1, "can't", steps=2, tokens="can 't"), "2026-11-20 | INFO | {'path': 'H-0'}"]
-    lines += [*sentence(1, "bad", steps=4)[2:], *sentence(0, "c", steps=3), "Generate test: 1"]
+    lines += [
+        *sentence(1, "bad", None, steps=4)[1:],
+        *sentence(0, "c", steps=3),
+        "Generate test: 1",
+    ]
     system = read_printed(text("out", *lines))
     assert system.outputs == {0: "c", 1: "can't"} and system.iterations == {0: "3", 1: "2"}
     Path("out").write_bytes(b"H-0\t-1\ta b\r\nI-0\t3\r\n")
