@@ -57,7 +57,7 @@ mkdir data text # of somebody else, as in any project
 touch data/train.csv dict.txt config.yaml
 PATH="$work/venv/bin:$PATH"
 python -m lev_plugins >/dev/null
-for script in correct serve trace report tune preprocess noise enct5-prepare predict average backbone export; do
+for script in correct serve trace report preprocess noise enct5-prepare predict average backbone export; do
   "lev-$script" --help >/dev/null
 done
 python -c "

@@ -41,7 +41,8 @@ def test_every_benchmark_ends_in_its_table(capsys):
         for size in (1, 3)
         for rules in ("stock's rules", "own rules", "own rules, bf16")
     ]
-    assert rows == ["training: gradients", "training: update with Adam", *decoding]
+    training = ["training: gradients", "training: update with Adam"]
+    assert rows == [*training, *(f"{name}, ours in bf16" for name in training), *decoding]
     rows = measured(levt_against_ar, "--less", "bf16", "--deep", capsys=capsys)
     beams = [f"{name}, beam {beam} / LevT" for name in ("AR", "AR 2 + 1") for beam in (4, 1)]
     assert rows == [name + less for name in beams for less in ("", ", bf16")]

@@ -19,7 +19,7 @@ from ..registration import register
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the options of the command."""
     parser = make_parser(
         "average",
         "Average the parameters of several checkpoints of one training.",

@@ -32,7 +32,7 @@ MAX_PAIRS = 200_000
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the options of the command."""
     parser = make_parser(
         "embeddings",
         "Learn embeddings from which symbols stand in the same pairs of binarised training data, "
@@ -73,8 +73,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def write(path: str, dictionary: "Dictionary", vectors: "Tensor") -> None:
-    """The vectors of a dictionary's symbols, V × dim, as fairseq reads them; those of symbols that
-    no pair has are left out: a model makes its own."""
+    """Writes the vectors of a dictionary's symbols, V × dim, as fairseq reads them, without those
+    of symbols that no pair has: a model makes its own."""
     is_learnt = vectors.any(1)
     is_learnt[: dictionary.nspecial] = False
     numbers = np.flatnonzero(is_learnt.numpy())

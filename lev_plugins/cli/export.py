@@ -17,7 +17,7 @@ from lev_runtime.io.options import (
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the options of the command."""
     about = "Export a trained model to a folder that lev_runtime runs without torch and fairseq."
     parser = make_parser("export", about, "checkpoints/checkpoint_best.pt exported --int8")
     add = adder(parser)

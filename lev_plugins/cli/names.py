@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int | None:
 
 
 def load(command: str) -> ModuleType:
-    """The module of a command; raises :class:`UserError` where there is none."""
+    """Returns the module of a command; raises :class:`UserError` where there is none."""
     name = command.removeprefix("lev-").replace("_", "-")
     if name not in COMMANDS:
         raise UserError(f"no command {command}; {RUN} lists them")

@@ -29,7 +29,7 @@ CHUNK = 1024  # lines of a file that are written at once
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the options of the command."""
     parser = make_parser(
         "noise",
         "Add noise to a text, line by line; or learn from two texts which characters a "

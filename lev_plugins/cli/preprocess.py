@@ -31,7 +31,7 @@ _EXAMPLE = (
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The main options, those of fairseq-preprocess and one of our own, without fairseq."""
+    """Returns the main options, those of fairseq-preprocess and one of our own, without fairseq."""
     parser = make_parser("preprocess", _ABOUT, _EXAMPLE)
     add = adder(parser)
     add("-s --source-lang LANG", "source language")
@@ -51,7 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _complete_parser() -> argparse.ArgumentParser:
-    """With all options of fairseq-preprocess."""
+    """Adds the other options of fairseq-preprocess."""
     register()  # the parser has the names of all components
     from fairseq import options
 
@@ -87,7 +87,7 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
 
 
 def refuse_old_dictionaries(args: argparse.Namespace) -> None:
-    """A dictionary is never overwritten by a new one: data made with the old would be lost."""
+    """Refuses to overwrite a dictionary: data made with the old one would be lost."""
     from ..data.binarization import dictionary_path
 
     wanted = [(args.source_lang, args.srcdict, "--srcdict")]

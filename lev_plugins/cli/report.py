@@ -39,7 +39,7 @@ def _listed(text: str) -> list[str]:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the options of the command."""
     parser = make_parser(
         "report",
         "Compare outputs: scores, edits against the drafts, iterations. Line n of a text "

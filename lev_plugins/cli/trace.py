@@ -35,7 +35,7 @@ FORM = "a line is 'source', 'source<TAB>draft' or 'source<TAB>draft<TAB>old sour
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the options of the command."""
     parser = make_parser(
         "trace",
         "Show what a Levenshtein Transformer did with each line: the deletions and insertions of "

@@ -46,7 +46,7 @@ class Stream:
 
 
 def norm(graph: Graph, layer: Any, stream: Stream) -> Stream:
-    """The stream with its addend added, and the norm of that: ``addend`` is the normed one."""
+    """Returns the stream with its addend added; its ``addend`` is the norm of that."""
     weight = graph.constant(layer.weight)
     if isinstance(layer, RMSNorm):
         kind, parameters = "SimplifiedLayerNormalization", [weight]
@@ -58,7 +58,7 @@ def norm(graph: Graph, layer: Any, stream: Stream) -> Stream:
 
 
 def summed(graph: Graph, stream: Stream) -> str:
-    """The stream's ``x`` with its addend added."""
+    """Returns the stream's ``x`` with its addend added."""
     if not stream.addend:
         return stream.x
     return graph.node("Add", stream.x, stream.addend)
@@ -120,7 +120,7 @@ def by_heads(graph: Graph, x: str, heads: int) -> str:
 
 
 def linear(graph: Graph, layer: nn.Linear, x: str) -> str:
-    """A layer of torch's."""
+    """Writes a layer of torch's."""
     return graph.linear(x, layer.weight, layer.bias)
 
 
@@ -142,7 +142,7 @@ def _same_partial(function: Any, known: Any) -> bool:
 
 
 def feed_forward(graph: Graph, block: Any, x: str) -> str:
-    """A block's last sub-layer, without its norm."""
+    """Writes a block's last sub-layer, without its norm."""
     hidden = linear(graph, block.fc1, x)
     if getattr(block, "gated", False):
         gate, hidden = graph.split(hidden, 2)
@@ -163,7 +163,7 @@ def sublayer(graph: Graph, block: Any, layer: nn.Module, stream: Stream, call: A
 
 
 def attended(graph: Graph, layer: Any, stream: Stream, sight: Sight) -> Stream:
-    """The self-attention of a block."""
+    """Writes the self-attention of a block."""
     call = partial(self_attention, graph, layer.self_attention, sight=sight)
     return sublayer(graph, layer, layer.self_norm, stream, call)
 
@@ -187,7 +187,7 @@ def read(
 
 
 def fed(graph: Graph, layer: Any, stream: Stream) -> Stream:
-    """The feed-forward layer of a block."""
+    """Writes the feed-forward layer of a block."""
     call = partial(feed_forward, graph, layer)
     return sublayer(graph, layer, layer.feed_norm, stream, call)
 
@@ -200,7 +200,7 @@ def block(
     memory: tuple[str, str] | None = None,
     source: Sight | None = None,
 ) -> Stream:
-    """A block; ``memory``: keys and values of the source for its cross-attention, if it has one."""
+    """Writes a block; ``memory``: keys and values of the source for cross-attention, if any."""
     stream = attended(graph, layer, stream, sight)
     if memory is not None and source is not None:
         stream = read(graph, layer, layer, stream, memory, source)
@@ -208,7 +208,7 @@ def block(
 
 
 def ended(graph: Graph, layer: nn.Module | None, stream: Stream) -> str:
-    """The stream's sum, normed where there is a norm behind the last block."""
+    """Returns the stream's sum, normed where there is a norm after the last block."""
     if layer is None:
         return summed(graph, stream)
     return norm(graph, layer, stream).addend

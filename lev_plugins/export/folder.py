@@ -112,7 +112,7 @@ def write_folder(
 
 
 def editor_writer(editor: LevenshteinEditor, int8: bool) -> Writer:
-    """What writes an edit model and its text processing; refuses what the runtime has not."""
+    """Returns a writer of an edit model; refuses text processing that the runtime lacks."""
     text.check(editor.tokenizer, editor.bpe)
     (model,), task = editor.models, editor.task
 
@@ -141,7 +141,7 @@ def editor_writer(editor: LevenshteinEditor, int8: bool) -> Writer:
 
 
 def labeler_writer(model: EncT5, int8: bool) -> Writer:
-    """What writes an EncT5 with its subwords and labels."""
+    """Returns a writer of an EncT5 with its subwords and labels."""
 
     def write(folder: Path) -> dict[str, Any]:
         metadata = model.metadata
@@ -162,7 +162,7 @@ def labeler_writer(model: EncT5, int8: bool) -> Writer:
 
 
 def pbd_writer(parts: GeneratingParts, state: CheckpointState, int8: bool) -> Writer:
-    """What writes a PBD, which reads prefixes, with its text processing."""
+    """Returns a writer of a PBD with its text processing."""
     model, task, processing = parts.model, parts.task, parts.processing
     text.check(processing.tokenizer, processing.bpe)
 

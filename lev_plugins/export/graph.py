@@ -43,7 +43,7 @@ class WeightFile:
         self.places: dict[bytes, tuple[int, int]] = {}
 
     def add(self, values: np.ndarray) -> tuple[int, int]:
-        """Where the bytes of an array stand: offset and length."""
+        """Returns offset and length of the bytes of an array, which are written if they are new."""
         content = values.tobytes()
         digest = hashlib.sha256(content).digest()
         if digest not in self.places:
@@ -90,7 +90,7 @@ class Graph:
     # values -------------------------------------------------------------------------------------
 
     def input(self, name: str, kind: int, dimensions: Dimensions) -> str:
-        """A value that is given at each run."""
+        """Declares a value that is given at each run."""
         self.inputs.append(helper.make_tensor_value_info(name, kind, list(dimensions)))
         return name
 
@@ -100,7 +100,7 @@ class Graph:
         self.outputs.append(helper.make_tensor_value_info(name, kind, list(dimensions)))
 
     def constant(self, values: Constant) -> str:
-        """A tensor that never changes; numbers alone are single precision, lists int64."""
+        """Adds a tensor that never changes; numbers alone are single precision, lists int64."""
         return self._constant(_array(values))
 
     def _constant(self, array: np.ndarray, shared: bool = False) -> str:
@@ -139,7 +139,7 @@ class Graph:
         domain: str = "",
         **attributes: Any,
     ) -> list[str]:
-        """A node's first ``count`` outputs; an input that is left out is ``""``."""
+        """Adds a node; returns its first ``count`` outputs. An input that is left out is ``""``."""
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         prefix = f"{operator}_{len(self.nodes)}"
         outputs = [f"{prefix}_{number}" for number in range(count)]
@@ -148,7 +148,7 @@ class Graph:
         return outputs
 
     def node(self, operator: str, *inputs: Input, domain: str = "", **attributes: Any) -> str:
-        """A node's only output."""
+        """Adds a node; returns its only output."""
         (output,) = self.several(operator, inputs, 1, domain, **attributes)
         return output
 

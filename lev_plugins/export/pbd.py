@@ -36,7 +36,7 @@ def write_graphs(
 
 
 def embedded(graph: Graph, embed: Any, tokens: str) -> str:
-    """The vectors of tokens, without their places."""
+    """Returns the vectors of tokens, without positions."""
     return graph.embedding(tokens, embed.table.weight, embed.scale)
 
 
@@ -140,7 +140,7 @@ class Reader:
         return blocks.fed(graph, block, stream)
 
     def _self_attention(self, number: int, layer: Any, sight: Sight, x: str) -> str:
-        """What was generated, and the source that is ahead."""
+        """Attends to what was generated, and to the source ahead."""
         graph = self.graph
         attention = layer.self_attention.attention
         heads = attention.heads

@@ -41,7 +41,7 @@ CheckpointState = dict[str, Any]
 
 
 def device_named(name: str | torch.device | None) -> torch.device:
-    """A device that is here; the CPU by default.
+    """Returns a device that is here; the CPU by default.
 
     Raises:
         UserError: there is none of that name.
@@ -54,7 +54,7 @@ def device_named(name: str | torch.device | None) -> torch.device:
 
 
 def load_state(path: str) -> CheckpointState:
-    """What a checkpoint holds, with its configuration in today's form.
+    """Returns what a checkpoint holds, with its configuration in today's form.
 
     Raises:
         UserError: it cannot be read, or is not fairseq's.
@@ -70,7 +70,7 @@ def load_state(path: str) -> CheckpointState:
 
 
 def names_in(path: str) -> dict[str, str]:
-    """What a checkpoint calls its ``model`` and its ``task``; none of its tensors is read.
+    """Returns what a checkpoint calls its ``model`` and its ``task``; none of its tensors is read.
 
     Raises:
         UserError: it cannot be read.
@@ -85,12 +85,12 @@ def names_in(path: str) -> dict[str, str]:
 
 
 def _part(of: object, name: str) -> Any:
-    """What untrusted data have of that name; None without."""
+    """Returns an item of untrusted data; None without."""
     return of.get(name) if isinstance(of, Mapping) else None
 
 
 def words_learnt(state: CheckpointState) -> int | None:
-    """Words that a checkpoint's model learnt to read at once; None where it does not say."""
+    """Returns how many words a checkpoint's model learnt to read at once, or None."""
     num_words = _part(state.get("extra_state"), WORDS_LEARNT)
     return num_words if type(num_words) is int and num_words > 0 else None
 
@@ -138,13 +138,13 @@ def load_task(state: CheckpointState, path: str, data: AnyPath | None = None) ->
 
 
 def symbols_in(state: CheckpointState) -> dict[str, Sequence[str]] | None:
-    """The symbols of source and target that a checkpoint carries; None where it has none."""
+    """Returns the symbols of source and target that a checkpoint carries, or None."""
     symbols = (state.get("task_state") or {}).get("symbols")
     return {side: symbols[side] for side in ("source", "target")} if symbols else None
 
 
 def dictionary_of(symbols: Sequence[str]) -> Dictionary:
-    """A dictionary of all these symbols, none of which was counted."""
+    """Makes a dictionary of these symbols, without counts."""
     dictionary = Dictionary()
     for symbol in symbols[dictionary.nspecial :]:
         dictionary.add_symbol(symbol)
@@ -152,7 +152,7 @@ def dictionary_of(symbols: Sequence[str]) -> Dictionary:
 
 
 def _names(options: Any) -> set[str]:
-    """The options of a dataclass; none of None."""
+    """Returns the options of a dataclass; none of None."""
     return {option.name for option in fields(options)} if options else set()
 
 
@@ -162,7 +162,7 @@ def text_encoders(
     paths: Sequence[str],
     data: AnyPath | None = None,
 ) -> list[TextEncoder | None]:
-    """fairseq's tokenizer and BPE, from the checkpoint's configuration or as ``overrides`` say.
+    """Builds fairseq's tokenizer and BPE by the checkpoint's configuration and ``overrides``.
 
     Raises:
         TypeError: an override that is no option of text processing.

@@ -97,7 +97,7 @@ class LevenshteinEditor(TextEditor[Sentence]):
 
     @property
     def device(self) -> torch.device:
-        """Where the models are."""
+        """Returns the device of the models."""
         return next(self.models[0].parameters()).device
 
     @property
@@ -112,7 +112,7 @@ class LevenshteinEditor(TextEditor[Sentence]):
 
     @property
     def limits(self) -> tuple[int, ...]:
-        """The longest source and draft that the task and all models read."""
+        """Returns the longest source and draft that the task and all models read."""
         limits = [self.task.max_positions(), *(model.max_positions() for model in self.models)]
         return tuple(min(sizes) for sizes in zip(*limits))
 
@@ -127,7 +127,7 @@ class LevenshteinEditor(TextEditor[Sentence]):
     def _decode(
         self, generator: RefinementGenerator, sentences: Sequence[Sentence]
     ) -> list[list[EditTrace]]:
-        """The n-best of one batch."""
+        """Returns the n-best of one batch."""
         pad = self.task.tgt_dict.pad()
 
         def padded(rows: list[Any], fill: int) -> torch.Tensor:

@@ -81,7 +81,7 @@ class GeneratingModel:
         self._known = frozenset(self.symbols.values()).__contains__
 
     def batch(self, units: Sequence[Tokens]) -> Batch:
-        """fairseq's batch of units; its ``id`` says where each of them stands."""
+        """Makes fairseq's batch of units; its ``id`` says where each of them stands."""
         sources = [numbered(unit, self.task.source_dictionary) for unit in units]
         drafted = getattr(self.model, "joins_draft", False)
         items = [(source, source) for source in sources] if drafted else sources
@@ -91,7 +91,7 @@ class GeneratingModel:
         return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
     def search(self, units: Sequence[Tokens], generator: Any = None) -> list[list[Hypothesis]]:
-        """What the beam search finds for each unit of a batch, best first."""
+        """Returns what the beam search finds for each unit of a batch, best first."""
         batch = self.batch(units)
         generator = generator or self.generator
         with self.lock, torch.no_grad():
@@ -101,14 +101,14 @@ class GeneratingModel:
 
 
 def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
-    """Tokens as numbers, </s> behind them; a special symbol typed is unknown."""
+    """Returns tokens as numbers and </s>; a special symbol typed is unknown."""
     indices = (dictionary.index(token) for token in tokens)
     numbers = [dictionary.unk() if n < dictionary.nspecial else n for n in indices]
     return torch.tensor([*numbers, dictionary.eos()])
 
 
 def longest_line(task: TranslationTask, model: BaseFairseqModel) -> int:
-    """Tokens of a line at most, so that what is written for it may be longer."""
+    """Returns the most tokens of a line, so that what is written for it may be longer."""
     limits = utils.resolve_max_positions(task.max_positions(), model.max_positions())
     read = int(limits[0])
     written = int(limits[-1])
@@ -129,7 +129,7 @@ class GeneratingParts(NamedTuple):
 
 
 def is_generating(state: CheckpointState) -> bool:
-    """Whether a checkpoint's task is translation or derived from it, and edits no drafts."""
+    """Returns whether a checkpoint's task is translation or derived from it, without drafts."""
     name = getattr(state["cfg"].task, "_name", None)
     task = tasks.TASK_REGISTRY.get(name, object)
     return name not in EDITING and issubclass(task, TranslationTask)
@@ -168,7 +168,7 @@ def subwords(
 
 
 def single_characters(dictionary: Dictionary) -> bool:
-    """Whether every symbol is one character, as in text that was split into characters."""
+    """Returns whether every symbol is one character, as in text that was split into characters."""
     sizes = set()
     for symbol in dictionary.symbols[dictionary.nspecial :]:
         if symbol != "<plh>" and not symbol.startswith("madeupword"):

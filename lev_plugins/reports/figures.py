@@ -109,25 +109,22 @@ def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Figu
         list; where there are drafts the first is the draft itself). What cannot be computed for
         want of references, drafts or ``I-`` lines is None.
     """
-    metrics = {
-        name: CORRECTION_METRICS.get(name) or make_metric(name)
-        for name in wanted
-        if corpus.references is not None
-        and (corpus.drafts is not None or name not in CORRECTION_METRICS)
-    }
-    systems = [_figures(*row, corpus, metrics) for row in zip(names, corpus.systems)]
+    metrics: dict[str, Metric] = {}
+    about: Figures = {}
+    for name in wanted:
+        metric = CORRECTION_METRICS.get(name) or make_metric(name)
+        lacks_draft = name in CORRECTION_METRICS and corpus.drafts is None
+        if corpus.references is not None and not lacks_draft:
+            metrics[name] = metric
+            signature = metric.signature()
+            about[name] = {"higher_is_better": metric.higher_is_better, "signature": signature}
+    rows = list(zip(names, corpus.systems))
     if corpus.drafts is not None:
         drafts = Printed("", dict(enumerate(corpus.drafts)), {}, {})
-        systems.insert(0, _figures(NO_EDIT_BASELINE, drafts, corpus, metrics))
-    return {
-        "sentences": len(corpus.systems[0].outputs),
-        "origin": corpus.origin,
-        "metrics": {
-            name: {"higher_is_better": metric.higher_is_better, "signature": metric.signature()}
-            for name, metric in metrics.items()
-        },
-        "systems": systems,
-    }
+        rows.insert(0, (NO_EDIT_BASELINE, drafts))
+    systems = [_figures(name, system, corpus, metrics) for name, system in rows]
+    sentences = len(corpus.systems[0].outputs)
+    return {"sentences": sentences, "origin": corpus.origin, "metrics": about, "systems": systems}
 
 
 def _figures(name: str, system: Printed, corpus: Corpus, metrics: Mapping[str, Metric]) -> Figures:
@@ -167,16 +164,17 @@ def _edits_against(
 
     Empty drafts are left out: nothing that is written can be worse.
     """
-    pairs = []
+    keys = ("needed", "remaining", "better", "worse", "equal", "empty_drafts")
+    figures = dict.fromkeys(keys, 0)
     for draft, output, reference in zip(drafts, outputs, references, strict=True):
-        if draft.strip():
-            before = Indel.distance(draft.split(), reference.split())
-            pairs.append((before, Indel.distance(output.split(), reference.split())))
-    return {
-        "needed": sum(before for before, _ in pairs),
-        "remaining": sum(after for _, after in pairs),
-        "better": sum(after < before for before, after in pairs),
-        "worse": sum(after > before for before, after in pairs),
-        "equal": sum(after == before for before, after in pairs),
-        "empty_drafts": len(drafts) - len(pairs),
-    }
+        if not draft.strip():
+            figures["empty_drafts"] += 1
+            continue
+        target = reference.split()
+        before = Indel.distance(draft.split(), target)
+        after = Indel.distance(output.split(), target)
+        changed = "better" if after < before else "worse"
+        figures["equal" if after == before else changed] += 1
+        figures["needed"] += before
+        figures["remaining"] += after
+    return figures

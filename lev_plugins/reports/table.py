@@ -16,15 +16,21 @@ def render_table(figures: Figures) -> str:
     """Returns the figures of :func:`.figures.compute` as text that ends in a line end."""
     names = [printable(system["name"]) for system in figures["systems"]]
     rows = [("", names), *_rows(figures)]
-    widths = [max(map(len, column)) for column in zip(*(cells for _, cells in rows))]
-    left = max(len(label) for label, _ in rows)
+    labels, cells = zip(*rows)
+    left = max(map(len, labels))
+    columns = []
+    for column in zip(*cells):
+        width = max(map(len, column))
+        columns.append([cell.rjust(width) for cell in column])
     lines = [counted(figures["sentences"], "sentence"), ""]
-    for label, cells in rows:
-        columns = [cell.rjust(width) for cell, width in zip(cells, widths)]
-        lines.append("  ".join([label.ljust(left), *columns]).rstrip())
+    for label, *row in zip(labels, *columns):
+        line = "  ".join([label.ljust(left), *row])
+        lines.append(line.rstrip())
     lines.append("")
-    lines += [f"{side}: {printable(name)}" for side, name in figures["origin"].items()]
-    lines += [f"{name}: {about['signature']}" for name, about in figures["metrics"].items()]
+    for side, name in figures["origin"].items():
+        lines.append(f"{side}: {printable(name)}")
+    for name, about in figures["metrics"].items():
+        lines.append(f"{name}: {about['signature']}")
     return "\n".join(lines) + "\n"
 
 

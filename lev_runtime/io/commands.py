@@ -22,7 +22,7 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 def explain(error: BaseException) -> str | None:
-    """The line to print for a user's mistake, or ``None`` where a traceback says more."""
+    """Returns the line to print for a user's mistake, or ``None`` where a traceback says more."""
     if isinstance(error, ModuleNotFoundError):
         try:
             require_module(error.name or "")
@@ -62,7 +62,7 @@ def print_error(error: BaseException) -> bool:
 
 
 def discard_stdout() -> None:
-    """Nobody reads standard output any more: what is still buffered must not be written at exit."""
+    """Discards what is still buffered for standard output, which nobody reads any more."""
     with contextlib.suppress(OSError, ValueError):  # it may be no file at all
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -28,12 +28,12 @@ PATIENCE = 5.0  # seconds before progress is shown
 
 
 def json_line(value: Mapping[str, object]) -> str:
-    """One object as a line of JSON, its end included."""
+    """Returns one object as a line of JSON, its end included."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS) + "\n"
 
 
 def raw_lines(path: str) -> Iterator[bytes]:
-    """The lines of a file or of standard input (``-``), each with its end."""
+    """Yields the lines of a file or of standard input (``-``), each with its end."""
     with reading(_name(path)):
         if path == STANDARD_STREAM:
             yield from _streamed(path, sys.stdin.buffer)
@@ -43,7 +43,7 @@ def raw_lines(path: str) -> Iterator[bytes]:
 
 
 def _streamed(path: str, file: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a stream, of which :func:`with_pauses` asks whether there are more."""
+    """Yields the lines of a stream, of which :func:`with_pauses` asks whether there are more."""
     _streams[path] = lines = PipeLines(file)
     try:
         yield from lines
@@ -56,8 +56,7 @@ def _name(path: str) -> str:
 
 
 def typed_lines(path: str, ends: bool = False) -> Iterator[str]:
-    """The lines of a stream, with their ends or not, and without a byte order mark before the
-    first."""
+    """Yields the lines of a stream, with their ends or not, without a byte order mark."""
     for number, raw in enumerate(raw_lines(path), start=1):
         body = raw.removesuffix(b"\n").removesuffix(b"\r")
         line = decode(_name(path), number, raw if ends else body)
@@ -70,7 +69,7 @@ def input_lines(path: str, ends: bool = False) -> Iterator[str]:
 
 
 def input_fields(path: str, counts: Collection[int], form: str) -> Iterator[list[str]]:
-    """What stands between the tabs of each line of :func:`input_lines`.
+    """Yields the fields between the tabs of each line of :func:`input_lines`.
 
     Raises:
         UserError: another number of fields than ``counts`` has: ``form`` says which.
@@ -83,7 +82,7 @@ def input_fields(path: str, counts: Collection[int], form: str) -> Iterator[list
 
 
 def is_stream(path: str) -> bool:
-    """Whether a path can be read once only: standard input (``-``), a pipe or a device."""
+    """Returns whether a path can be read once only: standard input (``-``), a pipe or a device."""
     file = Path(path)
     return path == STANDARD_STREAM or file.is_fifo() or file.is_char_device()
 
@@ -107,7 +106,7 @@ def chunks(items: Iterable[T], path: str, size: int, pause: float = PAUSE) -> It
 def progress(
     items: Iterable[T], unit: str, output: str | None = None, total: int | str | None = None
 ) -> Iterator[T]:
-    """The items; those that are done, some ``unit``, are counted on standard error, a terminal's.
+    """Yields the items, and counts those that are done on a terminal's standard error.
 
     Nothing is shown between lines that are written to a terminal, where ``output`` is ``-``.
     ``total``: how many there are, or the file whose lines they are.

@@ -52,7 +52,7 @@ class _Help(argparse.Action):
 def make_parser(
     command: str, description: str, example: str = "", usage: str = ""
 ) -> argparse.ArgumentParser:
-    """A command's parser, with ``--help``, ``--help-all`` and ``--version``.
+    """Makes a command's parser, with ``--help``, ``--help-all`` and ``--version``.
 
     Args:
         example: what may stand behind the command's name, shown at the end of the help.
@@ -81,7 +81,7 @@ def show_all(parser: argparse.ArgumentParser) -> None:
 
 
 def adder(group: argparse._ActionsContainer) -> Add:
-    """What adds options, to a parser or a group of one, as their help shows them.
+    """Returns ``add``, a short form of ``add_argument`` of a parser or group.
 
     ``add("--beam N", "width of the search (default: 5)", 5)``: flags and the name of the value, the
     help, the default, whose type numbers have. Without a value it is a switch. ``advanced``: for
@@ -110,7 +110,7 @@ def adder(group: argparse._ActionsContainer) -> Add:
 
 
 def add_model_data(add: Add, none: str = "", advanced: bool = False) -> None:
-    """Where a model's dictionaries are, and fairseq's options of text processing.
+    """Adds the folder of dictionaries, and fairseq's options of text processing.
 
     ``none``: says of tokenizer and bpe how they are switched off.
     """
@@ -123,13 +123,13 @@ def add_model_data(add: Add, none: str = "", advanced: bool = False) -> None:
 
 
 def text_processing(args: argparse.Namespace) -> dict[str, str]:
-    """The options of text processing that were given, by fairseq's names."""
+    """Returns the options of text processing that were given, by fairseq's names."""
     return {name: value for name in TEXT_PROCESSING if (value := getattr(args, name))}
 
 
 @contextmanager
 def as_flags(args: argparse.Namespace) -> Iterator[None]:
-    """Errors of the Python interface, with flags for its arguments: ``beam=0`` is ``--beam 0``."""
+    """Words errors of the Python interface with flags: ``beam=0`` is ``--beam 0``."""
     try:
         yield
     except UserError as error:
@@ -139,7 +139,7 @@ def as_flags(args: argparse.Namespace) -> Iterator[None]:
 
 
 def say(*lines: object) -> None:
-    """Lines for the person, on standard error."""
+    """Prints lines on standard error."""
     for line in lines:
         print(line, file=sys.stderr)
 

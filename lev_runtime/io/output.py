@@ -61,7 +61,7 @@ def whole_file(path: str) -> Iterator[TextIO]:
 
 @contextmanager
 def staging_directory(destdir: str) -> Iterator[str]:
-    """A folder to write into; what is there at the end of the block goes to ``destdir``.
+    """Makes a folder to write into; what is there at the end of the block goes to ``destdir``.
 
     It lies in ``destdir``, or in the nearest folder above that exists: on the same file system.
     Files of ``destdir`` with other names stay. A UserError where the system refuses to write.
@@ -85,7 +85,7 @@ def staging_directory(destdir: str) -> Iterator[str]:
 
 
 def standard_output() -> TextIO:
-    """Standard output, in UTF-8 whatever the terminal is set to."""
+    """Returns standard output, in UTF-8 whatever the terminal is set to."""
     # The text holds characters that a terminal set to ASCII or Latin-1 could not encode.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:

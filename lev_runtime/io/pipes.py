@@ -21,7 +21,7 @@ class PipeLines:
         return self
 
     def __next__(self) -> bytes:
-        """The next line, for which it waits."""
+        """Waits for the next line."""
         while not (self.lines or self.ended):
             self._read()
         if self.lines:
@@ -29,7 +29,7 @@ class PipeLines:
         raise StopIteration
 
     def ready(self, seconds: float) -> bool:
-        """Whether a whole line, or the end, is there, or will be before a pause of ``seconds``."""
+        """Returns whether a whole line, or the end, is there before a pause of ``seconds``."""
         while not (self.lines or self.ended):
             try:
                 readable, _, _ = select.select([self.file], [], [], seconds)

@@ -25,13 +25,13 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def few(items: Sequence[object], most: int = 20) -> str:
-    """The first of many, and a sign that there are more."""
+    """Returns the first of many, and a sign that there are more."""
     return ", ".join(map(str, items[:most])) + (" …" if len(items) > most else "")
 
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """What opens and reads ``path`` stands in here; a UserError names it if that fails."""
+    """Turns errors of opening and reading ``path`` into a UserError that names it."""
     try:
         yield
     except FileNotFoundError as error:
@@ -41,7 +41,7 @@ def reading(path: str) -> Iterator[None]:
 
 
 def lacking(path: str | os.PathLike[str]) -> str | None:
-    """Why there is no file to read at a path; None where there is one."""
+    """Returns why there is no file to read at a path; None where there is one."""
     if os.path.isdir(path):
         return "is a folder, not a file"
     if not os.path.exists(path):
@@ -61,7 +61,7 @@ def require_files(paths: Iterable[str], hint: str = "") -> None:
 
 
 def open_text(path: str) -> IO[bytes]:
-    """A text to read; of an xz file a copy without a name, decompressed by the block.
+    """Opens a text to read; of an xz file a copy without a name, decompressed by the block.
 
     Raises:
         UserError: it cannot be read, decompressed, or copied.
@@ -87,13 +87,13 @@ def open_text(path: str) -> IO[bytes]:
 
 
 def read_bytes(path: str) -> bytes:
-    """What a file holds, which xz compressed or not; raises UserError where it cannot be read."""
+    """Reads a file, which xz compressed or not; raises UserError where it cannot be read."""
     with reading(path), open_text(path) as file:
         return file.read()
 
 
 def decode(name: str, number: int, body: bytes, way: str = "") -> str:
-    """Line ``number`` of the stream ``name``; a UserError, with the ``way`` out, if not UTF-8."""
+    """Decodes line ``number`` of ``name``; a UserError with the ``way`` out if not UTF-8."""
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -134,7 +134,7 @@ def _checked_lines(path: str, file: IO[bytes], ends: bool = False) -> Iterator[s
 
 
 def all_lines(path: str) -> list[str]:
-    """The lines of :func:`read_lines`, all at once; it raises the same."""
+    """Returns the lines of :func:`read_lines`, all at once; it raises the same."""
     content = read_bytes(path)
     try:
         text = content.decode("utf-8").removesuffix("\n")
@@ -146,7 +146,7 @@ def all_lines(path: str) -> list[str]:
 
 
 def count_lines(path: str) -> int:
-    """Number of lines as the binarizer counts them; raises what :func:`read_lines` raises."""
+    """Counts lines as the binarizer counts them; raises what :func:`read_lines` raises."""
     return sum(1 for _ in read_lines(path))
 
 

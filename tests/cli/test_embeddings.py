@@ -97,8 +97,8 @@ def test_the_file_has_a_vector_for_each_symbol_that_stands_beside_others(capsys)
 def test_pairs_that_say_little_or_nothing_are_passed_over(pairs, dim):
     write_data(Path("some"), ("abcdefgh", "bacdefgh"), pairs)
     embeddings.main(["some", "file", "--dim", str(dim)])
-    found = {**utils.parse_embedding("file.src"), **utils.parse_embedding("file.tgt")}
-    assert found and all(vector.isfinite().all() for vector in found.values())
+    vectors = {**utils.parse_embedding("file.src"), **utils.parse_embedding("file.tgt")}
+    assert vectors and all(vector.isfinite().all() for vector in vectors.values())
 
 
 def test_two_dictionaries_have_a_file_each_for_their_own_tables():
@@ -142,6 +142,15 @@ def test_a_file_that_cannot_be_or_does_not_fit_is_refused(text, reason):
         built("editor", "--encoder-embed-path", "file.txt")
 
 
+#: folder of data → pairs that tell nothing
+EMPTY = {
+    "empty": [],
+    "blank": [("", ""), ("_", "__")],
+    "same": [("a", "a"), ("aa", "")],
+    "similar": [("ab", "c"), ("cb", "aaa"), ("", "")],
+}
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -155,12 +164,7 @@ def test_a_file_that_cannot_be_or_does_not_fit_is_refused(text, reason):
     ],
 )
 def test_data_that_tell_nothing_are_refused(words, reason):
-    for name, pairs in {
-        "empty": [],
-        "blank": [("", ""), ("_", "__")],
-        "same": [("a", "a"), ("aa", "")],
-        "similar": [("ab", "c"), ("cb", "aaa"), ("", "")],
-    }.items():
+    for name, pairs in EMPTY.items():
         write_data(Path(name), pairs=pairs)
     assert reason in refusal(embeddings.main, *words.split())
 

@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def sentence(
     number: int, output: str, target: str | None = "a b", steps: int | None = 1, tokens: str = "t"
 ) -> list[str]:
-    """What fairseq-generate prints of a sentence."""
-    lines = [f"S-{number}\ts", f"T-{number}\t{target}", f"H-{number}\t-0.5\t{tokens}"]
-    lines += [f"D-{number}\t-5e-1\t{output}", f"P-{number}\t0.0000 -0.5000", f"I-{number}\t{steps}"]
-    return [line for line in lines if not line.endswith("\tNone")]
+    """Returns what fairseq-generate prints of a sentence."""
+    lines = [f"S-{number}\ts", f"H-{number}\t-0.5\t{tokens}", f"D-{number}\t-5e-1\t{output}"]
+    if target is not None:
+        lines.append(f"T-{number}\t{target}")
+    if steps is not None:
+        lines.append(f"I-{number}\t{steps}")
+    return lines
 
 
 def text(name: str, *lines: str) -> str:
@@ -42,13 +44,13 @@ def text(name: str, *lines: str) -> str:
 
 
 def printed(name: str, *outputs: str, targets: Any = "a b", steps: Any = 1) -> str:
-    """What fairseq-generate prints of outputs, whose targets or steps may be all the same."""
-    columns = [
-        column if isinstance(column, list) else [column] * len(outputs)
-        for column in (targets, steps)
-    ]
-    rows = zip(range(len(outputs)), outputs, *columns, strict=True)
-    return text(name, *(line for row in rows for line in sentence(*row)))
+    """Writes what fairseq-generate prints; targets and steps may be the same for all outputs."""
+    lines = []
+    for number, output in enumerate(outputs):
+        target = targets[number] if isinstance(targets, list) else targets
+        count = steps[number] if isinstance(steps, list) else steps
+        lines += sentence(number, output, target, count)
+    return text(name, *lines)
 
 
 def report(*arguments: str) -> dict[str, Any]:
@@ -65,7 +67,11 @@ def systems(*arguments: str) -> list[dict[str, Any]]:
 def test_sentences_are_put_in_order_and_log_lines_passed_over(monkeypatch):
     """Text is taken before tokens, and the first of several outputs."""
     lines = [*sentence(1, "can't", steps=2, tokens="can 't"), "2026-11-20 | INFO | {'path': 'H-0'}"]
-    lines += [*sentence(1, "bad", steps=4)[2:], *sentence(0, "c", steps=3), "Generate test: 1"]
+    lines += [
+        *sentence(1, "bad", None, steps=4)[1:],
+        *sentence(0, "c", steps=3),
+        "Generate test: 1",
+    ]
     system = read_printed(text("out", *lines))
     assert system.outputs == {0: "c", 1: "can't"} and system.iterations == {0: "3", 1: "2"}
     Path("out").write_bytes(b"H-0\t-1\ta b\r\nI-0\t3\r\n")
@@ -142,74 +148,57 @@ def test_without_references_drafts_or_iterations_the_rest_is_reported():
 # ---------------------------------------------------------------- figures, in table and JSON
 
 
-def row(table: str, label: str) -> list[str]:
-    """The numbers of the first row of that label."""
-    (line, *_) = [line for line in table.splitlines() if line.strip().startswith(label)]
-    return line.strip().removeprefix(label).replace("%", "").split()
+#: four sentences: corrected, miscorrected, left alone, and changed in vain
+TABLE = r"""4 sentences
+
+                      no-edit baseline        ours    \x1b[31m
+ter ↓                            27.27       27.27        0.00
+accuracy ↑                       25.00       25.00      100.00
+miscorrection_rate ↓              0.00       12.50        0.00
+  corrected                 0    0.0 %  1   33.3 %  3  100.0 %
+  miscorrected              0    0.0 %  1   12.5 %  0    0.0 %
+  better                    0    0.0 %  1   25.0 %  3   75.0 %
+  worse                     0    0.0 %  1   25.0 %  0    0.0 %
+  equal                     4  100.0 %  2   50.0 %  1   25.0 %
+edits still needed ↓                 6           5           0
+  unchanged                 4  100.0 %  1   25.0 %  1   25.0 %
+iterations, mean                     –        1.00        3.00
+  0                                  –  1   25.0 %  0    0.0 %
+  1                                  –  2   50.0 %  0    0.0 %
+  2                                  –  1   25.0 %  0    0.0 %
+  3                                  –  0    0.0 %  4  100.0 %
+"""
 
 
-@pytest.fixture
-def example() -> None:
-    """Four sentences: corrected, miscorrected, left alone, and changed in vain."""
+def test_figures_computed_by_hand_stand_in_json_and_table(capsys):
     targets = ["a b c", "a b c", "a b c", "a b"]
     printed("out", "a b c", "a b", "a b d", "a x", targets=targets, steps=[2, 1, 0, 1])
+    printed("b/out", *targets, targets=targets, steps=3)
     text("mt", "a x c", "a b c", "a b d", "a y")
+    words = ["out", "b/out", "--drafts", "mt", "--metrics", "ter,accuracy,miscorrection_rate"]
+    assert [system["name"] for system in systems(*words)] == [NO_EDIT_BASELINE, "out", "b/out"]
+    capsys.readouterr()
+    command.main([*words, "--names", "ours, \x1b[31m"])
+    table = capsys.readouterr().out
+    assert table.partition("\ndrafts:")[0] == TABLE
+    command.main([*words, "--json", "-"])
+    figures = json.loads(capsys.readouterr().out)
+    assert list(figures["systems"][1]["against_draft"].values()) == [6, 5, 1, 1, 2, 0]
+    assert not figures["metrics"]["miscorrection_rate"]["higher_is_better"]
 
 
-def test_figures_computed_by_hand_stand_in_json_and_table(example, capsys):
-    figures = report("out", "--drafts", "mt", "--names", "ours")
-    table, (nothing, ours) = capsys.readouterr().out, figures["systems"]
-    command.main(["out", "--drafts", "mt", "--names", "ours", "--json", "-"])
-    assert json.loads(capsys.readouterr().out) == figures
-    assert figures["sentences"] == 4 and nothing["iterations"] is None
-    assert list(ours["against_draft"].values()) == [6, 5, 1, 1, 2, 0]
-    assert list(nothing["against_draft"].values()) == [6, 6, 0, 0, 4, 0]
-    assert ours["scores"]["accuracy"] == nothing["scores"]["accuracy"] == 25
-    for name, about in figures["metrics"].items():
-        label = f"{name} {'↑' if about['higher_is_better'] else '↓'}"
-        assert row(table, label) == [f"{system['scores'][name]:.2f}" for system in (nothing, ours)]
-        assert f"{name}: {about['signature']}" in table
-    for label, cells in {
-        "better": "0 0.0 1 25.0",
-        "worse": "0 0.0 1 25.0",
-        "equal": "4 100.0 2 50.0",
-        "edits still needed ↓": "6 5",
-        "corrected": "0 0.0 1 33.3",
-        "miscorrected": "0 0.0 1 12.5",
-        "unchanged": "4 100.0 1 25.0",
-        "iterations, mean": "– 1.00",
-        "1  ": "– 2 50.0",
-    }.items():
-        assert row(table, label) == cells.split(), label
+def test_empty_drafts_do_not_count_as_edited():
+    (_, ours) = systems(printed("out", "a b", "a c"), "--drafts", text("mt", "", "a b"), *QUICK)
+    assert list(ours["against_draft"].values()) == [0, 2, 0, 1, 0, 1]
 
 
 def test_a_correction_is_scored_against_its_drafts():
-    noisy = ["tbe old house", "by tne sea", "a wrod"]
-    clean, output = ["the old house", "by the sea", "a word"], ["the old horse", "by the sea", "a"]
-    text("mt", *noisy)
-    files = ("--hypotheses", text("hyp", *output), "--references", text("ref", *clean))
-    figures = report(*files, "--drafts", "mt")
-    nothing, ours = figures["systems"]
-    assert (nothing["name"], ours["name"]) == (NO_EDIT_BASELINE, "hyp")
+    text("mt", "tbe old house", "by tne sea", "a wrod")
+    text("ref", "the old house", "by the sea", "a word")
+    text("hyp", "the old horse", "by the sea", "a")
+    files = "--hypotheses hyp --references ref --drafts mt".split()
+    (nothing, ours), (_, alone) = systems(*files), systems(*files, "--metrics", "bleu")
     assert list(nothing["words"].values()) == [8, 5, 0, 0]
-    assert ours["words"] == {"words": 8, "right_before": 5, "corrected": 2, "miscorrected": 1}
+    assert list(ours["words"].values()) == list(alone["words"].values()) == [8, 5, 2, 1]
     wanted = {"word_accuracy": 75, "correction_recall": 200 / 3, "edit_f05": 100 * 10 / 19}
     assert {name: ours["scores"][name] for name in wanted} == pytest.approx(wanted)
-    assert not figures["metrics"]["miscorrection_rate"]["higher_is_better"]
-    (_, alone) = systems(*files, "--drafts", "mt", "--metrics", "bleu")
-    assert alone["words"] == ours["words"], "words are counted whatever the metrics"
-
-
-def test_systems_stand_side_by_side_and_empty_drafts_do_not_count(example, capsys):
-    targets = ["a b c", "a b c", "a b c", "a b"]
-    second = printed("b/out", *targets, targets=targets, steps=3)
-    reported = systems("out", second, *MT)
-    assert [system["name"] for system in reported] == [NO_EDIT_BASELINE, "out", second]
-    capsys.readouterr()
-    command.main(["out", second, *MT, "--names", "ours, \x1b[31m"])
-    table = capsys.readouterr().out
-    assert re.search(r"^ +no-edit baseline +ours +\\x1b\[31m$", table, re.M)
-    assert row(table, "accuracy ↑") == ["25.00", "25.00", "100.00"]
-    assert row(table, "3  ") == ["–", "0", "0.0", "4", "100.0"]
-    (_, ours) = systems(printed("out", "a b", "a c"), "--drafts", text("mt", "", "a b"), *QUICK)
-    assert list(ours["against_draft"].values()) == [0, 2, 0, 1, 0, 1]
