@@ -84,7 +84,7 @@ class TextDataset(FairseqDataset):
             logger.info("counting the tokens of all lines of %s, once", self.path)
             index = self._counted()
             try:
-                with atomic_replace(kept, f"{kept}.part.npy") as written:
+                with atomic_replace(kept, f"{kept}.{os.getpid()}.npy") as written:
                     np.save(written, index)
                 return np.load(kept, mmap_mode="r")  # type: ignore[no-any-return]
             except UserError as error:

@@ -1,6 +1,8 @@
 """Token embeddings and positional encodings."""
 
-from fairseq.modules import SinusoidalPositionalEmbedding
+import math
+
+import torch
 from torch import Tensor, nn
 
 from .kernels import TORCH, Kernels
@@ -16,8 +18,7 @@ class Positions(nn.Module):
     def __init__(self, length: int, dim: int, pad: int, learned: bool = False) -> None:
         super().__init__()
         self.pad = pad
-        rows = length + pad + 1
-        table = SinusoidalPositionalEmbedding.get_embedding(rows, dim, pad)
+        table = _sinusoids(length + pad + 1, dim, pad)
         if learned:
             nn.init.normal_(table, mean=0.0, std=dim**-0.5)
             table[pad].zero_()
@@ -40,6 +41,17 @@ class Positions(nn.Module):
             if length > most:
                 raise ValueError(f"a sequence of {length} tokens is longer than the model's {most}")
         return nn.functional.embedding(index, self.weight)
+
+
+def _sinusoids(rows: int, dim: int, pad: int) -> Tensor:
+    half = dim // 2
+    step = math.log(10000.0) / max(half - 1, 1)
+    rate = torch.exp(torch.arange(half) * -step)
+    angle = torch.arange(rows).unsqueeze(1) * rate.unsqueeze(0)
+    odd = torch.zeros(rows, dim % 2)  # a channel without a partner
+    table = torch.cat([angle.sin(), angle.cos(), odd], dim=1)
+    table[pad].zero_()
+    return table
 
 
 class TokenEmbedding(nn.Module):

@@ -14,9 +14,8 @@ import pytest
 import tiny
 import torch
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, ListDataset
-from fairseq.data.iterators import EpochBatchIterator, GroupedIterator
+from fairseq.data.iterators import EpochBatchIterator
 from fairseq.tasks import FairseqTask
-from fairseq.trainer import Trainer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
@@ -191,17 +190,6 @@ def test_a_program_that_stops_reading_early_ends_well_and_one_that_is_stopped_as
     # Ctrl-C reaches the processes that load data too
     assert status == -signal.SIGINT and message.endswith("KeyboardInterrupt\n")
     assert message.count("Traceback") == 1 and "atexit" not in message
-
-
-def test_batches_that_were_read_as_one_belong_to_one_update():
-    read = [{"id": 0}, [{"id": 1}, {"id": 2}], {"id": 3}, [{"id": 4}, {"id": 5}]]
-    for size, expected in ((1, [[0], [1, 2], [3], [4, 5]]), (2, [[0, 1, 2], [3, 4, 5]])):
-        updates = GroupedIterator(read, size)
-        assert len(updates) == len(expected)
-        assert [[batch["id"] for batch in update] for update in updates] == expected
-    trainer = Namespace()
-    Trainer.reset_dummy_batch(trainer, read[1])
-    assert trainer._dummy_batch == {"id": 1}
 
 
 @pytest.mark.parametrize(("read", "position"), [(3, (4, 3)), (4, (5, 0)), (9, (5, 0))])

@@ -1,12 +1,42 @@
 """Words right, corrected and miscorrected, edits of words, and the metrics that count them."""
 
+from itertools import combinations
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lev_plugins.metrics import CORRECTION_METRICS, CorrectionCounts, Metric, correction_counts
 from lev_plugins.metrics.corpus import add_up
 from lev_runtime.word_edits import WordEdit, f_half, precision, recall, word_edits
+from lev_runtime.words import aligned, right_words
+
+ABC = st.lists(st.sampled_from("abc"), max_size=4)
+
+
+def worth(pairs, a, b):
+    """Errors and equal words of an alignment; less is better."""
+    equal = sum(a[i] == b[j] for i, j in pairs)
+    return len(a) + len(b) - len(pairs) - equal, -equal
+
+
+def alignments(a, b):
+    """As many places of one as of the other, in order."""
+    for size in range(min(len(a), len(b)) + 1):
+        for places in combinations(range(len(a)), size):
+            for others in combinations(range(len(b)), size):
+                yield list(zip(places, others))
+
+
+@given(ABC, ABC)
+@example(list("ab"), list("bc"))  # not at the same place
+@example(list("aa"), list("b"))
+@example(list("abcxy"), list("xydef"))  # five errors and no equal word, or six and two
+def test_an_alignment_has_the_fewest_errors_and_of_these_the_most_equal_words(a, b):
+    pairs = aligned(a, b)
+    assert all(i < k and j < m for (i, j), (k, m) in zip(pairs, pairs[1:]))
+    assert worth(pairs, a, b) == min(worth(others, a, b) for others in alignments(a, b))
+    assert right_words(a, b) == {j for i, j in pairs if a[i] == b[j]}
 
 
 def test_counts_by_hand():

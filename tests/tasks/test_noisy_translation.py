@@ -135,6 +135,12 @@ def test_noise_on_validation_and_test_is_fixed_and_can_be_another(folder):
     assert before != LINES[:5] and valid(noise_seed=2) != before
 
 
+def test_folders_of_training_data_take_turns(folder):
+    put(folder / "second" / "train.clean", ["another text"])
+    task = task_of(f"{folder}:{folder / 'second'}", noise="delete")
+    assert [len(loaded(task, epoch=epoch)) for epoch in (1, 2, 3)] == [12, 1, 12]
+
+
 def binarised(folder, split):
     for lang in ("noisy", "clean"):
         rows = map(torch.tensor, ([4, 5, 2], [6, 2]))

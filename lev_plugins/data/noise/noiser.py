@@ -130,9 +130,11 @@ def swap_words(words: list[str], count: int, rng: random.Random) -> None:
 
     No word moves twice; equal neighbours stay.
     """
-    differing = [i for i, pair in enumerate(zip(words, words[1:])) if pair[0] != pair[1]]
-    for i in _apart(differing, (count + 1) // 2, rng):
-        words[i], words[i + 1] = words[i + 1], words[i]
+    neighbours = zip(words, words[1:])
+    differing = [i for i, (word, following) in enumerate(neighbours) if word != following]
+    swaps = (count + 1) // 2
+    for i in _apart(differing, swaps, rng):
+        words[i : i + 2] = words[i + 1], words[i]
 
 
 def drop_words(words: list[str], count: int, rng: random.Random) -> None:
