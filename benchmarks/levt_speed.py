@@ -13,7 +13,6 @@ but what they decide comes from a script (scripted.py), the same for both.
 
 import argparse
 import copy
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -40,7 +39,6 @@ from fairseq.tasks.translation_lev import (
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from lev_plugins.nn.backends.cuda import COMPILE_ENV, compile_blocks
 from lev_plugins.nn.precision import PRECISIONS, prepare_for_decoding
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
@@ -51,7 +49,6 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
 
 SIDES = ("stock", "ours")
-COMPILED = ", compiled"
 LABEL_SMOOTHING = 0.1
 DROPOUT = 0.3
 ITERATIONS = 9  # stock's --iter-decode-max-iter
@@ -131,10 +128,9 @@ def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates
 
     ``stock``: as without the package. ``tf32``: ours as a GPU trains it by default.
     ``bf16``: ours as ``fairseq-train --bf16`` trains it, a model in bf16 and its master copy in
-    fp32. ``compiled``: ours with LEV_PLUGINS_COMPILE=1.
+    fp32.
     """
-    kind, *compiled = side.split(COMPILED)
-    if kind == "stock":
+    if side == "stock":
         stock = LabelSmoothedDualImitationCriterion(peers.stock_task, LABEL_SMOOTHING)
 
         def stock_loss(sample: dict[str, Any]) -> Tensor:
@@ -147,10 +143,8 @@ def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates
         made.settings = partial(common.torch_settings, cudnn=True)
         return made
     model = peers.ours
-    if kind == "bf16" or compiled:
-        model = copy.deepcopy(model).to(torch.bfloat16 if kind == "bf16" else torch.float32)
-    if compiled:
-        compile_blocks(model)
+    if side == "bf16":
+        model = copy.deepcopy(model).to(torch.bfloat16)
     criterion = EditPolicyLoss(
         peers.our_task, EditPolicyLossConfig(label_smoothing=LABEL_SMOOTHING)
     )
@@ -160,8 +154,8 @@ def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates
         return loss / size
 
     made = common.Updates(model, our_loss, args)
-    made.settings = partial(common.torch_settings, tf32=kind == "tf32")
-    if kind == "bf16":
+    made.settings = partial(common.torch_settings, tf32=side == "tf32")
+    if side == "bf16":
         cfg = OmegaConf.structured(FairseqConfig())
         cfg.common.bf16 = True
         adam = {"_name": "adam", "lr": [0.0], "adam_betas": "(0.9, 0.98)"}
@@ -176,12 +170,8 @@ def time_training(peers: Peers, args: argparse.Namespace) -> list[Row]:
     """Gradients and whole updates on the same batches."""
     sides = [*SIDES, *(["tf32"] if args.device == "cuda" else [])]
     sides += ["bf16"] if "bf16" in args.less else []
-    sides += [side + COMPILED for side in sides[2:]] if args.compile else []
     batches = training_batches(args)
     trainers = {side: updates(peers, side, args) for side in sides}
-    for side in trainers:
-        for sample in batches if side.endswith(COMPILED) else []:  # its graphs are made
-            trainers[side].update(sample)
     times = common.time_updates(trainers, batches)
     names = ("training: gradients", "training: update with Adam")
     return [
@@ -319,8 +309,6 @@ def parser(description: str | None) -> argparse.ArgumentParser:
         default=[1, 64], help="sentences decoded at a time (default 1,64)")  # fmt: skip
     add("--less", type=lambda text: text.split(","), default=[], metavar="PRECISIONS", help="also "
         "time ours with fewer bits against stock in fp32: bf16, int8 or bf16,int8")  # fmt: skip
-    add("--compile", action="store_true", help="on a GPU, also time training in "
-        "TF32 and bf16 with LEV_PLUGINS_COMPILE=1")  # fmt: skip
     add("--no-decoding", action="store_true", help="leave out what takes longest")
     return made
 
@@ -331,10 +319,6 @@ def ready(args: argparse.Namespace) -> argparse.Namespace:
         raise UserError(f"--less {','.join(args.less)}: choose of {','.join(PRECISIONS[1:])}")
     if args.threads:
         torch.set_num_threads(args.threads)
-    if args.compile and args.device != "cuda":
-        raise UserError("--compile needs --device cuda: on a CPU nothing is compiled")
-    if args.compile:
-        os.environ[COMPILE_ENV] = "1"
     torch.manual_seed(args.seed)
     return args
 
