@@ -49,8 +49,8 @@ class System:
         self.passes = 0
 
     def decode(self, sample: Any) -> None:
-        found = self.task.inference_step(self.generator, self.models, sample)
-        for number, (best, *_) in zip(sample["id"].tolist(), found, strict=True):
+        hypotheses = self.task.inference_step(self.generator, self.models, sample)
+        for number, (best, *_) in zip(sample["id"].tolist(), hypotheses, strict=True):
             self.texts[number] = best["tokens"].tolist()
             self.passes += best.get("steps", len(best["tokens"]))
 
@@ -66,11 +66,11 @@ def is_tie(model: Any, data: Any, number: int, text: Sequence[int], place: int) 
     return first - second <= TIE
 
 
-def compare(model: Any, data: Any, expected: System, found: System) -> tuple[int, int]:
+def compare(model: Any, data: Any, expected: System, guided: System) -> tuple[int, int]:
     """Texts that differ, and how many of them at ties."""
     differing = ties = 0
     for number, text in expected.texts.items():
-        other = found.texts[number]
+        other = guided.texts[number]
         if text != other:
             place = next(i for i, pair in enumerate(zip(text, other)) if pair[0] != pair[1])
             differing += 1

@@ -68,10 +68,10 @@ class System:
     def decode(self, index: int) -> None:
         """One sentence; its iterations are noted."""
         sample = self.data.collater([self.data[index]])
-        found = self.task.inference_step(self.generator, self.models, sample)[0]
-        if not found:
+        hypotheses = self.task.inference_step(self.generator, self.models, sample)[0]
+        if not hypotheses:
             raise UserError(f"{self.path}: no output for sentence {index}; is the model trained?")
-        self.steps.append(int(found[0].get("steps", len(found[0]["tokens"]))))
+        self.steps.append(int(hypotheses[0].get("steps", len(hypotheses[0]["tokens"]))))
 
 
 def load(args: argparse.Namespace) -> dict[str, System]:
@@ -87,9 +87,9 @@ def load(args: argparse.Namespace) -> dict[str, System]:
         systems[name] = System(path, task, models, cfg, True)
     if args.ar_path is not None:
         cfg = _config(args.ar_path, args)
-        given = {name: value for name in LANGUAGES if (value := cfg.task.get(name))}
+        languages = {name: value for name in LANGUAGES if (value := cfg.task.get(name))}
         models, _, task = checkpoint_utils.load_model_ensemble_and_task(
-            [args.ar_path], {"data": args.data, "eval_bleu": False, **given}
+            [args.ar_path], {"data": args.data, "eval_bleu": False, **languages}
         )
         for name, beam in (("greedy", 1), (GUIDED, 1), (f"beam {args.beam}", args.beam)):
             cfg.generation.beam, guided = beam, name == GUIDED
@@ -146,7 +146,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         warnings.simplefilter("ignore", UserWarning)
         systems = load(args)
     indices = choose(list(systems.values()), args.sentences)
-    decode: dict[str, Callable[[int], None]] = {name: one.decode for name, one in systems.items()}
+    decode: dict[str, Callable[[int], None]] = {
+        name: system.decode for name, system in systems.items()
+    }
     common.milliseconds(decode, indices[:WARM_UP], time.perf_counter)
     for system in systems.values():
         system.steps.clear()
