@@ -15,9 +15,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
+# fairseq before lev_plugins, which then registers its components
+import fairseq  # noqa: F401
 import torch
 
-# first, because it imports fairseq without the lines that fairseq prints otherwise
 import lev_plugins  # noqa: F401
 
 # isort: split

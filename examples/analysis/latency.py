@@ -1,6 +1,7 @@
 """How long a sentence takes: edit models beside an autoregressive one, one sentence at a time.
 
     python examples/analysis/latency.py data --path levt.pt --ar-path transformer.pt
+    python examples/analysis/latency.py data --ar-path pbd.pt   # and guided by drafts
 
 The protocol of the paper's Table 1: batches of one, a few sentences to warm up, then milliseconds
 for each sentence and the mean number of iterations, ten at most. Systems take turns sentence by
@@ -9,6 +10,7 @@ are fairseq-generate's, such as -s and -t, --gen-subset, or --draft-lang for mod
 """
 
 import argparse
+import logging
 import sys
 import time
 import warnings
@@ -75,8 +77,10 @@ class System:
 
 
 def load(args: argparse.Namespace) -> dict[str, System]:
-    """The edit models, and the other with its own task: greedily, guided, and with a beam."""
+    """Returns the edit models, and the other by its own task: greedily, guided, with a beam."""
     from fairseq import checkpoint_utils, tasks
+
+    import lev_plugins  # noqa: F401  (registers, because fairseq is loaded)
 
     systems = {}
     for path in args.path:
@@ -135,6 +139,7 @@ def choose(systems: Sequence[System], wanted: int) -> list[int]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
     args = _arguments(argv)
+    logging.disable(logging.INFO)  # fairseq's
     import torch
 
     sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
@@ -172,12 +177,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("data", metavar="DATA", help="folder of preprocess; both dictionaries come from it")
-    add("--path", action="append", required=True, metavar="CHECKPOINT", help="an edit model; may "
-        "be given again, ratios are to the first")  # fmt: skip
+    add("--path", action="append", default=[], metavar="CHECKPOINT", help="an edit model; may be "
+        "given again, ratios are to the first")  # fmt: skip
     add("--ar-path", metavar="CHECKPOINT", help="an autoregressive model, run by its own task")
     add("--beam", type=int, default=4, metavar="N", help="its beam, beside greedy (default: 4)")
     add("--sentences", type=int, default=200, metavar="N", help="spread evenly (default: 200)")
     args, args.flags = parser.parse_known_args(argv)
+    if not args.path and args.ar_path is None:
+        raise UserError("no model: give --path, --ar-path or both")
     return args
 
 
