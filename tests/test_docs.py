@@ -161,7 +161,9 @@ def test_every_flag_named_in_the_text_exists(parsers):
         text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
         for flag in re.findall(r"(?<![\w-])--[a-z][\w-]*", " ".join(re.findall(r"`.+?`", text))):
             unfinished = flag.endswith("-") and any(other.startswith(flag) for other in known)
-            if not (flag in known or unfinished or path.name == "CHANGELOG.md"):  # it names what has gone
+            if not (
+                flag in known or unfinished or path.name == "CHANGELOG.md"
+            ):  # it names what has gone
                 faults.append(f"{name_of(path)}: {flag}")
     assert not faults
 
