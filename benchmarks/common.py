@@ -15,9 +15,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
+# fairseq before lev_plugins, which then registers its components
+import fairseq  # noqa: F401
 import torch
 
-# first, because it imports fairseq without the lines that fairseq prints otherwise
 import lev_plugins  # noqa: F401
 
 # isort: split
@@ -38,10 +39,10 @@ def processor() -> str:
     described = Path("/proc/cpuinfo")
     first = described.read_text(errors="replace") if described.is_file() else ""
     fields = re.findall(r"^([\w ]+?)\s*: (.+)$", first.partition("\n\n")[0], re.M)
-    told = {key: value.strip() for key, value in fields}
-    name = told.get("model name") or platform.processor() or platform.machine()
-    if {"cpu family", "model"} <= told.keys():
-        return f"{name} (family {told['cpu family']}, model {told['model']})"
+    details = {key: value.strip() for key, value in fields}
+    name = details.get("model name") or platform.processor() or platform.machine()
+    if {"cpu family", "model"} <= details.keys():
+        return f"{name} (family {details['cpu family']}, model {details['model']})"
     return name
 
 
@@ -68,12 +69,12 @@ def row(name: str, first: Sequence[float], second: Sequence[float]) -> Row:
 
 def table(rows: Sequence[Row], sides: tuple[str, str]) -> str:
     """The rows under a head, ratios with their range."""
-    width = max(len(one.name) for one in rows)
+    width = max(len(entry.name) for entry in rows)
     lines = [f"{'':{width}}  {sides[0]:>12}  {sides[1]:>12}  ratio  lowest … highest"]
-    for one in rows:
+    for entry in rows:
         lines.append(
-            f"{one.name:{width}}  {one.first:>9.2f} ms  {one.second:>9.2f} ms"
-            f"  {one.ratio:>5.2f}  {one.low:.2f} … {one.high:.2f}"
+            f"{entry.name:{width}}  {entry.first:>9.2f} ms  {entry.second:>9.2f} ms"
+            f"  {entry.ratio:>5.2f}  {entry.low:.2f} … {entry.high:.2f}"
         )
     return "\n".join(lines)
 
@@ -145,10 +146,10 @@ def count(text: str) -> int:
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
     """A parser of :data:`SIZES`, and of how and where is measured."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    add = made.add_argument
+    add = parser.add_argument
     for name, (default, what) in SIZES.items():
         add(f"--{name}", type=count, default=default, help=f"{what} (default {default})")
     add("--threads", type=count, help="torch's threads (default: torch's own choice)")
@@ -156,13 +157,13 @@ def make_parser(description: str | None) -> argparse.ArgumentParser:
     add("--clock", choices=("wall", "cpu"), default="wall", help="wall: what one waits (default); "
         "cpu: what the process computes, for a machine that others use meanwhile")  # fmt: skip
     add("--seed", type=int, default=1, help="of weights and sentences (default 1)")
-    return made
+    return parser
 
 
 def signature(args: argparse.Namespace, **more: object) -> str:
     """What the numbers depend on, on one line."""
     name = torch.cuda.get_device_name() if args.device == "cuda" else processor()
-    found: dict[str, object] = {
+    settings: dict[str, object] = {
         "torch": torch.__version__,
         "device": f"{args.device} ({name})",
         "kernels": torch.backends.cpu.get_cpu_capability(),
@@ -170,7 +171,7 @@ def signature(args: argparse.Namespace, **more: object) -> str:
         "cores": os.cpu_count(),
         **{name: getattr(args, name) for name in (*SIZES, "clock", "seed")},
     }
-    return "|".join(f"{name}:{value}" for name, value in {**found, **more}.items())
+    return "|".join(f"{name}:{value}" for name, value in {**settings, **more}.items())
 
 
 # ---------------------------------------------------------------- fairseq's models and batches
@@ -191,10 +192,10 @@ def transformer_options(args: argparse.Namespace, **more: Any) -> argparse.Names
 
 def dictionary(size: int) -> Dictionary:
     """``size`` symbols, fairseq's four special ones included."""
-    made = Dictionary()
-    for number in range(size - made.nspecial):
-        made.add_symbol(f"w{number}")
-    return made
+    symbols = Dictionary()
+    for number in range(size - symbols.nspecial):
+        symbols.add_symbol(f"w{number}")
+    return symbols
 
 
 def sentences(count: int, args: argparse.Namespace) -> list[tuple[Tensor, Tensor]]:
@@ -234,7 +235,7 @@ def batch(pairs: Sequence[tuple[Tensor, Tensor]], device: str) -> dict[str, Any]
         "ntokens": sum(map(len, targets)),
         "net_input": {
             "src_tokens": padded(sources, True, device),
-            "src_lengths": torch.tensor([len(one) for one in sources], device=device),
+            "src_lengths": torch.tensor([len(source) for source in sources], device=device),
         },
         "target": padded(targets, False, device),
     }
@@ -309,4 +310,4 @@ def time_updates(
     for number, sample in enumerate(batches):
         for side in in_turn(trainers, number):
             times[side].append(trainers[side].update(sample))
-    return {side: list(zip(*found, strict=True)) for side, found in times.items()}
+    return {side: list(zip(*taken, strict=True)) for side, taken in times.items()}

@@ -88,8 +88,8 @@ print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6)
 
 def cost_of(command: Sequence[str]) -> Cost:
     """What a command costs, with all that it starts."""
-    told = subprocess.check_output([sys.executable, "-S", "-c", RUNNER, *command], text=True)
-    seconds, memory = map(float, told.split())
+    printed = subprocess.check_output([sys.executable, "-S", "-c", RUNNER, *command], text=True)
+    seconds, memory = map(float, printed.split())
     return Cost(seconds, memory)
 
 

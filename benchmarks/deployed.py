@@ -113,19 +113,19 @@ def translate(translator: Any, symbols: Any, beam: int, sample: dict[str, Any]) 
 
 def runtime_decoders(peers: Any, folder: Path, script: Script, iterations: int) -> dict[str, Any]:
     """By their names the exports that decode a batch."""
-    made = {}
+    decoders = {}
     for kind in KINDS:
         decode = runtime_decoder(peers, folder / kind, kind == "int8", script, iterations)
-        made[f"runtime, {kind}"] = decode
-    return made
+        decoders[f"runtime, {kind}"] = decode
+    return decoders
 
 
 def translators(model: Any, symbols: Any, args: Any, folder: Path) -> dict[str, Any]:
     """By their names the conversions of fairseq's Transformer that translate a batch."""
-    made = {}
+    decoders = {}
     for kind in KINDS:
         converted = translator(model, symbols, args, folder / f"ct2_{kind}", kind)
         for name, beam in BEAMS.items():
             translate_with = partial(translate, converted, symbols, beam)
-            made[f"CTranslate2, {kind}, {name}"] = translate_with
-    return made
+            decoders[f"CTranslate2, {kind}, {name}"] = translate_with
+    return decoders

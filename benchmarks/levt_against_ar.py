@@ -56,10 +56,10 @@ def search(model: TransformerModel, symbols: Any, sample: dict[str, Any], beam: 
     generator = SequenceGenerator([model], symbols, beam_size=beam, **size)
     lengths = torch.tensor([source.size(1)], device=source.device)
     inputs = {"src_tokens": source, "src_lengths": lengths}
-    found: list[int] = generator.generate([model], {"net_input": inputs})[0][0]["tokens"].tolist()
-    if len(found) != words + 1:
-        raise UserError(f"an output of {len(found)} tokens for a source of {words + 1}")
-    return found
+    output: list[int] = generator.generate([model], {"net_input": inputs})[0][0]["tokens"].tolist()
+    if len(output) != words + 1:
+        raise UserError(f"an output of {len(output)} tokens for a source of {words + 1}")
+    return output
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 others |= {prefix + other: decoder for other, decoder in converted.items()}
         with scripted(None, [peers.ours, *peers.less.values()], script):
             samples = levt_speed.decoding_samples(args, args.batch)
-            steps = [found["steps"] for one in samples for (found, *_) in decode["own"](one)]
+            steps = [best["steps"] for sample in samples for (best, *_) in decode["own"](sample)]
             contestants, measured = others | levt, [samples[0], *samples]
             times = common.milliseconds(contestants, measured, lambda: now() - script.seconds)
     counted = {name: taken[1:] for name, taken in times.items()}  # the first warms up

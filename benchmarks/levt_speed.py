@@ -117,8 +117,8 @@ def training_batches(args: argparse.Namespace) -> list[dict[str, Any]]:
 def decoding_samples(args: argparse.Namespace, size: int) -> list[dict[str, Any]]:
     """Batches of ``size`` sources: three per step at size 1, else one."""
     count = args.steps * (3 if size == 1 else 1)
-    made = (common.batch(common.sentences(size, args), args.device) for _ in range(count))
-    return [{"net_input": one["net_input"]} for one in made]
+    batches = (common.batch(common.sentences(size, args), args.device) for _ in range(count))
+    return [{"net_input": batch["net_input"]} for batch in batches]
 
 
 # ---------------------------------------------------------------- training
@@ -139,10 +139,10 @@ def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates
             loss, size, _ = stock(peers.stock, {**sample, "prev_target": noisy})
             return loss / size
 
-        made = common.Updates(peers.stock, stock_loss, args)
-        made.optimizer = common.StockAdam(peers.stock.parameters(), lr=0.0, betas=(0.9, 0.98))
-        made.settings = partial(common.torch_settings, cudnn=True)
-        return made
+        trainer = common.Updates(peers.stock, stock_loss, args)
+        trainer.optimizer = common.StockAdam(peers.stock.parameters(), lr=0.0, betas=(0.9, 0.98))
+        trainer.settings = partial(common.torch_settings, cudnn=True)
+        return trainer
     model = peers.ours
     if side == "bf16":
         model = copy.deepcopy(model).to(torch.bfloat16)
@@ -154,17 +154,17 @@ def updates(peers: Peers, side: str, args: argparse.Namespace) -> common.Updates
         loss, size, _ = criterion(model, peers.our_task.with_states(sample, 1))
         return loss / size
 
-    made = common.Updates(model, our_loss, args)
-    made.settings = partial(common.torch_settings, tf32=side == "tf32")
+    trainer = common.Updates(model, our_loss, args)
+    trainer.settings = partial(common.torch_settings, tf32=side == "tf32")
     if side == "bf16":
         cfg = OmegaConf.structured(FairseqConfig())
         cfg.common.bf16 = True
         adam = {"_name": "adam", "lr": [0.0], "adam_betas": "(0.9, 0.98)"}
         cfg.optimizer = OmegaConf.merge(OmegaConf.structured(FairseqAdamConfig()), adam)
-        learnt = [one for one in model.parameters() if one.requires_grad]
-        made.optimizer = FP16Optimizer.build_optimizer(cfg, learnt)
-        made.backward = made.optimizer.backward
-    return made
+        learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        trainer.optimizer = FP16Optimizer.build_optimizer(cfg, learnt)
+        trainer.backward = trainer.optimizer.backward
+    return trainer
 
 
 def time_training(peers: Peers, args: argparse.Namespace) -> list[Row]:
@@ -238,14 +238,14 @@ def decoders(peers: Peers) -> dict[str, Decoder]:
         )
         for kind in (StockGenerator, RefinementGenerator)
     )
-    found: dict[str, Decoder] = {
+    decode: dict[str, Decoder] = {
         "stock": lambda sample: stock.generate([peers.stock], sample),
         "same": lambda sample: same.generate([peers.ours], sample),
         "own": lambda sample: own.generate([peers.ours], sample),
     }
     for name, model in peers.less.items():
-        found[name] = partial(_decode_with, own, model, name == "tf32")
-    return found
+        decode[name] = partial(_decode_with, own, model, name == "tf32")
+    return decode
 
 
 def _decode_with(
@@ -286,8 +286,8 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
         samples = decoding_samples(args, size)
         for name, label in labels.items():
             # half precision rounds differently in the two models and may turn a close decision
-            said = agreement(decode, name, samples, name == "same" and not args.bf16)
-            notes.append(f"decoding, batch {size}, {label}: {said}")
+            equal = agreement(decode, name, samples, name == "same" and not args.bf16)
+            notes.append(f"decoding, batch {size}, {label}: {equal}")
             if args.device == "cuda":  # a shape is a graph from its second time on
                 for sample in samples:
                     decode[name](sample)
@@ -303,15 +303,15 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """The options."""
-    made = common.make_parser(description)
-    add = made.add_argument
+    options = common.make_parser(description)
+    add = options.add_argument
     add("--bf16", action="store_true", help="parameters and activations of both in bfloat16")
-    add("--batches", type=lambda text: [common.count(one) for one in text.split(",")],
+    add("--batches", type=lambda text: [common.count(size) for size in text.split(",")],
         default=[1, 64], help="sentences decoded at a time (default 1,64)")  # fmt: skip
     add("--less", type=lambda text: text.split(","), default=[], metavar="PRECISIONS", help="also "
         "time ours with fewer bits against stock in fp32: bf16")  # fmt: skip
     add("--no-decoding", action="store_true", help="leave out what takes longest")
-    return made
+    return options
 
 
 def ready(args: argparse.Namespace) -> argparse.Namespace:

@@ -13,7 +13,7 @@ SCRIPTED = 1e4  # a logit that no untrained head reaches
 class Script:
     """What both decoders do, whatever their heads say.
 
-    A sentence grows to the length of its source at once, in one slot. Then about one in ``every``
+    A sentence grows to the length of its source at once, in one slot. Then about one in ``period``
     inner tokens goes, by a number made of the token, its position and the whole sentence, and as
     many as are missing come, one for each slot from the left. Special symbols are never written;
     other tokens are the model's choice. With the default, sentences of 25 tokens take two or three
@@ -27,9 +27,9 @@ class Script:
     """
 
     def __init__(
-        self, every: int = 29, special: int = 4, now: Callable[[], float] = lambda: 0.0
+        self, period: int = 29, special: int = 4, now: Callable[[], float] = lambda: 0.0
     ) -> None:
-        self.special, self.every, self.now = special, every, now
+        self.special, self.period, self.now = special, period, now
         self.seconds = 0.0
 
     @contextlib.contextmanager
@@ -42,7 +42,7 @@ class Script:
     def deleted(self, tokens: Any, position: Any) -> Any:
         """Which of B × T tokens go, of numpy's or torch's; ``position``: T, their numbers."""
         state = (tokens * position * (tokens != 1)).sum(1)[:, None]
-        return (13 * tokens + 7 * position * position + state) % self.every == 0
+        return (13 * tokens + 7 * position * position + state) % self.period == 0
 
     def inserted(self, tokens: Any, wanted: Any, slot: Any) -> Any:
         """How many come in each slot, B × (T − 1); ``wanted``: B, length with <s> and </s>;
@@ -102,8 +102,8 @@ def _stock_heads(decoder: Any, script: Script) -> dict[str, Callable[..., Any]]:
         return script.deletion(prev_output_tokens, out), attention
 
     def mask_ins(prev_output_tokens: Tensor, encoder_out: Any, **options: Any) -> Any:
-        given = {"prev_output_tokens": prev_output_tokens, "encoder_out": encoder_out}
-        out, attention = insert(**given, **options)
+        inputs = {"prev_output_tokens": prev_output_tokens, "encoder_out": encoder_out}
+        out, attention = insert(**inputs, **options)
         wanted = (~encoder_out["encoder_padding_mask"][0]).sum(1)
         return script.placeholder(prev_output_tokens, wanted, out), attention
 

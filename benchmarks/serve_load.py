@@ -93,21 +93,21 @@ def measure(args: argparse.Namespace, pid: int) -> None:
     own = [sentences(EACH, args.length, seed) for seed in range(args.clients)]
     first = Client(args.address)
     answers = [first.edit(pair) for pair in sentences(SERVED_ALONE + 5, args.length, -1)]
-    times = sorted(one[0] for one in answers[5:] if one)  # the first warm up
+    times = sorted(answer[0] for answer in answers[5:] if answer)  # the first warm up
     print(f"alone: {args.length} words, {len(times)} sentences, one after the other")
     print(f"  milliseconds: median {statistics.median(times):.0f}, 95 % {times[-3]:.0f}")
     alone = [[(first.edit(pair) or ("", "", ""))[2] for pair in pairs] for pairs in own]
     end, memory = time.perf_counter() + args.seconds, []
     with ThreadPoolExecutor(args.clients) as pool:
-        given = zip(own, alone, strict=True)
-        clients = [pool.submit(load, args.address, *both, end) for both in given]
+        own_pairs = zip(own, alone, strict=True)
+        clients = [pool.submit(load, args.address, *both, end) for both in own_pairs]
         for _ in range(10):
             time.sleep(args.seconds / 10)
             pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
             memory.append(f"{pages * os.sysconf('SC_PAGE_SIZE') / 2**20:.0f}")
-    found = [client.result() for client in clients]
-    times = sorted(one for taken, _ in found for one in taken)
-    lost, mixed_up, other_text = map(sum, zip(*(wrong for _, wrong in found), strict=True))
+    outcomes = [client.result() for client in clients]
+    times = sorted(each for taken, _ in outcomes for each in taken)
+    lost, mixed_up, other_text = map(sum, zip(*(wrong for _, wrong in outcomes), strict=True))
     middle, last = times[len(times) // 2], times[int(0.95 * len(times))]
     print(f"\n{args.clients} clients, {args.seconds:g} s: {len(times):,} sentences")
     print(f"  a second: {len(times) / args.seconds:.1f}")

@@ -111,35 +111,36 @@ def test_a_mistake_of_the_first_hour_is_one_line_that_names_it(tmp_path, mistake
     assert [name for name in named if name not in line] == []
 
 
+def raising(error: BaseException) -> Callable[[], None]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
 @pytest.mark.parametrize("kind", [RuntimeError, KeyError, AssertionError, OSError, TypeError])
 def test_anything_else_keeps_its_traceback(kind):
-    def fail() -> None:
-        raise kind("a fault")
-
     with pytest.raises(kind, match="a fault"):
-        run_cli(fail)
+        run_cli(raising(kind("a fault")))
 
 
 def test_in_a_command_of_fairseqs_a_mistake_is_one_line_and_a_fault_is_passed_on(
     monkeypatch, capsys
 ):
     passed: list[BaseException] = []
-    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: passed.append(error))
-    before = sys.excepthook
-    for program in ("my_program.py", "/lib/fairseq_cli/generate.py"):
-        assert sys.excepthook is before, "no command of fairseq's"
+    before = lambda kind, error, trace: passed.append(error)  # noqa: E731
+    monkeypatch.setattr(sys, "excepthook", before)
+    for program, is_ours in (("my_program.py", False), ("/lib/fairseq_cli/generate.py", True)):
         monkeypatch.setattr(sys, "argv", [program])
         one_line_errors()
+        assert (sys.excepthook is not before) == is_ours
     for error in (UserError("fix\nthis"), fault := RuntimeError("fault")):
         sys.excepthook(type(error), error, None)
     assert capsys.readouterr().err == "error: fix this\n" and passed == [fault]
 
 
 def test_a_command_hands_on_its_status(capsys):
-    def interrupted() -> None:
-        raise KeyboardInterrupt
-
-    for main, status in ((lambda: 3, 3), (lambda: None, 0), (interrupted, 130)):
+    for main, status in ((lambda: 3, 3), (lambda: None, 0), (raising(KeyboardInterrupt()), 130)):
         ends(main, status)
     assert capsys.readouterr() == ("", "")
     noise = f"{sys.executable} -m lev_plugins noise --kind swap"  # which needs no torch

@@ -34,7 +34,7 @@ def write(path: Path, lines: Iterable[str | Sequence[str]]) -> None:
     """A text file, with its folder; a line may be given as fields, for tabs between them."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fields = ([line] if isinstance(line, str) else line for line in lines)
-    path.write_text("".join("\t".join(one) + "\n" for one in fields), "utf-8")
+    path.write_text("".join("\t".join(words) + "\n" for words in fields), "utf-8")
 
 
 def labelled(words: list[str]) -> dict[str, str]:
@@ -55,7 +55,7 @@ def write_texts(models: Path, draw: random.Random) -> None:
         if split == "test":
             write(models / "typed.txt", [(source, draft) for source, _, draft in triples])
             marks = ("{}", "{}", "{}", "[={}=]", "[-{}-]", "[+{}+]")
-            marked = [[draw.choice(marks).format(one) for one in t[2].split()] for t in triples]
+            marked = [[draw.choice(marks).format(word) for word in t[2].split()] for t in triples]
             pairs = zip(triples, marked, strict=True)
             write(models / "marked.txt", [(t[0], " ".join(words)) for t, words in pairs])
             write(models / "joined.txt", [t[2].replace(" ", "") for t in triples])

@@ -35,29 +35,29 @@ def read(path: Path) -> list[Mutant]:
     return [json.loads(line) for line in path.open(encoding="utf-8")] if path.exists() else []
 
 
-def key(one: Mutant) -> tuple[str, ...]:
+def key(mutant: Mutant) -> tuple[str, ...]:
     """What tells a mutant from all others."""
-    return one["file"], one["function"], one["line"]
+    return mutant["file"], mutant["function"], mutant["line"]
 
 
-def place(one: Mutant, tree: Path) -> tuple[Path, int] | None:
+def place(mutant: Mutant, tree: Path) -> tuple[Path, int] | None:
     """File and index of a mutant's line in a tree: in its file, else where it moved to.
 
     ``None`` where the line is gone, or stands in several other functions.
     """
-    home = tree / one["file"]
+    home = tree / mutant["file"]
     hits = []
     packages = tree / "lev_plugins", tree / "lev_runtime"
     for path in sorted(path for package in packages for path in package.rglob("*.py")):
         lines = path.read_text(encoding="utf-8").split("\n")
-        same = [index for index, line in enumerate(lines) if line.strip() == one["line"]]
+        same = [index for index, line in enumerate(lines) if line.strip() == mutant["line"]]
         if same:
             inside: dict[int, str] = {}
             for node in ast.walk(ast.parse("\n".join(lines))):
                 if isinstance(node, ast.FunctionDef):
                     span = range(node.lineno - 1, node.end_lineno or 0)
                     inside.update(dict.fromkeys(span, node.name))
-            name = one["function"].split(".")[-1]
+            name = mutant["function"].split(".")[-1]
             hits += [(inside.get(index) != name, path != home, path, index) for index in same]
     hits.sort()
     if not hits or (hits[0][0] and hits[0][1] and len(hits) > 1):
@@ -88,12 +88,12 @@ class Reach:
 
 
 def verdict(
-    one: Mutant, tree: Path, tests: Sequence[str], reach: Reach | None = None
+    mutant: Mutant, tree: Path, tests: Sequence[str], reach: Reach | None = None
 ) -> tuple[str, str]:
     """What becomes of a mutant, and the test that notices it."""
-    if (found := place(one, tree)) is None:
+    if (location := place(mutant, tree)) is None:
         return "gone", ""
-    path, index = found
+    path, index = location
     if reach is not None:
         functions = reach.functions(path, index)
         if not functions:
@@ -101,7 +101,7 @@ def verdict(
         tests = [*tests, "-k", " or ".join(sorted(functions))]
     original = path.read_text(encoding="utf-8")
     lines = original.split("\n")
-    lines[index] = lines[index].replace(one["line"], one["mutant"])
+    lines[index] = lines[index].replace(mutant["line"], mutant["mutant"])
     path.write_text("\n".join(lines), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     environ = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
@@ -121,7 +121,7 @@ def verdict(
 
 def compare(before: Path, after: Path) -> bool:
     """Print counts and what is noticed no more; whether that is one in a hundred at most."""
-    old, new = ({key(one): one for one in read(path)} for path in (before, after))
+    old, new = ({key(mutant): mutant for mutant in read(path)} for path in (before, after))
     both = [name for name in old if name in new]
     pairs = collections.Counter((old[name]["verdict"], new[name]["verdict"]) for name in both)
     for (was, now), count in sorted(pairs.items()):
@@ -146,11 +146,11 @@ def main() -> int:
         return not compare(*map(Path, rest))
     known = set(map(key, read(args.into)))
     reach = Reach(args.reach) if args.reach else None
-    for one in read(Path(__file__).with_name("mutants.jsonl")):
-        if args.only in one["file"] and key(one) not in known:
-            what, by = verdict(one, args.tree.resolve(), rest, reach)
+    for mutant in read(Path(__file__).with_name("mutants.jsonl")):
+        if args.only in mutant["file"] and key(mutant) not in known:
+            what, by = verdict(mutant, args.tree.resolve(), rest, reach)
             with args.into.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({**one, "verdict": what, "by": by}) + "\n")
+                file.write(json.dumps({**mutant, "verdict": what, "by": by}) + "\n")
     return 0
 
 

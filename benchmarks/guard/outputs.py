@@ -26,9 +26,9 @@ _EDIT = ("line", "offset", "length", "before", "after", "probability", "applied"
 
 def hypotheses(printed: str) -> list[str]:
     """fairseq's lines of sentences, in the order of the sentences, and the score of all."""
-    found = re.findall(r"^[STHDPIECA]-\d+.*$", printed, re.M)
-    found.sort(key=lambda line: int(re.split(r"[-_\t]", line)[1]))
-    return found + re.findall(r"Generate .*?(?= \(|$)", printed, re.M)
+    lines = re.findall(r"^[STHDPIECA]-\d+.*$", printed, re.M)
+    lines.sort(key=lambda line: int(re.split(r"[-_\t]", line)[1]))
+    return lines + re.findall(r"Generate .*?(?= \(|$)", printed, re.M)
 
 
 def logged(printed: str) -> list[str]:
@@ -48,9 +48,9 @@ def parameters(path: str) -> list[str]:
 
     lines = []
     for name, tensor in sorted(torch.load(path, weights_only=True)["model"].items()):
-        some = tensor.flatten()[:: tensor.numel() // 40 + 1].tolist()
+        values = tensor.flatten()[:: tensor.numel() // 40 + 1].tolist()
         digest = hashlib.sha256(tensor.contiguous().numpy().tobytes()).hexdigest()[:16]
-        lines.append(f"{name} {tuple(tensor.shape)} hash={digest} {' '.join(map(str, some))}")
+        lines.append(f"{name} {tuple(tensor.shape)} hash={digest} {' '.join(map(str, values))}")
     return lines
 
 
@@ -66,18 +66,18 @@ def asked(run: Tree, name: str) -> list[str]:
 
 def trained(run: Tree, name: str) -> list[str]:
     """A training of ten updates, stopped within its first epoch, and resumed to twenty."""
-    found = []
+    lines = []
     with tempfile.TemporaryDirectory() as save:
         for updates in (10, 20):
-            found += logged(run.train(name, save, f"--batch-size 24 --max-update {updates}"))
+            lines += logged(run.train(name, save, f"--batch-size 24 --max-update {updates}"))
             printed = run(f"python {__file__} parameters {save}/checkpoint_last.pt")
-            found += printed.splitlines()
-    return found
+            lines += printed.splitlines()
+    return lines
 
 
 def record(run: Tree, only: str, into: Path) -> None:
     """Writes the lines of every case whose name holds ``only``; the others stay as they are."""
-    found = json.loads(into.read_text("utf-8")) if into.exists() and only else {}
+    answers = json.loads(into.read_text("utf-8")) if into.exists() and only else {}
     jobs = [(name, asked, name) for name in TABLE["ask"]]
     ours = [name for name in TABLE["train"] if name not in ("stock", "transformer")]
     jobs += [(f"trained and resumed, {name}", trained, name) for name in ours]
@@ -86,26 +86,26 @@ def record(run: Tree, only: str, into: Path) -> None:
             continue
         began = time.monotonic()
         try:
-            found[title] = job(run, name)
+            answers[title] = job(run, name)
         except RuntimeError as error:
-            found[title] = [f"failed: {error}"]
-        into.write_text(json.dumps(found, indent=0), "utf-8")
-        print(f"{title}: {len(found[title])} lines, {time.monotonic() - began:.0f} s", flush=True)
+            answers[title] = [f"failed: {error}"]
+        into.write_text(json.dumps(answers, indent=0), "utf-8")
+        print(f"{title}: {len(answers[title])} lines, {time.monotonic() - began:.0f} s", flush=True)
 
 
-def compare(one: Sequence[str], other: Sequence[str], tolerance: float = 2e-4) -> str:
+def compare(before: Sequence[str], after: Sequence[str], tolerance: float = 2e-4) -> str:
     """``equal``, ``close`` (the same words, like numbers) or ``different``, and by how much.
 
     Numbers are compared relatively, those below 1 absolutely.
     """
-    for lines in (other, one):
+    for lines in (after, before):
         if not lines or lines[0].startswith("failed: "):
             return f"different: {lines[0] if lines else 'no answer'}"
-    if one == other:
-        return f"equal to the last digit, {len(one)} lines"
-    if len(one) != len(other):
-        return f"different: {len(one)} lines, {len(other)} lines"
-    pairs, worst, words = [(a, b) for a, b in zip(one, other, strict=True) if a != b], 0.0, []
+    if before == after:
+        return f"equal to the last digit, {len(before)} lines"
+    if len(before) != len(after):
+        return f"different: {len(before)} lines, {len(after)} lines"
+    pairs, worst, words = [(a, b) for a, b in zip(before, after, strict=True) if a != b], 0.0, []
     for pair in pairs:
         if _NUMBER.sub("", pair[0]) != _NUMBER.sub("", pair[1]):
             words.append(pair)
@@ -113,11 +113,11 @@ def compare(one: Sequence[str], other: Sequence[str], tolerance: float = 2e-4) -
         numbers = zip(*map(_NUMBER.findall, pair), strict=True)
         both = [(float(a), float(b)) for a, b in numbers if not a.startswith("hash")]
         worst = max([worst, *(abs(a - b) / max(1, abs(a), abs(b)) for a, b in both)])
-    said = f"{len(pairs)} of {len(one)} lines, {len(words)} in words, numbers by {worst:.1e}"
+    summary = f"{len(pairs)} of {len(before)} lines, {len(words)} in words, numbers by {worst:.1e}"
     if not words and worst <= tolerance:
-        return f"close: {said}"
+        return f"close: {summary}"
     first = (words or pairs)[0]
-    return f"different: {said}\n  - {first[0][:200]}\n  + {first[1][:200]}"
+    return f"different: {summary}\n  - {first[0][:200]}\n  + {first[1][:200]}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -139,10 +139,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         record(Tree(args.tree, args.models), args.only, args.into)
     if args.command != "compare":
         return 0
-    one, other = (json.loads(path.read_text("utf-8")) for path in args.records)
-    said = {name: compare(one[name], other.get(name, []), args.tolerance) for name in one}
-    print(*(f"{name}: {verdict}" for name, verdict in said.items()), sep="\n")
-    return int(any(verdict.startswith("different") for verdict in said.values()))
+    before, after = (json.loads(path.read_text("utf-8")) for path in args.records)
+    verdicts = {name: compare(before[name], after.get(name, []), args.tolerance) for name in before}
+    print(*(f"{name}: {verdict}" for name, verdict in verdicts.items()), sep="\n")
+    return int(any(verdict.startswith("different") for verdict in verdicts.values()))
 
 
 if __name__ == "__main__":

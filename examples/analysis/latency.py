@@ -1,6 +1,7 @@
 """How long a sentence takes: edit models beside an autoregressive one, one sentence at a time.
 
     python examples/analysis/latency.py data --path levt.pt --ar-path transformer.pt
+    python examples/analysis/latency.py data --ar-path pbd.pt   # and guided by drafts
 
 The protocol of the paper's Table 1: batches of one, a few sentences to warm up, then milliseconds
 for each sentence and the mean number of iterations, ten at most. Systems take turns sentence by
@@ -9,6 +10,7 @@ are fairseq-generate's, such as -s and -t, --gen-subset, or --draft-lang for mod
 """
 
 import argparse
+import logging
 import sys
 import time
 import warnings
@@ -68,15 +70,17 @@ class System:
     def decode(self, index: int) -> None:
         """One sentence; its iterations are noted."""
         sample = self.data.collater([self.data[index]])
-        found = self.task.inference_step(self.generator, self.models, sample)[0]
-        if not found:
+        hypotheses = self.task.inference_step(self.generator, self.models, sample)[0]
+        if not hypotheses:
             raise UserError(f"{self.path}: no output for sentence {index}; is the model trained?")
-        self.steps.append(int(found[0].get("steps", len(found[0]["tokens"]))))
+        self.steps.append(int(hypotheses[0].get("steps", len(hypotheses[0]["tokens"]))))
 
 
 def load(args: argparse.Namespace) -> dict[str, System]:
-    """The edit models, and the other with its own task: greedily, guided, and with a beam."""
+    """Returns the edit models, and the other by its own task: greedily, guided, with a beam."""
     from fairseq import checkpoint_utils, tasks
+
+    import lev_plugins  # noqa: F401  (registers, because fairseq is loaded)
 
     systems = {}
     for path in args.path:
@@ -87,9 +91,9 @@ def load(args: argparse.Namespace) -> dict[str, System]:
         systems[name] = System(path, task, models, cfg, True)
     if args.ar_path is not None:
         cfg = _config(args.ar_path, args)
-        given = {name: value for name in LANGUAGES if (value := cfg.task.get(name))}
+        languages = {name: value for name in LANGUAGES if (value := cfg.task.get(name))}
         models, _, task = checkpoint_utils.load_model_ensemble_and_task(
-            [args.ar_path], {"data": args.data, "eval_bleu": False, **given}
+            [args.ar_path], {"data": args.data, "eval_bleu": False, **languages}
         )
         for name, beam in (("greedy", 1), (GUIDED, 1), (f"beam {args.beam}", args.beam)):
             cfg.generation.beam, guided = beam, name == GUIDED
@@ -135,6 +139,7 @@ def choose(systems: Sequence[System], wanted: int) -> list[int]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
     args = _arguments(argv)
+    logging.disable(logging.INFO)  # fairseq's
     import torch
 
     sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
@@ -146,7 +151,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         warnings.simplefilter("ignore", UserWarning)
         systems = load(args)
     indices = choose(list(systems.values()), args.sentences)
-    decode: dict[str, Callable[[int], None]] = {name: one.decode for name, one in systems.items()}
+    decode: dict[str, Callable[[int], None]] = {
+        name: system.decode for name, system in systems.items()
+    }
     common.milliseconds(decode, indices[:WARM_UP], time.perf_counter)
     for system in systems.values():
         system.steps.clear()
@@ -170,12 +177,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("data", metavar="DATA", help="folder of preprocess; both dictionaries come from it")
-    add("--path", action="append", required=True, metavar="CHECKPOINT", help="an edit model; may "
-        "be given again, ratios are to the first")  # fmt: skip
+    add("--path", action="append", default=[], metavar="CHECKPOINT", help="an edit model; may be "
+        "given again, ratios are to the first")  # fmt: skip
     add("--ar-path", metavar="CHECKPOINT", help="an autoregressive model, run by its own task")
     add("--beam", type=int, default=4, metavar="N", help="its beam, beside greedy (default: 4)")
     add("--sentences", type=int, default=200, metavar="N", help="spread evenly (default: 200)")
     args, args.flags = parser.parse_known_args(argv)
+    if not args.path and args.ar_path is None:
+        raise UserError("no model: give --path, --ar-path or both")
     return args
 
 

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             if split.startswith("test"):
                 fixed_noise(out)
     clean = args.out / "train.clean"
-    seen = [made(clean, args.data / f"seen-{n}", "all", n) for n in range(1, SEEN + 1)]
+    seen = [write_noisy(clean, args.data / f"seen-{n}", "all", n) for n in range(1, SEEN + 1)]
     symbols = dictionary(line for text in (clean, *seen) for line in read_lines(str(text)))
     for side in ("noisy", "clean"):
         symbols.save(str(args.out / f"dict.{side}.txt"))
@@ -51,10 +51,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 def cut(lines: Iterable[str], words: int) -> Iterator[str]:
     """Segments of so many words of each line, a last one of fewer; none of lines without a word."""
     for line in lines:
-        found = line.split()
-        size = words or len(found) or 1
-        for first in range(0, len(found), size):
-            yield " ".join(found[first : first + size])
+        tokens = line.split()
+        size = words or len(tokens) or 1
+        for first in range(0, len(tokens), size):
+            yield " ".join(tokens[first : first + size])
 
 
 def spread(lines: list[str], count: int) -> list[str]:
@@ -64,7 +64,7 @@ def spread(lines: list[str], count: int) -> list[str]:
     return [lines[number * len(lines) // count] for number in range(count)]
 
 
-def made(clean: Path, noisy: Path, kind: str, seed: int) -> Path:
+def write_noisy(clean: Path, noisy: Path, kind: str, seed: int) -> Path:
     """A text with noise."""
     places = ["--input", str(clean), "--output", str(noisy)]
     noise.main(["--kind", kind, "--seed", str(seed), *places])
@@ -76,20 +76,20 @@ def fixed_noise(clean: Path) -> None:
     for kind in KINDS:
         copy = clean.with_name(f"{clean.stem}-{kind}.clean")
         shutil.copyfile(clean, copy)
-        made(clean, copy.with_suffix(".noisy"), kind, 1)
+        write_noisy(clean, copy.with_suffix(".noisy"), kind, 1)
     clean.unlink()
 
 
 def dictionary(lines: Iterable[str]) -> Dictionary:
     """The characters, the most frequent first, and a mask symbol for the skip gate."""
-    found = Dictionary()
+    symbols = Dictionary()
     for line in lines:
         for symbol in line.replace(" ", "▁"):
-            found.add_symbol(symbol)
-    found.finalize()
-    if found.index("<mask>") == found.unk():
-        found.add_symbol("<mask>")
-    return found
+            symbols.add_symbol(symbol)
+    symbols.finalize()
+    if symbols.index("<mask>") == symbols.unk():
+        symbols.add_symbol("<mask>")
+    return symbols
 
 
 if __name__ == "__main__":

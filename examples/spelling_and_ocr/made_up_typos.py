@@ -54,30 +54,30 @@ class Typist:
 
     def _learned(self, word: str) -> str:
         text = START + word + END
-        found, weights = [], []
+        edits, weights = [], []
         for place in range(1, len(text)):
             for size in range(min(LONGEST, len(text) - 1 - place) + 1):
                 for new, weight in self.edits.get((text[place - 1 : place + size + 1], size), ()):
-                    found.append((place, size, new))
+                    edits.append((place, size, new))
                     weights.append(weight)
-        if not found:
+        if not edits:
             return self._slip(word)
-        place, size, new = self.rng.choices(found, weights)[0]
+        place, size, new = self.rng.choices(edits, weights)[0]
         return (text[:place] + new + text[place + size :])[1:-1] or word
 
     def _slip(self, word: str) -> str:
         rng = self.rng
         place = rng.randrange(len(word))
-        one, rest = word[place], word[place + 1 :]
-        near = rng.choice([*NEIGHBOURS.get(one, LETTERS), rng.choice(LETTERS)])
+        letter, rest = word[place], word[place + 1 :]
+        near = rng.choice([*NEIGHBOURS.get(letter, LETTERS), rng.choice(LETTERS)])
         kind = rng.choice(("delete", "insert", "substitute", "exchange"))
         if kind == "delete":
             new = rest
         elif kind == "insert":
-            extra = rng.choice((one, near))
-            new = rng.choice((extra + one, one + extra)) + rest
+            extra = rng.choice((letter, near))
+            new = rng.choice((extra + letter, letter + extra)) + rest
         elif kind == "substitute":
             new = near + rest
         else:
-            new = rest[:1] + one + rest[1:]
+            new = rest[:1] + letter + rest[1:]
         return word[:place] + new or word

@@ -55,11 +55,11 @@ def small_checkpoint(state: dict[str, Any]) -> dict[str, Any]:
 def without_paths(cfg: DictConfig) -> DictConfig:
     """A configuration that names no folder: not the data, beside which nobody is to look for
     dictionaries; of files of subwords the last name, for the loader looks for that beside it."""
-    made = copy.deepcopy(cfg)
-    with open_dict(made):
-        for group in made.values():
+    stripped = copy.deepcopy(cfg)
+    with open_dict(stripped):
+        for group in stripped.values():
             _strip(vars(group) if isinstance(group, argparse.Namespace) else group)
-    return made
+    return stripped
 
 
 def _strip(settings: Any) -> None:

@@ -36,14 +36,14 @@ def main() -> None:
     args = parser.parse_args()
     texts = {part: _read(args.work / "text", part) for part in ("train", "dev", "test")}
     for part, pairs in texts.items():
-        segments = [one for pair in pairs for one in paired_pieces(*pair, args.words)]
+        segments = [segment for pair in pairs for segment in paired_pieces(*pair, args.words)]
         for side, place in (("noisy", 0), ("clean", 1)):
-            lines = (as_characters(one[place]) for one in segments)
+            lines = (as_characters(segment[place]) for segment in segments)
             _write(args.work / "characters" / f"{part}.{side}", lines)
     words = Counter(filter(None, (core_of(w) for _, line in texts["train"] for w in line.split())))
     _write(args.work / "lexicon.txt", sorted(f"{word} {count}" for word, count in words.items()))
     seen = corrections(texts["train"])
-    best = {word: (*found.most_common(1)[0], found.total()) for word, found in seen.items()}
+    best = {word: (*counts.most_common(1)[0], counts.total()) for word, counts in seen.items()}
     sure = [(word, right) for word, (right, n, all_) in best.items() if n >= MAJORITY * all_]
     rows = sorted(f"{word}\t{right}" for word, right in sure if word != right)
     _write(args.work / "lookup.tsv", rows)
@@ -91,18 +91,22 @@ def paired_pieces(noisy: str, clean: str, words: int) -> list[tuple[str, str]]:
 def _read(text: Path, part: str) -> Pairs:
     """Noisy and clean lines; UserError where a character would not come back as it went in."""
     paths = [str(text / f"{part}.{side}") for side in ("noisy", "clean")]
-    found = [(noisy, clean) for noisy, clean in read_parallel(paths)]
-    if not found:
+    pairs = [(noisy, clean) for noisy, clean in read_parallel(paths)]
+    if not pairs:
         raise UserError(f"no lines in {', '.join(paths)}; give files with text in them")
-    for number, lines in enumerate(found, start=1):
+    for number, lines in enumerate(pairs, start=1):
         for path, line in zip(paths, lines, strict=True):
-            odd = [one for one in line if one == SPACE or one.isspace() and one != " "]
+            odd = [
+                character
+                for character in line
+                if character == SPACE or character.isspace() and character != " "
+            ]
             if odd:
                 raise UserError(
                     f"{path}: line {number} holds U+{ord(odd[0]):04X}, which would come back as a "
                     "plain space; replace it"
                 )
-    return found
+    return pairs
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:

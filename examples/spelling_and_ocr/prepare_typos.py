@@ -123,8 +123,8 @@ def installed_frequencies() -> dict[str, float]:
 def listed_misspellings() -> list[Pair]:
     """The lines ``misspelling->word`` of codespell's dictionary that have one correction."""
     text = installed("codespell", "codespell_lib", "data", "dictionary.txt").decode()
-    found = [line.partition("->") for line in text.lower().splitlines() if line.strip()]
-    return [(typo.strip(), word.strip()) for typo, _, word in found if "," not in word]
+    entries = [line.partition("->") for line in text.lower().splitlines() if line.strip()]
+    return [(typo.strip(), word.strip()) for typo, _, word in entries if "," not in word]
 
 
 def as_characters(text: str) -> str:
@@ -152,7 +152,7 @@ def gather(rng: random.Random) -> Words:
     random.Random(1).shuffle(dealt)
     held = {"valid": dealt[:HELD_OUT], "test": dealt[HELD_OUT : 2 * HELD_OUT]}
     wrong = {typo for typo, _ in pairs}
-    hidden = {typo for some in (*held.values(), everyday()) for typo, _ in some}
+    hidden = {typo for group in (*held.values(), everyday()) for typo, _ in group}
     counts = {word: count for word, count in installed_frequencies().items() if word not in wrong}
     rare = sorted(counts, key=lambda word: -counts[word])[RARE:]
     corrections = {word for _, word in pairs}
@@ -174,20 +174,20 @@ def gather(rng: random.Random) -> Words:
 def training_lines(words: Words, lines: int, rng: random.Random) -> list[Pair]:
     """Misspellings, listed and made up, and right words."""
     often = set(words.often)
-    hidden = {typo for some in (*words.held.values(), everyday()) for typo, _ in some}
+    hidden = {typo for group in (*words.held.values(), everyday()) for typo, _ in group}
     parts = (
         (LISTED_OFTEN, [pair for pair in words.listed if pair[1] in often]),
         (LISTED, [pair for pair in words.listed if pair[1] not in often]),
     )
-    made = [pair for share, some in parts for pair in rng.choices(some, k=int(share * lines))]
+    pairs = [pair for share, group in parts for pair in rng.choices(group, k=int(share * lines))]
     typist = Typist(words.listed, rng)
     for word in sampled(words, MADE_UP_POWER, int(MADE_UP * lines), rng):
         typo = typist(word)
         if typo not in hidden and typo not in words.counts:
-            made.append((typo, word))
-    made += [(word, word) for word in sampled(words, RIGHT_POWER, int(RIGHT * lines), rng)]
-    rng.shuffle(made)
-    return made
+            pairs.append((typo, word))
+    pairs += [(word, word) for word in sampled(words, RIGHT_POWER, int(RIGHT * lines), rng)]
+    rng.shuffle(pairs)
+    return pairs
 
 
 def sampled(words: Words, power: float, number: int, rng: random.Random) -> list[str]:

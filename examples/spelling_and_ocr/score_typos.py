@@ -49,7 +49,11 @@ def share(
     for output, line, came in zip(outputs, wanted, before or [""] * len(wanted), strict=True):
         meant, words = line.split(), output.split()
         old = came.split() if before else [None] * len(meant)
-        wrong = [n for n, (one, other) in enumerate(zip(old, meant, strict=True)) if one != other]
+        wrong = [
+            n
+            for n, (old_word, other) in enumerate(zip(old, meant, strict=True))
+            if old_word != other
+        ]
         total += len(wrong)
         if len(words) == len(meant):
             right += sum(words[n] == meant[n] for n in wrong)
@@ -60,16 +64,16 @@ def word_lists(text: Path, also: Sequence[Sequence[Path]] = ()) -> dict[str, lis
     """For each list the lines as they came and as they should be."""
     files = {name: [text / f"test_{name}.{side}" for side in SIDES] for name in LISTS}
     files |= {str(noisy): [noisy, clean] for noisy, clean in also}
-    found = {}
+    lists = {}
     for name, paths in files.items():
         noisy, clean = zip(*read_parallel([str(path) for path in paths]), strict=True)
-        found[name] = [list(noisy), list(clean)]
-    return found
+        lists[name] = [list(noisy), list(clean)]
+    return lists
 
 
 def measured(systems: Mapping[str, Correct], lists: Mapping[str, list[list[str]]]) -> Shares:
     """Every system on every list, and how many words a second it reads."""
-    found: Shares = {}
+    result: Shares = {}
     seconds = dict.fromkeys(systems, 0.0)
     for name, (noisy, clean) in lists.items():
         before, shares = noisy if name in MISSPELT else None, {}
@@ -78,22 +82,22 @@ def measured(systems: Mapping[str, Correct], lists: Mapping[str, list[list[str]]
             outputs = correct(noisy)
             seconds[system] += time.process_time() - started
             shares[system] = share(outputs, clean, before)[1]
-        found[name] = share(noisy, clean, before)[0], shares
+        result[name] = share(noisy, clean, before)[0], shares
     words = sum(len(line.split()) for noisy, _ in lists.values() for line in noisy)
-    speeds = {name: words / one if one > 1e-2 else 0.0 for name, one in seconds.items()}
-    return {**found, SPEED: (words, speeds)}
+    speeds = {name: words / taken if taken > 1e-2 else 0.0 for name, taken in seconds.items()}
+    return {**result, SPEED: (words, speeds)}
 
 
-def table(found: Shares) -> str:
+def table(measures: Shares) -> str:
     """A line for each list, a column for each system."""
-    width = max(len(LISTS.get(name, name)) for name in found)
-    systems = list(next(iter(found.values()))[1])
+    width = max(len(LISTS.get(name, name)) for name in measures)
+    systems = list(next(iter(measures.values()))[1])
     rows = [" " * width + "   words" + "".join(f"{name:>26}" for name in systems)]
-    for name, (number, shares) in found.items():
+    for name, (number, shares) in measures.items():
         if name == SPEED:
-            cells = [f"{one:,.0f}" if one else "–" for one in shares.values()]
+            cells = [f"{value:,.0f}" if value else "–" for value in shares.values()]
         else:
-            cells = [f"{one:.1f} %" for one in shares.values()]
+            cells = [f"{value:.1f} %" for value in shares.values()]
         title = LISTS.get(name, name)
         rows.append(f"{title:{width}}{number:>8,}" + "".join(f"{cell:>26}" for cell in cells))
     return "\n".join(rows)
@@ -124,13 +128,13 @@ def main() -> None:
         "no edits": list,
         f"symspellpy, {len(often):,} words": symspell(often),
         f"symspellpy, {len(counts):,} words": symspell(counts),
-        "this model": lambda lines: [one.text for one in corrector.correct(lines)],
+        "this model": lambda lines: [item.text for item in corrector.correct(lines)],
     }
     shares = measured(systems, word_lists(args.text, args.also))
     print(table(shares))
     if args.json:
         by_system = {
-            one: {name: both[one] for name, (_, both) in shares.items()} for one in systems
+            item: {name: both[item] for name, (_, both) in shares.items()} for item in systems
         }
         text = json.dumps({"systems": by_system}, indent=1)
         args.json.write_text(text + "\n", encoding="utf-8")

@@ -34,8 +34,12 @@ def symspell(words: Mapping[str, float]) -> Correct:
 
     def word_of(word: str) -> str:
         small = word.lower()
-        found = speller.lookup(small, Verbosity.TOP, max_edit_distance=2)
-        return with_case(found[0].term, word) if found and found[0].term != small else word
+        suggestions = speller.lookup(small, Verbosity.TOP, max_edit_distance=2)
+        return (
+            with_case(suggestions[0].term, word)
+            if suggestions and suggestions[0].term != small
+            else word
+        )
 
     def line_of(line: str) -> str:
         parts, place = [], 0

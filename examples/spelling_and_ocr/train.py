@@ -100,10 +100,10 @@ def train(command: Sequence[str], minutes: float) -> None:
             passed = (time.monotonic() - started) / 60
             if TELLS in line:
                 print(f"{passed:5.1f} min, {line.partition(TELLS)[2]}", end="", flush=True)
-            if not (found := re.search(r"train_inner \| (\{.*\})", line)):
+            if not (logged := re.search(r"train_inner \| (\{.*\})", line)):
                 other = [*other[-20:], line]
             elif passed - shown >= minutes / LINES:
-                shown, log = passed, json.loads(found[1])
+                shown, log = passed, json.loads(logged[1])
                 good = ", ".join(f"{name} {log[key]}" for key, name in GOOD.items() if key in log)
                 left, updates = float(log["minutes_left"]), log["num_updates"]
                 print(f"{passed:5.1f} min, {left:.1f} left  ", end="")

@@ -183,13 +183,13 @@ def with_sharp_s(listed: Mapping[str, float], spelled: Mapping[str, float]) -> d
     forms: dict[str, list[str]] = defaultdict(list)
     for word in spelled:
         forms[word.lower().replace("ß", "ss")].append(word.lower())
-    found: Counter[str] = Counter()
+    shares: Counter[str] = Counter()
     for word, share in listed.items():
-        some = _spellings(word, forms) if "ss" in word else [word]
-        met = [1 + spelled.get(one, 0) for one in some]
-        for one, count in zip(some, met, strict=True):
-            found[one] += share * count / sum(met)
-    return dict(found)
+        spellings = _spellings(word, forms) if "ss" in word else [word]
+        met = [1 + spelled.get(spelling, 0) for spelling in spellings]
+        for spelling, count in zip(spellings, met, strict=True):
+            shares[spelling] += share * count / sum(met)
+    return dict(shares)
 
 
 def old_spellings(words: Iterable[str]) -> Iterator[str]:

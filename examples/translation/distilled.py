@@ -25,12 +25,12 @@ RATIO, SLACK = 3, 5  # times the tokens of one the other may have, and so many m
 
 def hypotheses(path: str) -> dict[int, list[str]]:
     """The texts of fairseq's H- lines by their sentence, the best first."""
-    found: dict[int, list[str]] = defaultdict(list)
+    texts: dict[int, list[str]] = defaultdict(list)
     for line in read_lines(path):
         if line.startswith("H-"):
             number, _, text = line.split("\t", 2)
-            found[int(number[2:])].append(text)
-    return found
+            texts[int(number[2:])].append(text)
+    return texts
 
 
 def can_be_right(text: str, source: str, longest: int) -> bool:
@@ -59,15 +59,15 @@ def main() -> None:
     parser.add_argument("--longest", type=int, default=200, help="as of --max-len-b")
     parser.add_argument("--interpolate", action="store_true", help="the nearest to the reference")
     args = parser.parse_args()
-    found = hypotheses(args.printed)
+    beams = hypotheses(args.printed)
     pairs = list(read_parallel([args.source, args.reference]))
-    if sorted(found) != list(range(len(pairs))):
+    if sorted(beams) != list(range(len(pairs))):
         raise UserError(f"{args.printed} has other sentences than {args.source}; generate it again")
     replaced = 0
     with whole_file(args.output) as output:
         for number, (source, reference) in enumerate(pairs):
-            text = choose(found[number], source, reference, args.longest, args.interpolate)
-            replaced += bool(source.split()) and text not in found[number]
+            text = choose(beams[number], source, reference, args.longest, args.interpolate)
+            replaced += bool(source.split()) and text not in beams[number]
             output.write(f"{text}\n")
     print(f"{args.output}: {len(pairs):,} lines, {replaced:,} of them references", file=sys.stderr)
 

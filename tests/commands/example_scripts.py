@@ -106,8 +106,8 @@ def bash(
 
 
 def succeed(script: str, *arguments: object, programs: Path | None = None, **environ: str) -> str:
-    """What a script prints, which has to succeed."""
-    done = bash([str(EXAMPLES / script), *map(str, arguments)], programs, **environ)
+    """Returns what a script prints, which has to succeed."""
+    done = bash([f"{EXAMPLES}/{script}", *map(str, arguments)], programs, **environ)
     assert done.returncode == 0, f"{script}: {done.stdout[-800:]} {done.stderr[-2000:]}"
     return done.stdout
 
@@ -121,19 +121,7 @@ def refusal(script: str, *arguments: object, **environ: str) -> str:
     return line[1]
 
 
-def modules(folder: str, *names: str) -> list[ModuleType]:
-    """Modules of an example, which import each other by plain names.
-
-    Other examples have modules of these names too: nothing is left where they would find it.
-    """
-    own = {path.stem for path in (EXAMPLES / folder).glob("*.py")}
-    before = {name: sys.modules.pop(name, None) for name in own}
-    sys.path.insert(0, str(EXAMPLES / folder))
-    try:
-        return [importlib.import_module(name) for name in names]
-    finally:
-        sys.path.remove(str(EXAMPLES / folder))
-        for name, module in before.items():
-            sys.modules.pop(name, None)
-            if module is not None:
-                sys.modules[name] = module
+def module(folder: str, name: str) -> ModuleType:
+    """Returns a module of an example."""
+    sys.path.append(str(EXAMPLES / folder))
+    return importlib.import_module(name)

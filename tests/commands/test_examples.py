@@ -12,7 +12,7 @@ from pathlib import Path
 import checkpoints
 import pytest
 from conftest import conllu
-from example_scripts import EXAMPLES, ROOT, bash, modules, refusal
+from example_scripts import EXAMPLES, ROOT, bash, module, refusal
 from plain_files import put, read
 
 from lev_correct import Corrector, settings
@@ -210,7 +210,7 @@ def test_help_of_a_person_is_worth_something(commands, triples):
 
 
 def test_labels_and_classes_are_scored(tmp_path):
-    (evaluate,) = modules("classification", "evaluate")
+    evaluate = module("classification", "evaluate")
     file = put(tmp_path / "test.tsv", ["joy, anger\tx  y "])
     (example,) = evaluate.read(file, "multilabel")
     assert (example.labels, example.words) == (["joy", "anger"], ["x", "y"])
@@ -223,7 +223,7 @@ def test_labels_and_classes_are_scored(tmp_path):
 
 
 def test_pairs_of_segments_lose_nothing_on_either_side():
-    (ocr,) = modules("spelling_and_ocr", "prepare_ocr")
+    ocr = module("spelling_and_ocr", "prepare_ocr")
     segments = [" ".join(words) for words in itertools.product(["a", "bc", ""], repeat=3)]
     for noisy, clean, size in itertools.product(segments, segments[::5], (0, 1, 2)):
         pieces = ocr.paired_pieces(noisy, clean, size)
@@ -233,7 +233,7 @@ def test_pairs_of_segments_lose_nothing_on_either_side():
 
 
 def test_a_translation_that_cannot_be_right_gives_way():
-    (distilled,) = modules("translation", "distilled")
+    distilled = module("translation", "distilled")
     for beam, source, nearest, wanted in (
         (["a b", "c d"], "x y", False, "a b"),
         (["a b", "c d"], "x y", True, "c d"),
