@@ -31,10 +31,10 @@ _TEX_BLOCKS = "verbatim|lstlisting|minted|equation|align|eqnarray|gather|multlin
 #: Requests of man pages whose arguments are prose.
 _PROSE_REQUESTS = "B|Dq|Em|I|Nd|Pq|Qq|SB|SH|SM|SS|Sh|Sq|Ss|Sy"
 _QUOTED = r"\"[^\" \n]+ [^\"\n]* [^\"\n]+\""
-_NAME_IN_BRACKETS = r"(?:\[[^\]\n]*\]|\(..|.)"
+_NAME_IN_BRACKETS = r"(?:\[[^\]\n]{,40}\]|\(..|.)"
 
 _TAGS = (
-    r"(?is:<(code|kbd|pre|samp|script|style|textarea|tt|var)\b.*?</\1\s*>)",
+    r"(?i:<(code|kbd|pre|samp|script|style|textarea|tt|var)\b[^<]*(?:<(?!/?\1\b)[^<]*)*</\1\s*>)",
     r"(?i:</?(?:br|div|dd|dt|h\d|hr|img|li|ol|p|table|td|th|tr|ul)\b[^<>]*>(?P<space>))",
     r"<!--|-->|</?[A-Za-z!][^<>]*>(?P<markup>)",
 )
@@ -55,7 +55,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"(\2[ \t]+)\S.*(?:\n(?:\3.*|[ \t]*(?=\n)))*",
         r"^[ \t]*:[\w -]+:(?=\s|$)|^[ \t]*\.\. _[^:\n]+:.*|^[ \t]*__ .*|^([^\w\s])\1+[ \t]*$",
         r"``(?:[^`\n]|`(?!`)|\n(?![ \t]*\n))+``|(?<!\w)\|[^|\s]+\|"
-        r"|(?::[\w:+.-]+:)?(?<!\w)`(?:(?P<prose>[^`<\n]+(?:\n[^`<\n]+)?)\s<[^`<>]+>"
+        r"|(?:(?<![\w:+.-]):[\w:+.-]+:)?(?<!\w)`(?:(?P<prose>[^`<\n]+(?:\n[^`<\n]+)?)\s<[^`<>]+>"
         r"|[^`\n]+(?:\n[^`\n]+)?)`(?!\d)_{0,2}(?::[\w:+.-]+:)?",
     ),
     "tex": (
@@ -67,16 +67,16 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"^\.(?:nf|EX)\b.*(?:\n(?!\.(?:fi|EE)).*)*",
         r"^\.Bd (?:-literal|-unfilled).*(?:\n(?!\.Ed).*)*",
         rf"^[.'](?:[ \t]*(?:{_PROSE_REQUESTS})\b|\\\"|(?:.*?(?P<prose>{_QUOTED}))?.*)",
-        rf"\\(?:[f*n]{_NAME_IN_BRACKETS}|s[+-]?\d|\(..|\[[^\]\n]*\]|.)",
+        rf"\\(?:[f*n]{_NAME_IN_BRACKETS}|s[+-]?\d|\(..|\[[^\]\n]{{,40}}\]|.)",
     ),
-    "html": (*_TAGS, r"(?s:<%.*?%>|<\?.*?\?>|\{\{.*?\}\}|\{%.*?%\})|&#?\w+;"),
+    "html": (*_TAGS, r"(?s:<%.{,999}?%>|<\?.{,999}?\?>|\{\{.{,99}?\}\}|\{%.{,99}?%\})|&#?\w+;"),
     "markdown": (
         *_TAGS,
         r"(?<![`\\])(`+)(?!`)(?s:.*?)(?<!`)\1(?!`)|<(?:[A-Za-z][\w+.-]+:|[\w.+-]+@)[^<>\s]*>",
         rf"\]\(<?(?:[^()\s]|\([^()\s]*\))*{_TITLE}\s*\)|\]\[[^\[\]\n]+\]",
         rf"^[ >]*\[[^\[\]\n]+\]:\s*\S+{_TITLE}[ \t]*$",
         r"(?<![\w*~_\\])(\*{1,3}|~~|_|__(?!\w+__))(?![\s*~_])"
-        r"(?P<prose>(?:[^*~_\\]|\w[*~_]+(?=\w)|\\.)*[^\s*~_])\1(?![\w*~_])",
+        r"(?P<prose>(?:[^*~_\\]|(?<=[^\W_])[*~_]+(?=\w)|\\.)*[^\s*~_])\1(?![\w*~_])",
     ),
     "english.po": _PO,
     "po": (*_PO, r"^msgstr.*(?:\n\".*)*"),

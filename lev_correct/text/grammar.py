@@ -59,14 +59,14 @@ _CODE_SIGN = re.compile(
 _QUOTES = re.compile(r"\A\s*[A-Za-z@$]{0,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])\s*\Z")
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
-_PUT_IN = re.compile(r"\$?\{[^{}]*\}|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
+_PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
 _TRIPLE = r"(?:\"\"\"(?s:[^\\]|\\.)*?\"\"\"|'''(?s:[^\\]|\\.)*?''')"
 _PYTHON = re.compile(
     r"(?P<comment>#(?!!).*)"
     rf"|^[^\S\n]*(?P<doc>[rRuU]?{_TRIPLE})"
     rf"|(?P<string>[rRuUbBfF]{{0,2}}(?:{_TRIPLE}"
     r"|\"(?s:[^\"\\\n]|\\.)*\"|'(?s:[^'\\\n]|\\.)*'))"
-    r"|(?P<name>\w+)",
+    r"|(?P<name>\w+)|(?P<code>\\.)",
     re.MULTILINE,
 )
 _PLAIN = re.compile(r"[(\"'\[]*([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.,;:!?)\"'\]]*")
