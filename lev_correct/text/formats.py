@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from .markup import NO_WORD as CODE
-
+#: What is shown for a character that no word touches.
+CODE = "\0"
 #: An escape of a string.
 ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{1,3}|.)")
 #: Signs for what is hidden: code; markup, over which words are neighbours; spaces in either.
@@ -38,6 +38,14 @@ _TAGS = (
     r"(?i:</?(?:br|div|dd|dt|h\d|hr|img|li|ol|p|table|td|th|tr|ul)\b[^<>]*>(?P<space>))",
     r"<!--|-->|</?[A-Za-z!][^<>]*>(?P<markup>)",
 )
+_IN_WORDS = "abbr|b|big|em|font|i|mark|s|small|span|strong|sub|sup|u"
+_LINE = (
+    rf"</?(?:{_IN_WORDS})\b[^<>]*>(?P<markup>)",
+    rf"<!--|-->|</?(?!(?:{_IN_WORDS})\b)[A-Za-z][^<>]*>(?P<space>)",
+    r"(?<![\w*~\\])(\*{1,3}|~~)(?=[^\s*~])(?P<marked>[^*~]*[^\s*~])\1(?![\w*~])",
+    r"!?\[(?P<text>[^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])",
+    r"(?<![\w/.@:~-])(?P<first>[^\W\d_]{2,})/(?P<second>[^\W\d_]{2,})(?![\w/@-]|\.\w)(?P<space>)",
+)
 _TITLE = r"(?:\s+[\"'(](?P<title>[^\n]+?)[\"')])?"
 
 _PO = (
@@ -48,6 +56,7 @@ _PO = (
 #: What is no prose, by format: each match, but for its named groups. One with such a group is
 #: markup, ``space`` parts words.
 FORMATS: Mapping[str, Sequence[str]] = {
+    "line": _LINE,
     "rst": (
         rf"^([ \t]*)\.\. (?:{_CODE_BODIES})::.*(?:\n(?:\1[ \t]+\S.*|[ \t]*(?=\n)))*",
         rf"^[ \t]*\.\. (?:\|[^|\n]+\| )?(?:(?!(?:{_PROSE_ARGUMENTS})::)[\w:-]+::.*|[\w-]+::)",

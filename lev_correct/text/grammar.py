@@ -14,9 +14,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ..repository.kinds import left_alone
-from .formats import ESCAPE, FORMATS, hidden, masked, settled
+from .formats import CODE, ESCAPE, FORMATS, hidden, masked, settled
 from .markdown import ENDINGS, Markdown, read_markdown
-from .markup import NO_WORD as CODE
 from .markup import is_prose
 from .units import Span
 
