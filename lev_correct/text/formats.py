@@ -33,11 +33,6 @@ _PROSE_REQUESTS = "B|Dq|Em|I|Nd|Pq|Qq|SB|SH|SM|SS|Sh|Sq|Ss|Sy"
 _QUOTED = r"\"[^\" \n]+ [^\"\n]* [^\"\n]+\""
 _NAME_IN_BRACKETS = r"(?:\[[^\]\n]{,40}\]|\(..|.)"
 
-_TAGS = (
-    r"(?i:<(code|kbd|pre|samp|script|style|textarea|tt|var)\b[^<]*(?:<(?!/?\1\b)[^<]*)*</\1\s*>)",
-    r"(?i:</?(?:br|div|dd|dt|h\d|hr|img|li|ol|p|table|td|th|tr|ul)\b[^<>]*>(?P<space>))",
-    r"<!--|-->|</?[A-Za-z!][^<>]*>(?P<markup>)",
-)
 _IN_WORDS = "abbr|b|big|em|font|i|mark|s|small|span|strong|sub|sup|u"
 _LINE = (
     rf"</?(?:{_IN_WORDS})\b[^<>]*>(?P<markup>)",
@@ -45,6 +40,10 @@ _LINE = (
     r"(?<![\w*~\\])(\*{1,3}|~~)(?=[^\s*~])(?P<marked>[^*~]*[^\s*~])\1(?![\w*~])",
     r"!?\[(?P<text>[^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])",
     r"(?<![\w/.@:~-])(?P<first>[^\W\d_]{2,})/(?P<second>[^\W\d_]{2,})(?![\w/@-]|\.\w)(?P<space>)",
+)
+_TAGS = (
+    r"(?i:<(code|kbd|pre|samp|script|style|textarea|tt|var)\b[^<]*(?:<(?!/?\1\b)[^<]*)*</\1\s*>)",
+    *_LINE[:2],
 )
 _TITLE = r"(?:\s+[\"'(](?P<title>[^\n]+?)[\"')])?"
 
@@ -78,7 +77,10 @@ FORMATS: Mapping[str, Sequence[str]] = {
         rf"^[.'](?:[ \t]*(?:{_PROSE_REQUESTS})\b|\\\"|(?:.*?(?P<prose>{_QUOTED}))?.*)",
         rf"\\(?:[f*n]{_NAME_IN_BRACKETS}|s[+-]?\d|\(..|\[[^\]\n]{{,40}}\]|.)",
     ),
-    "html": (*_TAGS, r"(?s:<%.{,999}?%>|<\?.{,999}?\?>|\{\{.{,99}?\}\}|\{%.{,99}?%\})|&#?\w+;"),
+    "html": (
+        *_TAGS,
+        r"(?s:<!\w[^<>]*>|<%.{,999}?%>|<\?.{,999}?\?>|\{\{.{,99}?\}\}|\{%.{,99}?%\})|&#?\w+;",
+    ),
     "markdown": (
         *_TAGS,
         r"(?<![`\\])(`+)(?!`)(?s:.*?)(?<!`)\1(?!`)|<(?:[A-Za-z][\w+.-]+:|[\w.+-]+@)[^<>\s]*>",
