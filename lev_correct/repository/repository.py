@@ -179,19 +179,11 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def _line_of(text: str, name: str) -> int:
-    """The number of the line in which a setting of a valid file begins: the first lines of the
-    file, as many as are valid without it, are before it."""
-    lines = text.splitlines()
-    before = 0
-    for count in range(1, len(lines) + 1):
-        try:
-            section = _section("\n".join(lines[:count]))
-        except ValueError:
-            continue  # a value of several lines
-        if section and name in section:
-            break
-        before = count
-    return before + 1
+    """Returns the number of the line in which a setting of the section begins, as it is usual."""
+    section = re.search(rf"^\s*\[tool\.\"?{SECTION}\b", text, re.MULTILINE)
+    begin = section.end() if section else 0
+    setting = re.compile(rf"^\s*\"?{re.escape(name)}\b", re.MULTILINE).search(text, begin)
+    return text.count("\n", 0, setting.end() if setting else begin) + 1
 
 
 def _read_words(path: str) -> list[str]:

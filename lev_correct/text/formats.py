@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from .markup import NO_WORD as CODE
-
+#: What is shown for a character that no word touches.
+CODE = "\0"
 #: An escape of a string.
 ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{1,3}|.)")
 #: Signs for what is hidden: code; markup, over which words are neighbours; spaces in either.
@@ -31,12 +31,19 @@ _TEX_BLOCKS = "verbatim|lstlisting|minted|equation|align|eqnarray|gather|multlin
 #: Requests of man pages whose arguments are prose.
 _PROSE_REQUESTS = "B|Dq|Em|I|Nd|Pq|Qq|SB|SH|SM|SS|Sh|Sq|Ss|Sy"
 _QUOTED = r"\"[^\" \n]+ [^\"\n]* [^\"\n]+\""
-_NAME_IN_BRACKETS = r"(?:\[[^\]\n]*\]|\(..|.)"
+_NAME_IN_BRACKETS = r"(?:\[[^\]\n]{,40}\]|\(..|.)"
 
+_IN_WORDS = "abbr|b|big|em|font|i|mark|s|small|span|strong|sub|sup|u"
+_LINE = (
+    rf"</?(?:{_IN_WORDS})\b[^<>]*>(?P<markup>)",
+    rf"<!--|-->|</?(?!(?:{_IN_WORDS})\b)[A-Za-z][^<>]*>(?P<space>)",
+    r"(?<![\w*~\\])(\*{1,3}|~~)(?=[^\s*~])(?P<marked>[^*~]*[^\s*~])\1(?![\w*~])",
+    r"!?\[(?P<text>[^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])",
+    r"(?<![\w/.@:~-])(?P<first>[^\W\d_]{2,})/(?P<second>[^\W\d_]{2,})(?![\w/@-]|\.\w)(?P<space>)",
+)
 _TAGS = (
-    r"(?is:<(code|kbd|pre|samp|script|style|textarea|tt|var)\b.*?</\1\s*>)",
-    r"(?i:</?(?:br|div|dd|dt|h\d|hr|img|li|ol|p|table|td|th|tr|ul)\b[^<>]*>(?P<space>))",
-    r"<!--|-->|</?[A-Za-z!][^<>]*>(?P<markup>)",
+    r"(?i:<(code|kbd|pre|samp|script|style|textarea|tt|var)\b[^<]*(?:<(?!/?\1\b)[^<]*)*</\1\s*>)",
+    *_LINE[:2],
 )
 _TITLE = r"(?:\s+[\"'(](?P<title>[^\n]+?)[\"')])?"
 
@@ -48,6 +55,7 @@ _PO = (
 #: What is no prose, by format: each match, but for its named groups. One with such a group is
 #: markup, ``space`` parts words.
 FORMATS: Mapping[str, Sequence[str]] = {
+    "line": _LINE,
     "rst": (
         rf"^([ \t]*)\.\. (?:{_CODE_BODIES})::.*(?:\n(?:\1[ \t]+\S.*|[ \t]*(?=\n)))*",
         rf"^[ \t]*\.\. (?:\|[^|\n]+\| )?(?:(?!(?:{_PROSE_ARGUMENTS})::)[\w:-]+::.*|[\w-]+::)",
@@ -55,7 +63,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"(\2[ \t]+)\S.*(?:\n(?:\3.*|[ \t]*(?=\n)))*",
         r"^[ \t]*:[\w -]+:(?=\s|$)|^[ \t]*\.\. _[^:\n]+:.*|^[ \t]*__ .*|^([^\w\s])\1+[ \t]*$",
         r"``(?:[^`\n]|`(?!`)|\n(?![ \t]*\n))+``|(?<!\w)\|[^|\s]+\|"
-        r"|(?::[\w:+.-]+:)?(?<!\w)`(?:(?P<prose>[^`<\n]+(?:\n[^`<\n]+)?)\s<[^`<>]+>"
+        r"|(?:(?<![\w:+.-]):[\w:+.-]+:)?(?<!\w)`(?:(?P<prose>[^`<\n]+(?:\n[^`<\n]+)?)\s<[^`<>]+>"
         r"|[^`\n]+(?:\n[^`\n]+)?)`(?!\d)_{0,2}(?::[\w:+.-]+:)?",
     ),
     "tex": (
@@ -67,16 +75,19 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"^\.(?:nf|EX)\b.*(?:\n(?!\.(?:fi|EE)).*)*",
         r"^\.Bd (?:-literal|-unfilled).*(?:\n(?!\.Ed).*)*",
         rf"^[.'](?:[ \t]*(?:{_PROSE_REQUESTS})\b|\\\"|(?:.*?(?P<prose>{_QUOTED}))?.*)",
-        rf"\\(?:[f*n]{_NAME_IN_BRACKETS}|s[+-]?\d|\(..|\[[^\]\n]*\]|.)",
+        rf"\\(?:[f*n]{_NAME_IN_BRACKETS}|s[+-]?\d|\(..|\[[^\]\n]{{,40}}\]|.)",
     ),
-    "html": (*_TAGS, r"(?s:<%.*?%>|<\?.*?\?>|\{\{.*?\}\}|\{%.*?%\})|&#?\w+;"),
+    "html": (
+        *_TAGS,
+        r"(?s:<!\w[^<>]*>|<%.{,999}?%>|<\?.{,999}?\?>|\{\{.{,99}?\}\}|\{%.{,99}?%\})|&#?\w+;",
+    ),
     "markdown": (
         *_TAGS,
         r"(?<![`\\])(`+)(?!`)(?s:.*?)(?<!`)\1(?!`)|<(?:[A-Za-z][\w+.-]+:|[\w.+-]+@)[^<>\s]*>",
         rf"\]\(<?(?:[^()\s]|\([^()\s]*\))*{_TITLE}\s*\)|\]\[[^\[\]\n]+\]",
         rf"^[ >]*\[[^\[\]\n]+\]:\s*\S+{_TITLE}[ \t]*$",
         r"(?<![\w*~_\\])(\*{1,3}|~~|_|__(?!\w+__))(?![\s*~_])"
-        r"(?P<prose>(?:[^*~_\\]|\w[*~_]+(?=\w)|\\.)*[^\s*~_])\1(?![\w*~_])",
+        r"(?P<prose>(?:[^*~_\\]|(?<=[^\W_])[*~_]+(?=\w)|\\.)*[^\s*~_])\1(?![\w*~_])",
     ),
     "english.po": _PO,
     "po": (*_PO, r"^msgstr.*(?:\n\".*)*"),

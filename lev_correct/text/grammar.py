@@ -14,9 +14,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ..repository.kinds import left_alone
-from .formats import ESCAPE, FORMATS, hidden, masked, settled
+from .formats import CODE, ESCAPE, FORMATS, hidden, masked, settled
 from .markdown import ENDINGS, Markdown, read_markdown
-from .markup import NO_WORD as CODE
 from .markup import is_prose
 from .units import Span
 
@@ -29,10 +28,12 @@ Knows = Callable[[str], bool]
 #: Endings of files of prose, for some of which Pygments has lexers.
 PROSE = {"", ".txt", ".text", ".csv", ".tsv", ".log", ".srt", ".vtt", ".en", ".eml"}
 MARKDOWN, NOTEBOOK = "markdown", "notebook"
-#: Kinds by the ending of a file's name, and by Pygments' lexer.
+#: Kinds by the ending of a file's name, where Pygments does not know it, and by its lexer.
 _BY_ENDING = dict.fromkeys(ENDINGS, MARKDOWN) | {
     ".ipynb": NOTEBOOK, ".po": "po", ".pot": "po", ".diff": "diff", ".patch": "diff",
     ".adoc": "adoc", ".asciidoc": "adoc", ".org": "org",
+    ".m4": "BashLexer", ".y": "CLexer", ".cts": "TypeScriptLexer", ".mts": "TypeScriptLexer",
+    ".ejs": "html", ".plist": "html", ".vcxproj": "html",
 }  # fmt: skip
 _BY_LEXER = {"RstLexer": "rst", "TexLexer": "tex", "GroffLexer": "man"} | {
     name: name for name in ("DtdLexer", "HamlLexer", "PugLexer", "ScamlLexer", "UrlEncodedLexer")
@@ -42,8 +43,6 @@ _TAGGED = {"pygments.lexers." + name for name in ("html", "markup", "templates")
 _MAN_PAGE = re.compile(r".+\.(?:[1-9]\w{0,2}|man)")
 _TEMPLATE = re.compile(r"(?<=\w)\.(?:in|tmpl|example|sample|dist|orig|bak)\Z")
 _SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-S\s+)?)?([A-Za-z]+)[\d.]*(?:\s|$)")
-#: Share of lines that end like statements, from which a file of an unknown kind is source.
-STATEMENTS = 0.15
 _UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\ufeff"), " ")
 
 _LETTER = re.compile(r"[^\W\d_]")
@@ -59,14 +58,14 @@ _CODE_SIGN = re.compile(
 _QUOTES = re.compile(r"\A\s*[A-Za-z@$]{0,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])\s*\Z")
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
-_PUT_IN = re.compile(r"\$?\{[^{}]*\}|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
+_PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
 _TRIPLE = r"(?:\"\"\"(?s:[^\\]|\\.)*?\"\"\"|'''(?s:[^\\]|\\.)*?''')"
 _PYTHON = re.compile(
     r"(?P<comment>#(?!!).*)"
     rf"|^[^\S\n]*(?P<doc>[rRuU]?{_TRIPLE})"
     rf"|(?P<string>[rRuUbBfF]{{0,2}}(?:{_TRIPLE}"
     r"|\"(?s:[^\"\\\n]|\\.)*\"|'(?s:[^'\\\n]|\\.)*'))"
-    r"|(?P<name>\w+)",
+    r"|(?P<name>\w+)|(?P<code>\\.)",
     re.MULTILINE,
 )
 _PLAIN = re.compile(r"[(\"'\[]*([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.,;:!?)\"'\]]*")
@@ -98,10 +97,6 @@ def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Markdo
     if left_alone(path, "\n".join(lines)):
         return Markdown([True] * len(lines), lines)
     kind = _kind(path, lines[0])
-    if not kind and os.path.splitext(path)[1].lower() not in PROSE:
-        written = [line.rstrip() for line in lines if line.strip()]
-        statements = sum(line[-1] in ";{}" for line in written)
-        kind = "CLexer" if statements > STATEMENTS * len(written) else ""
     return _read(kind, lines, knows) if kind else None
 
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-#: What is shown for a character that no word touches.
-NO_WORD = "\0"
+from .formats import masked, settled
+
 #: Words of two capitals or more that make a line one in capitals.
 SHOUTED = 3
 #: A word in capitals that is too long for an acronym.
@@ -54,48 +54,13 @@ def opens_sentence(line: str, start: int) -> bool:
 
 
 _SIGNS = re.compile(r"[*~<\[/]")
-_MARKUP = re.compile(
-    "|".join(
-        (
-            r"<!--|-->|</?[A-Za-z][^<>]*>",  # comments and tags
-            r"(?<![\w*~\\])(?P<mark>\*{1,3}|~~)(?=[^\s*~])(?P<marked>[^*~]*[^\s*~])(?P=mark)(?![\w*~])",
-            r"!?\[(?P<text>[^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])",  # links
-            r"(?<![\w/.@:~-])(?P<first>[^\W\d_]{2,})/(?P<second>[^\W\d_]{2,})(?![\w/@-]|\.\w)",
-        )
-    )
-)
-_WORDS_INSIDE = ("marked", "text", "first", "second")
-_INSIDE_WORD = re.compile(
-    r"(?<=[^\W\d_])</?(?:abbr|b|big|em|font|i|mark|s|small|span|strong|sub|sup|u)\b[^<>]*>"
-    r"(?=[(\[]?[^\W\d_])"
-)
 
 
 @lru_cache(64)
 def without_markup(line: str) -> str:
     """A line with spaces for the signs of emphasis, tags and comments, for what is around the text
     of links, and for a stroke between two words (*his/her*)."""
-    if not _SIGNS.search(line):
-        return line
-    return _MARKUP.sub(_blanked, line)
-
-
-def _blanked(match: re.Match[str]) -> str:
-    """As many spaces as the match has characters, but for the words inside, without markup; what
-    no word touches for a tag inside a word."""
-    if parts_word(match):
-        return NO_WORD * len(match[0])
-    shown = [" "] * len(match[0])
-    for name in _WORDS_INSIDE:
-        if match[name]:
-            start = match.start(name) - match.start()
-            shown[start : start + len(match[name])] = without_markup(match[name])
-    return "".join(shown)
-
-
-def parts_word(tag: re.Match[str]) -> bool:
-    """Returns whether a tag stands between the letters of a word."""
-    return bool(_INSIDE_WORD.match(tag.string, tag.start()))
+    return settled(masked(line, "line")) if _SIGNS.search(line) else line
 
 
 _PLAIN_WORD = re.compile(r"(?<!\S)\(?[^\W\d_]+[.,;:!?)]*(?!\S)")

@@ -1,10 +1,14 @@
 """Of a file prose is read, by the grammar of its kind; code, keys and names stay."""
 
 import json
+import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lev_correct.repository.kinds import left_alone
+from lev_correct.text.formats import FORMATS, masked
 from lev_correct.text.grammar import has_grammar, is_sentence, read_grammar
 from lev_correct.text.units import spans
 
@@ -108,3 +112,25 @@ def test_files_of_names_and_of_programs_are_left_alone(name, text, kind):
 @pytest.mark.parametrize("name", ["a.txt", "README", "a.log", "-", None])
 def test_prose_and_text_without_a_name_have_no_grammar(name):
     assert not has_grammar(name)
+
+
+SIGNS = "ab \n*_~`[]()<>!|-#:\"&/=\\\t\r\0\1\ufeff\ud800{}%.'"
+
+
+@given(st.text(SIGNS, max_size=40), st.sampled_from([*TEXTS, "a.md"]))
+def test_every_line_is_shown_as_long_as_it_is(text, name):
+    lines = text.split("\n")
+    read = read_grammar(name, lines, bool)
+    shown = read.shown if read else lines
+    assert [*map(len, shown)] == [*map(len, lines)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    ["<code>", "__a ", "[a](", "``a", "1:", ":a:`b", "$a", "\\[", "{{", "<?", "=a", ".. a::\n"],
+)
+def test_a_long_text_is_read_in_time_that_grows_with_its_length(run):
+    before = time.process_time()
+    for name in FORMATS:
+        masked(run * (20_000 // len(run)), name)
+    assert time.process_time() - before < 3  # the square of it would take minutes

@@ -119,6 +119,29 @@ def test_a_unit_leaves_room_for_a_longer_correction(folder, tmp_path):
     assert Corrector.from_pretrained(path, folder / "bin").backend.limit == 16
 
 
+def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
+    path = changed(folder / "stock.pt", tmp_path / "model.pt", "task", data="gone")
+    carried = Corrector.from_pretrained(str(path)).correct([LINE])
+    state = torch.load(path, weights_only=True)
+    del state["task_state"]["symbols"]
+    torch.save(state, path)
+    with refuses(match=r"dict\.src\.txt does not exist; .* data=DIR"):
+        Corrector.from_pretrained(str(path))
+    named = Corrector.from_pretrained(str(path), data=str(folder / "bin"))
+    tiny.dictionaries(tmp_path)
+    beside = Corrector.from_pretrained(str(tmp_path))
+    assert beside.correct([LINE]) == named.correct([LINE]) == carried
+
+
+def test_an_answer_without_end_leaves_the_unit(folder):
+    corrector = Corrector.from_pretrained(str(folder / "stock.pt"), beam=2)
+    model = corrector.backend.model
+    model.decoder.output_projection.weight.data[2] = 0  # </s> is never likely
+    model.decoder.output_projection.weight.data[3:] *= 50
+    (correction,) = corrector.correct(["abc hgf"])
+    assert correction.text == "abc hgf" and correction.unterminated == ((0, 3), (4, 7))
+
+
 @pytest.mark.parametrize(
     "name, options, message",
     [

@@ -5,8 +5,6 @@ import sys
 
 import pytest
 from fake_backend import Scripted, ranking
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lev_correct.text.markdown import read_markdown
 from lev_correct.text.protection import Document
@@ -96,14 +94,6 @@ def test_spaces_are_not_changed_over_markup():
     document = Document(lambda word: False, path="a.md", text=lines)
     corrected = [line.text for line in corrector.correct(lines, document=document)]
     assert corrected == ["of the world to the cat", lines[1]]
-
-
-@given(st.text(alphabet='ab \n*_~`[]()<>!|-#:"&/=\\\t\r\0\ufeff\ud800', max_size=40))
-def test_every_line_is_shown_as_long_as_it_is(text):
-    lines = text.split("\n")
-    markdown = read_markdown(lines)
-    assert [*map(len, markdown.shown)] == [*map(len, lines)]
-    assert len(markdown.code) == len(lines)
 
 
 def test_the_parser_is_loaded_for_the_first_markdown_alone():
