@@ -37,7 +37,7 @@ def _prepare(commands: Any) -> None:
         metavar=("FOLDER", "SRC", "TGT"),
         nargs=3,
         help="data already split into train.SRC, train.TGT, valid.SRC and so on, plain or .gz; "
-        "matches beside them (train.old, .draft, .sim; .old2 …) are used",
+        "matches next to them (train.old, .draft, .sim; .old2 …) are used",
     )
     parser.add_argument("--language", metavar="CODE", help="target language, if PLACE has several")
     parser.add_argument(

@@ -41,7 +41,7 @@ _CHARSET = re.compile(rb"Content-Type:[^\\]*?charset\s*=\s*([^\s\\;]+)", re.IGNO
 _PLURAL = re.compile(r"^Plural-Forms:.*?\bplural\s*=\s*([^;\n]+)", re.MULTILINE | re.IGNORECASE)
 _LANGUAGE = re.compile(r"^Language:[^\S\n]*(\S+)", re.MULTILINE)
 _WAS = re.compile(r"#  (?:was|earlier)((?:\[\d+\])?:.*)")
-# flags of formats in which a blank may stand behind the per cent sign
+# flags of formats in which a blank may stand after the per cent sign
 _SPACED_FORMATS = {
     f"{language}-format"
     for language in "awk c elisp gcc-internal gfc-internal librep lua objc object-pascal perl php "
@@ -219,7 +219,7 @@ class Parser:
         self.entries: list[Entry] = []
         self.entry: Entry | None = None
         self.field: Field | None = None  # that a string in quotes goes on with
-        self.previous = ""  # the same, of what stands behind #|
+        self.previous = ""  # the same, of a string after #|
         for line in content.split(line_end(content)):
             self.number += 1
             self.read(line)
