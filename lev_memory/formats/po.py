@@ -164,10 +164,11 @@ class Entry:
             draft="",
             state=state,
             proposed=self.source in ("", self.fingerprint()),
-            printf=self.is_printf(),
+            printf=self.is_printf,
             alternatives=() if form is None else self.alternatives(form, plurals, target),
         )
 
+    @property
     def is_printf(self) -> bool:
         return bool(self.flags & _SPACED_FORMATS)
 
@@ -180,14 +181,14 @@ class Entry:
         if len(self.forms()) == 1 or form != (plurals.singular if plurals else 0):
             return "msgid_plural"
         is_single = plurals is None or form in plurals.single
-        has_all = is_single or same_placeholders(plural, singular, self.is_printf())
+        has_all = is_single or same_placeholders(plural, singular, self.is_printf)
         return "msgid" if has_all else "msgid_plural"
 
     def alternatives(self, form: int, plurals: Plurals | None, target: str) -> tuple[str, ...]:
         """Returns texts whose placeholders a form may have, as msgfmt checks them: a form for a
         single number may lack some of the plural's."""
         singular, plural = self.text("msgid"), self.text("msgid_plural")
-        printf = self.is_printf()
+        printf = self.is_printf
         if plurals is None:
             is_one = form == 0 and same_placeholders(singular, target, printf)
             return (plural, singular) if is_one else (plural,)
