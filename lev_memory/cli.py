@@ -37,7 +37,7 @@ def _prepare(commands: Any) -> None:
         metavar=("FOLDER", "SRC", "TGT"),
         nargs=3,
         help="data already split into train.SRC, train.TGT, valid.SRC and so on, plain or .gz; "
-        "matches beside them (train.old, .draft, .sim; .old2 …) are used",
+        "matches next to them (train.old, .draft, .sim; .old2 …) are used",
     )
     parser.add_argument("--language", metavar="CODE", help="target language, if PLACE has several")
     parser.add_argument(
@@ -74,6 +74,11 @@ def _train(commands: Any) -> None:
     )
 
 
+def _precision(parser: argparse.ArgumentParser, text: str) -> None:
+    options: Any = {"type": float, "default": PRECISION, "metavar": "SHARE"}
+    parser.add_argument("--precision", help=f"{text} (default: {PRECISION})", **options)
+
+
 def _propose(commands: Any) -> None:
     parser = commands.add_parser("propose", help="fill the fuzzy translations in files")
     parser.add_argument("work", metavar="WORK", type=Path, help="folder of prepare and train")
@@ -93,14 +98,8 @@ def _propose(commands: Any) -> None:
         type=Path,
         help="glossary of source<TAB>translation; proposals contain its terms",
     )
-    parser.add_argument(
-        "--precision",
-        type=float,
-        default=PRECISION,
-        metavar="SHARE",
-        help="share of proposals that must need fewer edits than the old text, on the "
-        f"validation part (default: {PRECISION})",
-    )
+    _precision(parser, "share of proposals that must need fewer edits than the old text, on the "
+                       "validation part")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only report")
     parser.add_argument("--diff", action="store_true", help="print the changes, do not write them")
     parser.add_argument("--backup", action="store_true", help="keep the old file as FILE.bak")
@@ -118,13 +117,7 @@ def build_parser() -> argparse.ArgumentParser:
     _train(commands)
     evaluation = commands.add_parser("evaluate", help="choose settings, and score by similarity")
     evaluation.add_argument("work", metavar="WORK", type=Path, help="folder of prepare and train")
-    evaluation.add_argument(
-        "--precision",
-        type=float,
-        default=PRECISION,
-        metavar="SHARE",
-        help=f"share of proposals to report (default: {PRECISION})",
-    )
+    _precision(evaluation, "share of proposals to report")
     _propose(commands)
     return parser
 

@@ -15,13 +15,13 @@ def program(name: str) -> str:
     Raises:
         UserError: it is not installed.
     """
-    beside = Path(sys.executable).with_name(name)
+    neighbour = Path(sys.executable).with_name(name)
     path = shutil.which(name)
-    if path is None and not beside.is_file():
+    if path is None and not neighbour.is_file():
         raise UserError(
             f"{name} is not installed; a training needs it: pip install '.[train,export]'"
         )
-    return path or str(beside)
+    return path or str(neighbour)
 
 
 def run_logged(name: str, arguments: Sequence[str], log: Path) -> None:

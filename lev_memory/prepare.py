@@ -77,12 +77,13 @@ def given_matches(folder: Path, part: str) -> list[list[Match]]:
     matches: list[list[Match]] = []
     for number in ("", "2"):
         paths = [folder / f"{part}.{side}{number}" for side in ("old", "draft", "sim")]
-        if all(map(is_there, paths)):
-            more = [
-                [Match(to_line(old), to_line(draft), float(similarity))] if draft else []
-                for old, draft, similarity in read_lines(*paths)
-            ]
-            matches = [*map(list.__add__, matches, more)] if matches else more
+        if not all(map(is_there, paths)):
+            continue
+        rows_of_part = read_lines(*paths)
+        matches = matches or [[] for _ in rows_of_part]
+        for near, (old, draft, similarity) in zip(matches, rows_of_part):
+            if draft:
+                near.append(Match(to_line(old), to_line(draft), float(similarity)))
     return matches
 
 

@@ -23,7 +23,7 @@ from .train import EXPORTED, export
 FEWEST = 10  # outcomes that say anything
 USUAL = 0.7  # the least similarity at which translators' tools show a match
 Outcome = tuple[float, bool]  # the probability of a proposal, and whether it is better
-WAYS = ("kept", "found", "unknown")  # the older source: kept beside it, found in the memory, not
+WAYS = ("kept", "found", "unknown")  # the older source: in the file, found in the memory, not
 
 
 class Change(NamedTuple):

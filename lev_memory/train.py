@@ -86,7 +86,7 @@ LEVT = Stage(
 
 
 class Recipe(NamedTuple):
-    """What the first updates measured: the speed of the machine and the size of the memory.
+    """Holds what the first updates measured: the speed of the machine, the size of the memory.
 
     passes: of the editor over its data. updates: of each stage. minutes: of all stages, 0 where a
     file of an older version does not say.

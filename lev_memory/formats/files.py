@@ -19,7 +19,7 @@ from lev_runtime.io.text_files import read_bytes, read_parallel
 from ..memory import Pair
 from ..repair.lines import to_line
 from .po import PoFile
-from .tmx import TmxFile
+from .tmx import tmx_pairs
 from .units import Document, is_language, subtags
 from .xliff import XliffFile
 
@@ -131,8 +131,7 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     """
     kind = path.suffix.lower()
     if kind == ".tmx":
-        memory = TmxFile(path, read_bytes(str(path)), language)
-        pairs, languages = memory.pairs, memory.languages
+        pairs, languages = tmx_pairs(path, read_bytes(str(path)), language)
     else:
         is_ours = kind in READERS and not is_xliff_2(path)
         pairs, named = document_pairs(path) if is_ours else toolkit_pairs(path)

@@ -41,7 +41,7 @@ _CHARSET = re.compile(rb"Content-Type:[^\\]*?charset\s*=\s*([^\s\\;]+)", re.IGNO
 _PLURAL = re.compile(r"^Plural-Forms:.*?\bplural\s*=\s*([^;\n]+)", re.MULTILINE | re.IGNORECASE)
 _LANGUAGE = re.compile(r"^Language:[^\S\n]*(\S+)", re.MULTILINE)
 _WAS = re.compile(r"#  (?:was|earlier)((?:\[\d+\])?:.*)")
-# flags of formats in which a blank may stand behind the per cent sign
+# flags of formats in which a blank may stand after the per cent sign
 _SPACED_FORMATS = {
     f"{language}-format"
     for language in "awk c elisp gcc-internal gfc-internal librep lua objc object-pascal perl php "
@@ -51,7 +51,7 @@ _PROPOSAL = re.compile(rf"#\s*{re.escape(COMMENT)}(?: [\d.]+, source (\w+))?")
 
 
 def unquoted(strings: str, charset: str = "utf-8") -> str:
-    """The text of strings in quotes; ``charset``: of what is written as numbers."""
+    """Returns the text of strings in quotes; ``charset``: of characters written as numbers."""
 
     def character(match: re.Match[str]) -> str:
         if match[2]:
@@ -64,7 +64,7 @@ def unquoted(strings: str, charset: str = "utf-8") -> str:
 
 
 def escaped_character(character: str) -> str:
-    """A character as it stands inside quotes."""
+    """Returns a character as it is written inside quotes."""
     if character in _QUOTED:
         return _QUOTED[character]
     is_control = character < " " or character == "\x7f"
@@ -72,7 +72,7 @@ def escaped_character(character: str) -> str:
 
 
 def quoted(keyword: str, text: str, width: int = WIDTH) -> list[str]:
-    """A field's lines, broken behind line breaks and at spaces as gettext breaks them."""
+    """Returns a field's lines, broken after line breaks and at spaces as gettext breaks them."""
     escaped = "".join(map(escaped_character, text))
     parts = re.findall(r".*?(?<!\\)(?:\\\\)*\\n|.+", escaped) or [""]
     if len(parts) == 1 and len(f'{keyword} "{escaped}"') <= width:
@@ -95,7 +95,7 @@ def line_end(content: str) -> str:
 
 
 class Plurals(NamedTuple):
-    """Which form of a plural is that of one, and which stand for a single number."""
+    """The form of a plural that is for 1, and the forms that are for a single number."""
 
     singular: int
     single: frozenset[int]
@@ -103,12 +103,10 @@ class Plurals(NamedTuple):
 
 @lru_cache
 def plurals_of(header: str) -> Plurals | None:
-    """By the formula in a header; None where it has none that can be evaluated."""
+    """Evaluates the formula in a header; None without one that can be evaluated."""
     formula = _PLURAL.search(header)
-    if formula is None:
-        return None
     try:
-        form_of = gettext.c2py(formula[1].strip())
+        form_of = gettext.c2py(formula[1].strip() if formula else "")
         counts = Counter(form_of(number) for number in range(1000))
     except (ValueError, ArithmeticError, RecursionError):
         return None
@@ -143,9 +141,8 @@ class Entry:
     earlier: list[str] = field(default_factory=list)
 
     def text(self, keyword: str) -> str:
-        """A field's text, "" without it."""
-        stands = self.fields.get((keyword, None))
-        return stands.text if stands else ""
+        """Returns a field's text, "" without it."""
+        return self.fields[keyword, None].text if (keyword, None) in self.fields else ""
 
     def fingerprint(self) -> str:
         return fingerprint(self.text("msgid"), self.text("msgid_plural"))
@@ -154,7 +151,7 @@ class Entry:
         return [form for keyword, form in self.fields if keyword == "msgstr"]
 
     def unit(self, number: int, form: int | None, plurals: Plurals | None) -> Unit:
-        """A translation of the entry."""
+        """Returns a translation of the entry."""
         keyword = self.keyword(form, plurals)
         target = self.fields["msgstr", form].text
         state = "fuzzy" if "fuzzy" in self.flags else "translated" if target else "untranslated"
@@ -167,15 +164,16 @@ class Entry:
             draft="",
             state=state,
             proposed=self.source in ("", self.fingerprint()),
-            printf=self.is_printf(),
+            printf=self.is_printf,
             alternatives=() if form is None else self.alternatives(form, plurals, target),
         )
 
+    @property
     def is_printf(self) -> bool:
         return bool(self.flags & _SPACED_FORMATS)
 
     def keyword(self, form: int | None, plurals: Plurals | None) -> str:
-        """Of the source of a form: the singular's is that of one, unless the form stands for
+        """Returns the keyword of a form's source: the singular's is for 1, unless the form is for
         more numbers (Russian: 1, 21, 31) and the singular lacks a placeholder."""
         singular, plural = self.text("msgid"), self.text("msgid_plural")
         if form is None:
@@ -183,27 +181,25 @@ class Entry:
         if len(self.forms()) == 1 or form != (plurals.singular if plurals else 0):
             return "msgid_plural"
         is_single = plurals is None or form in plurals.single
-        has_all = is_single or same_placeholders(plural, singular, self.is_printf())
+        has_all = is_single or same_placeholders(plural, singular, self.is_printf)
         return "msgid" if has_all else "msgid_plural"
 
     def alternatives(self, form: int, plurals: Plurals | None, target: str) -> tuple[str, ...]:
-        """Of whose placeholders a form may have those, as msgfmt has it: where it stands for a
-        single number, it may lack some of the plural's."""
+        """Returns texts whose placeholders a form may have, as msgfmt checks them: a form for a
+        single number may lack some of the plural's."""
         singular, plural = self.text("msgid"), self.text("msgid_plural")
-        printf = self.is_printf()
-        texts = [plural]
+        printf = self.is_printf
         if plurals is None:
-            if form == 0 and same_placeholders(singular, target, printf):
-                texts.append(singular)
-        elif form in plurals.single:
-            texts.append(singular)
-            if target.strip() and has_fewer_placeholders(target, plural, printf):
-                texts.append(target)
-        return tuple(texts)
+            is_one = form == 0 and same_placeholders(singular, target, printf)
+            return (plural, singular) if is_one else (plural,)
+        if form not in plurals.single:
+            return (plural,)
+        is_part = bool(target.strip()) and has_fewer_placeholders(target, plural, printf)
+        return (plural, singular, target) if is_part else (plural, singular)
 
 
 def charset_of(data: bytes) -> str:
-    """The encoding that the header of a file names, UTF-8 where none does."""
+    """Returns the encoding that the header of a file names, else UTF-8."""
     header = _HEADER.search(data.replace(b"\r", b"\n"))
     strings = re.findall(rb'"((?:[^"\\\n]|\\.)*)"', header[1]) if header else []
     named = _CHARSET.search(b"".join(strings))
@@ -224,7 +220,7 @@ class Parser:
         self.entries: list[Entry] = []
         self.entry: Entry | None = None
         self.field: Field | None = None  # that a string in quotes goes on with
-        self.previous = ""  # the same, of what stands behind #|
+        self.previous = ""  # the same, of a string after #|
         for line in content.split(line_end(content)):
             self.number += 1
             self.read(line)
@@ -237,26 +233,24 @@ class Parser:
     def close(self) -> None:
         """Ends the entry; one of comments alone is none."""
         entry, self.entry, self.field = self.entry, None, None
-        if entry is None or not entry.fields:
+        if entry is None or {*entry.fields} <= {("domain", None)}:
             return
-        if ("domain", None) in entry.fields and len(entry.fields) == 1:
-            return
-        if ("msgid", None) not in entry.fields or not entry.forms():
-            lacking = "msgstr" if ("msgid", None) in entry.fields else "msgid"
-            self.number = max(self.number, entry.line)
+        has_source = ("msgid", None) in entry.fields
+        if not has_source or not entry.forms():
+            lacking = "msgstr" if has_source else "msgid"
             raise self.refused(f"the entry of line {entry.line} has no {lacking}")
-        if (("msgid_plural", None) in entry.fields) != (None not in entry.forms()):
+        if (("msgid_plural", None) in entry.fields) == (None in entry.forms()):
             raise self.refused(f"the entry of line {entry.line} has a plural without forms")
         self.entries.append(entry)
 
     def current(self) -> Entry:
-        """The entry that a line belongs to, begun where there is none."""
+        """Returns the entry that a line belongs to, a new one if there is none."""
         if self.entry is None:
             self.entry = Entry(self.number, self.position)
         return self.entry
 
     def read(self, line: str) -> None:
-        """A line without its line feed."""
+        """Reads a line without its line feed."""
         body = line.strip().lstrip("\ufeff").strip()
         if not body:
             return
@@ -283,7 +277,7 @@ class Parser:
         self.current().fields[key] = self.field
 
     def read_comment(self, body: str, line: str) -> None:
-        """Obsolete entries are passed over; a comment behind a translation begins an entry."""
+        """Reads a comment; after a translation it begins an entry. Obsolete entries are skipped."""
         if self.entry and self.entry.forms():
             self.close()
         entry = self.current()
@@ -346,14 +340,14 @@ class PoFile:
         ]
 
     def header(self) -> str:
-        """The text of the first entry without a source, "" where there is none."""
+        """Returns the text of the first entry without a source, "" if there is none."""
         for entry in self.entries:
             if not entry.text("msgid") and entry.text("msgstr"):
                 return entry.text("msgstr")
         return ""
 
     def refusal(self, unit: Unit, text: str) -> str:
-        """Why a text cannot be written for a unit; "" where it can."""
+        """Returns why a text cannot be written for a unit, "" if it can."""
         try:
             text.encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -361,13 +355,13 @@ class PoFile:
         return ""
 
     def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
-        """The file with proposals; each with a comment and, also in
+        """Returns the file with proposals; each with a comment and, also in
         a comment, what stood there.
         """
         return replaced(self.content, self.changes(proposals)).encode(self.encoding)
 
     def changes(self, proposals: dict[Unit, Proposal]) -> Iterator[tuple[int, int, str]]:
-        """Spans of the content and what takes their places."""
+        """Yields spans of the content and their replacements."""
         by_entry: dict[int, list[tuple[Unit, Proposal]]] = {}
         for unit, proposal in proposals.items():
             by_entry.setdefault(unit.entry, []).append((unit, proposal))
@@ -397,7 +391,7 @@ class PoFile:
         return WIDTH
 
     def joined(self, lines: list[str], start: int) -> str:
-        """Lines with the indentation and the line ends that stand at a place of the file."""
+        """Joins lines with the indentation and the line ends of a place of the file."""
         feed = line_end(self.content)
         before = self.content[self.content.rfind(feed, 0, start) + 1 : start]
         indent = before[: len(before) - len(before.lstrip())]
@@ -407,5 +401,5 @@ class PoFile:
 
 
 def read_po(path: Path) -> PoFile:
-    """A .po file; errors of :class:`PoFile`."""
+    """Reads a .po file; errors of :class:`PoFile`."""
     return PoFile(path, path.read_bytes())

@@ -1,4 +1,4 @@
-"""What a file of translations holds, whatever its format: units, each with its source and text."""
+"""Units of a file of translations, whatever its format, each with its source and text."""
 
 import hashlib
 import re

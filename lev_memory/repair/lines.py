@@ -41,7 +41,7 @@ _OTHERS = (
     r"|\$\{[^{}]*\}|\$\(\w+\)|\$[^\W\d]\w*\$?|\$\d+(?![\d.,]*\d)"  # shells, make, PHP
     r"|\{\{[^{}]*\}\}|\{[^{}]*\}"  # format strings and templates
 )
-# a blank behind the per cent sign is a flag of formats alone: "100 % de" is text
+# a blank after the per cent sign is a flag of formats alone: "100 % de" is text
 _PLACEHOLDERS = {
     printf: re.compile(rf"{_WHOLE}|(?P<printf>{_printf(flags)})|{_OTHERS}")
     for printf, flags in ((False, _FLAGS), (True, _FLAGS + " "))
@@ -57,7 +57,7 @@ FIXED = rf"(?:{_TAG.pattern}|{_WHOLE}|{_printf(_FLAGS)}|{_OTHERS})"
 
 
 def to_line(text: str) -> str:
-    """A text as one line, whose only whitespace are plain spaces."""
+    """Returns a text as one line, whose only whitespace are plain spaces."""
 
     def character(match: re.Match[str]) -> str:
         char = match[0]
@@ -71,7 +71,7 @@ def to_line(text: str) -> str:
 
 
 def to_text(line: str) -> str:
-    """The text that :func:`to_line` was given."""
+    """Returns the text that :func:`to_line` was given."""
 
     def character(match: re.Match[str]) -> str:
         if match[1]:
@@ -82,7 +82,7 @@ def to_text(line: str) -> str:
 
 
 class Placeholders(NamedTuple):
-    """What a program fills in: those that are told by their order, and the others, with tags."""
+    """Placeholders: those that are identified by their order, and the others, with tags."""
 
     ordered: list[str]
     named: Counter[str]
@@ -91,7 +91,7 @@ class Placeholders(NamedTuple):
         return any(map(_ARGUMENT.match, self.named))
 
     def with_numbers(self) -> Counter[str]:
-        """All of them, the ordered ones with their numbers: ``%s`` as ``%1$s``."""
+        """Returns all of them, the ordered ones with their numbers: ``%s`` as ``%1$s``."""
         names, number = self.named.copy(), 0
         for name in self.ordered:
             if name not in _NO_ARGUMENTS:
@@ -102,7 +102,7 @@ class Placeholders(NamedTuple):
 
 
 def placeholders(text: str, printf: bool = False) -> Placeholders:
-    """The placeholders of a text.
+    """Returns the placeholders of a text.
 
     printf: a blank may stand after the per cent sign, as in C.
     """
@@ -116,7 +116,7 @@ def placeholders(text: str, printf: bool = False) -> Placeholders:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text is a placeholder and nothing else."""
+    """Returns whether a text is a placeholder and nothing else."""
     return bool(_PLACEHOLDERS[False].fullmatch(text.strip()))
 
 
@@ -146,8 +146,8 @@ def _same_fixed(source: str, text: str, printf: bool) -> bool:
 
 
 def is_nested_like(source: str, text: str) -> bool:
-    """Whether tags are closed in order where those of the source are, and, if all of the source is
-    inside tags, all of the text is."""
+    """Returns whether tags are closed in order if those of the source are, and all of the text is
+    inside tags if all of the source is."""
     bare_source, bare_text = map(_outside_tags, (source, text))
     if bare_source is None:
         return True
@@ -155,7 +155,7 @@ def is_nested_like(source: str, text: str) -> bool:
 
 
 def _outside_tags(text: str) -> str | None:
-    """What stands in no element of a text, None where tags are not closed in order."""
+    """Returns the text outside of elements, None if tags are not closed in order."""
     outside, position = "", 0
     names: list[str] = []
     for match in _TAG.finditer(text):
@@ -182,7 +182,7 @@ def _drop_percents(named: Counter[str], others: Counter[str], *texts: str) -> No
 
 
 def has_fewer_placeholders(text: str, other: str, printf: bool = False) -> bool:
-    """Whether a text lacks placeholders of another one, and has no others."""
+    """Returns whether a text lacks placeholders of another one, and has no others."""
     here, there = placeholders(text, printf), placeholders(other, printf)
     rest = iter(there.ordered)
     is_part = all(name in rest for name in here.ordered) and here.named <= there.named
@@ -216,7 +216,7 @@ def replaced(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
 
 
 def with_ends(text: str, like: str) -> str:
-    """A text with the whitespace at both ends that another has."""
+    """Returns a text with the whitespace at both ends that another has."""
     body = like.strip()
     if not body:
         return text

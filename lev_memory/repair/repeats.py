@@ -21,7 +21,7 @@ Words = tuple[str, ...]
 
 
 class Word(NamedTuple):
-    """A word without the marks behind it, in small letters, and where it stands in its text."""
+    """A word without the marks after it, in small letters, and where it stands in its text."""
 
     key: str
     start: int
@@ -29,7 +29,7 @@ class Word(NamedTuple):
 
 
 def words_of(text: str) -> list[Word]:
-    """The words of a text."""
+    """Returns the words of a text."""
     words = []
     for match in _WORD.finditer(text):
         core = match[0].rstrip(_MARKS)
@@ -38,8 +38,8 @@ def words_of(text: str) -> list[Word]:
 
 
 def repeats(text: str) -> Iterator[tuple[slice, Words]]:
-    """Words that follow themselves: where the second ones stand, with the space before, and what
-    they are. Numbers and marks may well be repeated, and do not count."""
+    """Yields words that follow themselves: the span of the second ones, with the space before, and
+    the words. Numbers and marks may well be repeated, and do not count."""
     words = words_of(text)
     for size in range(1, LONGEST + 1):
         for start in range(len(words) - 2 * size + 1):
@@ -53,19 +53,19 @@ def repeats(text: str) -> Iterator[tuple[slice, Words]]:
 
 
 def usual_repeats(translations: Iterable[str]) -> set[Words]:
-    """What a memory repeats often enough."""
+    """Returns the words that a memory repeats often enough."""
     counts = Counter(words for text in translations for words in {w for _, w in repeats(text)})
     return {words for words, count in counts.items() if count >= USUAL}
 
 
 def without_double_marks(text: str, *others: str) -> str:
-    """A text whose marks stand once where none of the other texts has as many in a row."""
+    """Returns a text whose marks stand once if none of the other texts has as many in a row."""
     known = {match[0] for other in others for match in _DOUBLE_MARKS.finditer(other)}
     return _DOUBLE_MARKS.sub(lambda match: match[match[0] not in known], text)
 
 
 def without_repeats(text: str, usual: Container[Words], *others: str) -> str:
-    """A text whose words stand once where they follow themselves, unless that is usual or one of
+    """Removes words of a text that follow themselves, unless that is usual or one of
     the other texts, which it was made from, has it too."""
     known = {words for other in others for _, words in repeats(other)}
     while place := next((p for p, w in repeats(text) if w not in known and w not in usual), None):
@@ -74,13 +74,13 @@ def without_repeats(text: str, usual: Container[Words], *others: str) -> str:
 
 
 def folded(word: str) -> str:
-    """A word as others of its letters: small, composed, the i of Turkish with a dot or without."""
+    """Returns a word in a normal form: small, composed, the i of Turkish with a dot or without."""
     plain = unicodedata.normalize("NFC", word).casefold()
     return plain.replace("\u0307", "").replace("ı", "i")
 
 
 def vocabulary(texts: Iterable[str]) -> set[str]:
-    """The words of texts, in small letters."""
+    """Returns the words of texts, in small letters."""
     return {folded(word) for text in texts for word in _LETTERS.findall(text)}
 
 
@@ -91,7 +91,7 @@ def neighbours(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def made_up(text: str, known: Container[str], *others: str) -> list[str]:
-    """The words of a text that neither are ``known`` nor stand in one of the other texts, which it
-    was made from."""
+    """Returns the words of a text that are neither ``known`` nor in the other texts, which it was
+    made from."""
     there = vocabulary(others)
     return [word for word in vocabulary([text]) if word not in known and word not in there]

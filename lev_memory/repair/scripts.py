@@ -15,7 +15,7 @@ _DECIMAL = regex.compile(r"\d[.,٫٬]\d")
 
 
 def goes_on(left: str, right: str) -> bool:
-    """Whether two characters side by side, either of which may be "", are of one word."""
+    """Returns whether two adjacent characters, either of which may be "", are of one word."""
     both = left, right
     if not all(map(_WORD.match, both)) or any(map(_SINGLE.match, both)):
         return False
@@ -23,7 +23,7 @@ def goes_on(left: str, right: str) -> bool:
 
 
 def places(text: str, part: str) -> list[tuple[int, int]]:
-    """Where a part stands in a text, not inside a word or a number."""
+    """Returns the spans of a part in a text, not inside a word or a number."""
     spans = []
     start = text.find(part)
     while start >= 0 and part:

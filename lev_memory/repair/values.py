@@ -13,7 +13,7 @@ from .scripts import OTHER_LETTERS
 
 _SPACES = "\u00a0\u202f\u2009⍽⎵ "  # signs of :mod:`lines` among them
 _GROUP = rf".,'’٬{_SPACES}"  # parts thousands
-#: of a number, what parts its digits and the digits behind
+#: of a number, separators with the digits after them
 INSIDE = rf"[.,٫٬:/\-{_SPACES.replace(' ', '')}]\d+|['’]\d{{3}}(?!\d)|[hH]\d\d(?!\w)"
 NUMBER = regex.compile(
     rf"(?V1)(?<![.,_\d{OTHER_LETTERS}])\d+(?:{INSIDE}| \d+)*(?!\d)"
@@ -29,7 +29,7 @@ _ENGLISH = re.compile(r"st|[nr]d|th")  # what follows an ordinal
 _SAME_FOR_ALL = {"º", "ª", ".º", ".ª", ".", "", "o", "a", "ος", "η", "ο"}
 _ABOVE_ONE = {"e", "ème", "eme"}
 _SWEDISH = {":a": True, ":e": False}
-# the decimal sign beside a sign that parts thousands, where a text shows only one of them
+# the decimal sign that goes with a separator of thousands, if a text shows only one of them
 _DECIMAL_OF = {".": ",", ",": ".", "'": ".", "’": ".", "٬": "٫", **dict.fromkeys(_SPACES, ",")}
 _GROUP_OF = {",": ".", ".": ",", "٫": "٬"}
 _SLAVIC = regex.compile(r"[\p{Cyrillic}ąćčďđěęėįłńňřśšťůųūźž]")

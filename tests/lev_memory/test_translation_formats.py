@@ -11,7 +11,6 @@ from test_translation_files import (
     FUZZY,
     HEADER,
     Editor,
-    entry,
     files,
     fill,
     po,
@@ -120,15 +119,6 @@ def test_msgfmt_accepts_each_plural_that_it_accepted_before(language, lost, tmp_
     assert status() <= before and path.read_text().count("NEW") > 2
 
 
-def test_a_header_in_several_strings_names_the_encoding(tmp_path):
-    text = HEADER.replace("plain; charset=UTF-8", 'plain; "\n"charset=ISO-8859-15') + FUZZY
-    data = text.replace("il file", "perché €").encode("iso-8859-15")
-    after = filled(tmp_path, data, "a.po")
-    assert 'msgstr "Chiudi perché € 4"' in after
-    of_a_message = 'msgid "Content-Type: a; charset=latin1"\nmsgstr "perché"\n'
-    assert po.read_po(written(tmp_path, of_a_message)).encoding == "utf-8"
-
-
 def test_a_text_that_the_encoding_lacks_is_not_proposed_and_others_are(tmp_path):
     other = FUZZY.replace("Close", "Open").replace("Chiudi", "Apri")
     data = (HEADER.replace("UTF-8", "ISO-8859-1") + FUZZY + other).encode()
@@ -147,150 +137,7 @@ def test_an_encoding_that_would_not_give_the_bytes_again_is_refused(charset, tmp
         po.read_po(path)
 
 
-def test_each_text_that_a_proposal_took_the_place_of_stays_in_a_comment(tmp_path):
-    path = written(tmp_path, HEADER + FUZZY)
-    for number in (4, 5, 6):
-        text = path.read_text().replace(f'msgid "Close the file {number - 1}"', "")
-        text = text.replace("#| \n", "").replace(
-            f'msgid "Close the file {number}"',
-            f'#| msgid "Close the file {number - 1}"\nmsgid "Close the file {number}"',
-        )
-        path.write_text(text)
-        fill(path, proposer(Editor()))
-        path.write_text(
-            path.read_text().replace(
-                f'\nmsgid "Close the file {number}"', f'\nmsgid "Close the file {number + 1}"'
-            ).replace(
-                f'#| msgid "Close the file {number - 1}"', f'#| msgid "Close the file {number}"'
-            )
-        )  # fmt: skip
-    after = path.read_text()
-    assert after.count("lev_plugins") == after.count("#  was:") == 1
-    for number in (3, 4, 5):
-        assert f': "Chiudi il file {number}"' in after
-    assert "1 proposed" in fill(path, proposer(Editor()))
-    assert "1 have a proposal" in fill(path, proposer(Editor()))
-
-
-def test_a_file_that_does_not_break_lines_gets_none_broken(tmp_path):
-    long = "parola " * 20
-    path = written(tmp_path, entry(f"word 4 {long}", f"parola 3 {long}", f"word 3 {long}"))
-    fill(path, proposer(Editor()))
-    assert f'msgstr "parola 4 {long}"' in path.read_text()
-
-
-@pytest.mark.parametrize(
-    ("flag", "source", "text", "change"),
-    [
-        ("python-format", "50%% of %(n)s", "50%% di %(n)s", ("50%% ", "50 % ")),
-        ("python-format", "50% %(n)s", "50% %(n)s", ("50% ", "50 % d ")),
-        ("lua-format", "%q of", "%q di", ("%q ", "")),
-        ("javascript-format", "%j of %o", "%j di %o", ("%j ", "")),
-        ("ruby-format", "%<a>d of", "%<a>d di", ("%<a>d ", "")),
-        ("scheme-format", "~a of", "~a di", ("~a ", "")),
-        ("object-pascal-format", "%0:s of", "%0:s di", ("%0:s ", "")),
-        ("c-format", "%s of %d", "%2$d di %1$s", ("%2$d", "%2$s")),
-        ("no-c-format", "%v of %T", "%v di %T", ("%v ", "")),
-        ("no-c-format", "A &amp; B", "A &amp; B", ("&amp; ", "& ")),
-    ],
-)
-def test_a_placeholder_of_any_format_survives(flag, source, text, change, tmp_path):
-    flags = f"fuzzy, {flag}"
-    path = written(tmp_path, entry(f"{source} 4", f"{text} 3", f"{source} 3", flags))
-    fill(path, proposer(Editor(change)))
-    assert f'msgstr "{text} 4"' in path.read_text()
-
-
 # XLIFF --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("target", "tag"),
-    [
-        ("", '<target state="needs-review-translation">'),
-        ("<target/>", '<target state="needs-review-translation">'),
-        ("<target></target>", '<target state="needs-review-translation">'),
-        ('<target state="translated"/>', '<target state="needs-review-translation">'),
-        ("<target state='final'> </target>", '<target state="needs-review-translation">'),
-        ('<target state="new"/>', '<target state="new">'),
-    ],
-)
-def test_a_proposal_where_nothing_stood_is_to_be_reviewed(target, tag, tmp_path):
-    after = filled(tmp_path, xliff(trans_unit("Go 4", target, match("Go 3", "vai 3"))))
-    assert f"{tag}vai 4</target><note" in after
-    document = files.read_document(tmp_path / "a.xlf")
-    assert [unit.state for unit in document.units] == ["fuzzy"]
-    assert "1 have a proposal" in fill(tmp_path / "a.xlf", proposer(Editor()))
-
-
-def test_the_best_match_in_the_language_is_the_draft(tmp_path):
-    alternatives = [
-        match("Stop 3", "ferma 3", ' match-quality="50%"'),
-        match("Go 2", "vai 2", ' match-quality="97.5%" alttranstype="rejected"'),
-        match("Go 1", "geh 1", ' match-quality="99" xml:lang="de"'),
-        match("Go 3", "vai 3", ' match-quality="90"'),
-    ]
-    after = filled(tmp_path, xliff(trans_unit("Go 4", "", "".join(alternatives))))
-    assert ">vai 4</target>" in after
-
-
-@pytest.mark.parametrize(
-    "units",
-    [
-        trans_unit("Go 4", OPEN.format("vai 3"), match("Go 3", "vai 3"), ' approved="yes"'),
-        f'<group translate="no">{trans_unit("Go 4", OPEN.format("vai 3"))}</group>',
-        f'<group translate="no"><group>{trans_unit("Go 4", OPEN.format("vai 3"))}</group></group>',
-    ],
-)
-def test_what_is_approved_or_not_to_be_translated_stays(units, tmp_path):
-    text = xliff(units)
-    assert filled(tmp_path, text, "a.xlf", ("Go 3", "vai 3")) == text
-
-
-def test_a_unit_in_a_group_may_be_translated_after_all(tmp_path):
-    unit = trans_unit("Go 4", OPEN.format("vai 3"), "", ' translate="yes"')
-    text = xliff(f'<group translate="no">{unit}</group>')
-    assert ">vai 4<" in filled(tmp_path, text, "a.xlf", ("Go 3", "vai 3"))
-
-
-@pytest.mark.parametrize(
-    ("encoding", "text"),
-    [("utf-16", "文件 €"), ("iso-8859-15", "perché €"), ("gb2312", "文件"), ("koi8-r", "файл")],
-)
-def test_a_file_stays_in_its_encoding(encoding, text, tmp_path):
-    unit = trans_unit("Go 4", OPEN.format(f"{text} 3"), match("Go 3", f"{text} 3"))
-    data = xliff(unit, f'<?xml version="1.0" encoding="{encoding}"?>\n').encode(encoding)
-    path = tmp_path / "a.xlf"
-    path.write_bytes(data)
-    assert files.read_document(path).with_proposals({}) == data
-    fill(path, proposer(Editor()))
-    after = path.read_bytes()
-    assert f">{text} 4</target>" in after.decode(encoding)
-    assert after[:30] == data[:30]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("<![CDATA[vai <b>3</b> &]]>", "<![CDATA[vai <b>4</b> &]]>"),
-        ("vai &quot;3&quot; &#160;&#xE9;\u00e8", "vai &quot;4&quot; &#160;&#xE9;\u00e8"),
-        ("vai\r\n3", "vai\r\n4"),
-        ('vai <x id="3"/>3', 'vai <x id="3"/>4'),
-        (
-            '<bpt id="3">&lt;b></bpt>3<ept id="3">%s</ept>',
-            '<bpt id="3">&lt;b></bpt>4<ept id="3">%s</ept>',
-        ),
-        ("<!-- 3 -->vai\r\n3", "<!-- 3 -->vai\r\n4"),
-        ("vai &name; 3", "vai &name; 4"),
-    ],
-)
-def test_what_stands_in_a_text_stays_as_it_is_written(old, new, tmp_path):
-    doctype = '<!DOCTYPE xliff [<!ENTITY name "x">]>\r\n'
-    sources = [text.replace("vai", "go") for text in (new, old)]
-    unit = trans_unit(sources[0], OPEN.format(old), match(sources[1], old))
-    after = filled(tmp_path, xliff(f"\r\n{unit}\r\n", doctype))
-    assert OPEN.format(new) in after
-    assert "1 have a proposal" in fill(tmp_path / "a.xlf", proposer(Editor()))
 
 
 @pytest.mark.parametrize(
@@ -319,38 +166,10 @@ def test_a_text_that_would_break_a_unit_is_not_proposed_and_others_are(change, t
     assert OPEN.format(text.format("vai", 4)) in after and ">ferma 4<" in after
 
 
-def test_elements_of_other_vocabularies_are_none_of_xliff(tmp_path):
-    unit = trans_unit("Go 4", OPEN.format("vai 3"), match("Go 3", "vai 3"))
-    own = xliff(unit.replace("<target", "<f:target>x</f:target><target", 1))
-    assert ">vai 4<" in filled(tmp_path, own)
-    prefixed = (
-        xliff(unit, "", "").replace("</", "</x:").replace("<", "<x:").replace("<x:/x:", "</x:")
-    )
-    after = filled(tmp_path, prefixed)
-    assert '<x:target state="needs-adaptation">vai 4</x:target><x:note' in after
-
-
-def test_a_target_in_segments_is_of_the_source_in_segments(tmp_path):
-    segment = '<mrk mtype="seg" mid="1">{}</mrk>'
-    more = match(segment.format("Go 3"), segment.format("vai 3"))
-    segments = f"<seg-source>{segment.format('Go 4')}</seg-source>"
-    unit = trans_unit("Go 4", segments + OPEN.format(segment.format("vai 3")), more)
-    assert OPEN.format(segment.format("vai 4")) in filled(tmp_path, xliff(unit))
-
-
 def test_deeply_nested_groups_are_read(tmp_path):
     depth = 5000
     unit = trans_unit("Go 4", OPEN.format("vai 3"), match("Go 3", "vai 3"))
     assert ">vai 4<" in filled(tmp_path, xliff("<group>" * depth + unit + "</group>" * depth))
-
-
-def test_a_second_proposal_in_xliff_keeps_the_texts_before_it(tmp_path):
-    unit = trans_unit("Go 4", OPEN.format("vai 3 &lt;"), match("Go 3", "vai 3 &lt;"))
-    after = filled(tmp_path, xliff(unit))
-    changed = after.replace("<source>Go 4", "<source>Go 5").replace("<source>Go 3", "<source>Go 4")
-    changed = changed.replace("<target>vai 3", "<target>vai 4")
-    again = filled(tmp_path, changed)
-    assert "was: vai 4 &lt;; earlier: vai 3 &lt;</note>" in again and again.count("<note") == 1
 
 
 # TMX ----------------------------------------------------------------------------------------------

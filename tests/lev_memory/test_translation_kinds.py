@@ -4,7 +4,7 @@ is left alone."""
 import pytest
 from refusals import refuses
 from test_translation_files import Editor, fill, proposer, translated, written
-from test_translation_formats import match, trans_unit, xliff
+from test_translation_formats import trans_unit, xliff
 
 from lev_memory.formats import files, units
 
@@ -43,49 +43,6 @@ def test_translate_toolkit_reads_further_formats_as_a_memory(name, tmp_path):
 def test_a_format_without_sources_is_refused(name, tmp_path):
     with refuses(name, "prop2po"):
         files.folder_memory(written(tmp_path, "{}", name), "", files.Problems())
-
-
-MEMOQ = {"ManuallyConfirmed": "translated", "Proofread": "translated", "PartiallyEdited": "fuzzy"}
-MEMOQ |= {"Pretranslated": "fuzzy", "Rejected": "fuzzy", "MachineTranslated": "fuzzy"}
-PHRASE = {"1": "translated", "2": "translated", "0": "fuzzy", "false": "fuzzy"}
-TRADOS = {"Translated": "translated", "ApprovedSignOff": "translated", "Draft": "fuzzy"}
-TRADOS |= {"ApprovedTranslation": "translated", "RejectedTranslation": "fuzzy", "": "fuzzy"}
-XCODE = {"translated": "translated", "needs-translation": "fuzzy", "x-draft": "fuzzy"}
-XCODE |= {"signed-off": "translated", "needs-review-translation": "fuzzy"}
-STATES = [
-    *((f'mq:status="{said}"', "", "", state) for said, state in MEMOQ.items()),
-    *((f'm:confirmed="{said}"', "", "", state) for said, state in PHRASE.items()),
-    *(("", "", f'conf="{said}"', state) for said, state in TRADOS.items()),
-    *(("", f'state="{said}"', "", state) for said, state in XCODE.items()),
-    ("", 'state-qualifier="leveraged-mt"', "", "fuzzy"),
-    ('mq:status="Pretranslated" mq:locked="locked"', "", "", "locked"),
-    ('m:confirmed="0" m:locked="true"', "", "", "locked"),
-    ("", "", 'conf="Draft" locked="true"', "locked"),
-    ('m:confirmed="false"', 'state="translated"', "", "fuzzy"),
-]
-
-
-@pytest.mark.parametrize(("unit", "target", "segment", "state"), STATES)
-def test_a_draft_of_a_tool_is_a_draft_and_what_is_finished_stays(
-    unit, target, segment, state, tmp_path
-):
-    mark, source = "{}", ""
-    more = '<mq:insertedmatch matchrate="9"><source>Go 3</source><target>vai 3</target>'
-    more += "</mq:insertedmatch>"
-    if segment:
-        mark = '<mrk mtype="seg" mid="1">{}</mrk>'
-        source = f"<seg-source>{mark.format('Go 4')}</seg-source>"
-        more = match(mark.format("Go 3"), mark.format("vai 3"))
-        more += f'<sdl:seg-defs><sdl:seg id="1" {segment}/></sdl:seg-defs>'
-    said = f"{source}<target {target}>{mark.format('vai 3')}</target>"
-    text = xliff(trans_unit("Go 4", said, more, f" {unit}"), "\ufeff")
-    path = written(tmp_path, text, "a.sdlxliff")
-    assert [one.state for one in files.read_document(path).units] == [state]
-    assert len(files.memory_of(path, "")[0]) == (state == "translated")
-    fill(path, proposer(Editor()))
-    after = path.read_text("utf-8")
-    assert (after != text) == (state == "fuzzy") == (f"{mark.format('vai 4')}</target>" in after)
-    assert fill(path, proposer(Editor())).startswith("0 proposed")
 
 
 @pytest.mark.parametrize("runs", [(2,), (1, 2)])
