@@ -85,9 +85,8 @@ def test_damaged_it_is_loaded_or_refused_and_no_pickle_is_run(name, tmp_path):
         for _ in range(turns):
             path.write_bytes(damaged(content, rng))
             refused += not loads()
-        for protocol in (0, 4):
-            path.write_bytes(pickle.dumps(Malicious(victim), protocol))
-            assert not loads() and not victim.exists()
+        path.write_bytes(pickle.dumps(Malicious(victim)))
+        assert not loads() and not victim.exists()
         places = {0, 1, 2, 3, 4, 64, len(content) // 2, len(content) - 22, len(content) - 1}
         for place in places if exact else ():
             path.write_bytes(content[:place])

@@ -1,8 +1,6 @@
 """Text that breaks programs, through Python: as many answers as lines, in order, and in time."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 
 import editors
@@ -45,13 +43,6 @@ def corrector(kind: str, unit: str) -> Corrector:
     return editors.writing_corrector("stock", unit, window)
 
 
-@contextmanager
-def soon() -> Iterator[None]:
-    start = time.process_time()
-    yield
-    assert time.process_time() - start < SECONDS
-
-
 @given(LINES, st.data(), st.booleans(), st.integers(1, 4))
 def test_an_editor_answers_every_line_in_order(lines, data, characters, size):
     drafts = data.draw(st.lists(st.none() | LINE, min_size=len(lines), max_size=len(lines)))
@@ -87,36 +78,39 @@ def test_a_corrector_changes_its_edits_and_nothing_else(number, unit, lines, siz
         assert "".join(parts) + correction.source[place:] == correction.text
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_long_line_is_cut_into_units_in_time(kind):
-    with soon():
-        for line in LONG:
-            pieces = list(spans(line, kind, 3))
-            ends = [end for piece in pieces for end in piece]
-            assert ends == sorted(ends) and all(a < b for a, b in pieces)
-            if kind == "word":
-                assert [line[a:b] for a, b in pieces] == line.split()
+def cut(line: str) -> None:
+    for kind in KINDS:
+        pieces = list(spans(line, kind, 3))
+        ends = [end for piece in pieces for end in piece]
+        assert ends == sorted(ends) and all(a < b for a, b in pieces)
+        if kind == "word":
+            assert [line[a:b] for a, b in pieces] == line.split()
 
 
-@pytest.mark.parametrize("markup", [False, True])
-def test_a_long_draft_is_refused_in_time_by_its_length_or_answered(markup):
-    with soon():
-        for line in LONG:
-            try:
-                (trace,) = editor(1, True).edit(["a"], [line], markup=markup, max_iter=1)
-            except UserError as error:
-                assert len(str(error)) < 2_100
-            else:
-                assert len(trace.iterations) == 1
+def edit(line: str) -> None:
+    for markup in (False, True):
+        try:
+            (trace,) = editor(1, True).edit(["a"], [line], markup=markup, max_iter=1)
+        except UserError as error:
+            assert len(str(error)) < 2_100
+        else:
+            assert len(trace.iterations) == 1
 
 
-def test_a_long_line_is_corrected_or_its_beginning_classified_in_time():
-    for kind in ("edits", "translation"):
-        with soon():
-            for line in LONG[kind == "edits" :: 3]:
-                lines = ["a b", line, "c"]
-                corrections = corrector(kind, "line").correct(lines, min_confidence=1.0)
-                assert [correction.source for correction in corrections] == lines
-    with soon():
-        corrections = enct5("regression").predict(LONG)
-        assert len(corrections) == len(LONG) and all(correction.cut for correction in corrections)
+def correct(line: str) -> None:
+    lines, kind = ["a b", line, "c"], "edits" if len(line) % 3 else "translation"
+    corrections = corrector(kind, "line").correct(lines, min_confidence=1.0)
+    assert [correction.source for correction in corrections] == lines
+
+
+def classify(line: str) -> None:
+    (prediction,) = enct5("regression").predict([line])
+    assert prediction.cut
+
+
+@pytest.mark.parametrize("call", [cut, edit, correct, classify])
+def test_long_lines_are_answered_in_time(call):
+    start = time.process_time()
+    for line in LONG:
+        call(line)
+    assert time.process_time() - start < SECONDS

@@ -29,6 +29,7 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import lacking
 
 from ..io.patching import Stock, patches
+from ..io.program import running_command
 
 AnyPath = str | os.PathLike[str]
 
@@ -40,16 +41,21 @@ FILES = (
     "bpe_codes bpe_merges bpe_vocab bpe_vocab_file gpt2_encoder_json gpt2_vocab_bpe hf_directory "
     "sentencepiece_model sentencepiece_model_path"
 ).split()
-#: section of a training's settings → its options that name one file or folder
-_FILE_OPTIONS: Mapping[str, Sequence[str]] = {
-    "bpe": FILES,
-    "tokenizer": FILES,
-    "task": ("noise_confusions",),
-    "model": ("backbone", "bert_dir", "t5_dir", "encoder_embed_path", "decoder_embed_path"),
-    "task.text_bpe": FILES,
-    "task.text_tokenizer": FILES,
-    "checkpoint": ("finetune_from_model",),
-}
+#: sections of a training's settings, and the options in them that name one file or folder
+_SECTIONS = (
+    "bpe",
+    "tokenizer",
+    "task",
+    "model",
+    "task.text_bpe",
+    "task.text_tokenizer",
+    "checkpoint",
+)
+_FILE_OPTIONS = (
+    *FILES,
+    *("noise_confusions", "backbone", "bert_dir", "t5_dir"),
+    *("encoder_embed_path", "decoder_embed_path", "finetune_from_model"),
+)
 _FETCHED = ("gpt2", "bert")  # subwords whose files are addresses by default
 _EMBEDDINGS = ("encoder_embed_path", "decoder_embed_path", "embed_path")
 
@@ -166,15 +172,14 @@ def make_absolute(cfg: Any) -> None:
         place = os.path.abspath(os.path.join(typed_in, path))
         return place if os.path.exists(place) else path
 
-    for section, names in _FILE_OPTIONS.items():
+    for section in _SECTIONS:
         settings = OmegaConf.select(cfg, section, throw_on_resolution_failure=False)
-        values = plain(settings)
-        for name in names:
-            path = values.get(name)
-            if not isinstance(path, str) or path in ("", "???") or REMOTE in path:
+        for name, path in plain(settings).items():
+            is_path = isinstance(path, str) and path not in ("", "???") and REMOTE not in path
+            if name not in _FILE_OPTIONS or not is_path:
                 continue
             place = absolute(path)
-            if names is FILES and not os.path.exists(place):
+            if name in FILES and not os.path.exists(place):
                 raise UserError(f"{flag(name)} {path} does not exist; check the path")
             setattr(settings, name, place)
     data = OmegaConf.select(cfg, "task.data")
@@ -280,7 +285,7 @@ def build_model(stock: Stock, cfg: Any, *args: object, **options: object) -> obj
 
 @patches(tasks, "setup_task")
 def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
-    """Sets up a task; a model's own dictionaries stand in for those that the data folder lacks."""
+    """Sets up a task with the dictionaries of the data folder, or with a model's own."""
     checkpoint = origin()
     if checkpoint is not None:
         checkpoint.check_task(cfg)
@@ -297,8 +302,10 @@ def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
 
 
 def _model_dictionaries(cfg: Any, checkpoint: Origin | None) -> str | None:
-    """Returns the folder of a model's own dictionaries; None to read those of ``cfg.data``, which
-    win if the user has given the folder.
+    """Returns the folder of the dictionaries of a checkpoint, or of a command's ``--path``.
+
+    None if those of ``cfg.data`` are to be read: the folder has both, and the user has given it for
+    the checkpoint, or the command reads data that they number.
     """
     settings = plain(cfg)
     languages = settings.get("source_lang"), settings.get("target_lang")
@@ -306,14 +313,16 @@ def _model_dictionaries(cfg: Any, checkpoint: Origin | None) -> str | None:
     if not issubclass(task, TranslationTask) or None in languages:
         return None  # it reads no ``dict.LANGUAGE.txt``
     if checkpoint is not None:
-        paths, is_given = checkpoint.paths, "data" in checkpoint.overrides
+        paths, is_given = list(checkpoint.paths), "data" in checkpoint.overrides
     else:
         command = cfg._get_parent() if isinstance(cfg, DictConfig) else None
         names = None if command is None else OmegaConf.select(command, "common_eval.path")
-        paths, is_given = tuple(filter(os.path.exists, split_folders(names))), True
-    if is_given and has_dictionaries("".join(split_folders(cfg.data)[:1]), languages):
+        paths = [find_checkpoint(name) for name in split_folders(names) if os.path.exists(name)]
+        is_given = running_command() != "interactive"
+    folders = split_folders(cfg.data)[:1] if is_given else []
+    if any(has_dictionaries(folder, languages) for folder in folders):
         return None
-    return dictionary_folder([*map(find_checkpoint, paths)], cfg.data, languages)
+    return dictionary_folder(paths, cfg.data, languages)
 
 
 # symbols ------------------------------------------------------------------------------------------

@@ -51,7 +51,6 @@ _CLASSES = {"task": TASK_REGISTRY, "model": ARCH_MODEL_REGISTRY} | {
     section: REGISTRIES[section]["registry"]
     for section in ("criterion", "optimizer", "lr_scheduler")
 }
-_LAST = "checkpoint_last"
 _beginning: contextvars.ContextVar[Any] = contextvars.ContextVar("beginning", default=None)
 #: called with the model of each training that begins, which lies on its device
 PREPARATIONS: list[Callable[[Any], None]] = []
@@ -222,17 +221,12 @@ def _start_on_cpu(place: Any, on_cpu: bool) -> None:
 
 def _require_start(cfg: DictConfig) -> None:
     """Refuses a training if the checkpoint that it is to begin with does not exist."""
-    restored = cfg.restore_file
-    folder, name = os.path.split(restored)
+    folder, name = os.path.split(cfg.restore_file)
     in_own_folder = os.path.realpath(folder or cfg.save_dir) == os.path.realpath(cfg.save_dir)
-    if in_own_folder and name.startswith(_LAST) and not os.path.isdir(restored):
-        restored = None  # of this training, which may not have saved yet
-    starts = {
-        "restore_file": restored,
-        "finetune_from_model": cfg.finetune_from_model,
-        "continue_once": getattr(cfg, "continue_once", None),
-    }
-    for option, path in starts.items():
+    for option in ("restore_file", "finetune_from_model", "continue_once"):
+        path = getattr(cfg, option, None)
+        if option == "restore_file" and in_own_folder and name.startswith("checkpoint_last"):
+            continue  # of this training, which may not have saved yet
         if path and not PathManager.isfile(path):
             reason = lacking(path) or "is no file"
             raise UserError(f"{flag(option)} {path} {reason}; name a checkpoint")

@@ -3,7 +3,6 @@
 Entries (commands and Python) × payloads. Damaged files: tests/test_damaged_files.py.
 """
 
-import io
 import pickle
 import re
 import sys
@@ -177,17 +176,16 @@ def test_no_module_of_fairseq_reads_more_than_weights(tmp_path, options):
         for name, module in sys.modules.items()
         if name.startswith("fairseq.") and b"torch.load(" in Path(module.__file__).read_bytes()
     ]
-    assert len(readers) > 3
+    assert len(readers) > 3 and distributed_utils in readers
     for module in readers:
-        with refuses("system"), path.open("rb") as file:
-            module.torch.load(file, "cpu", **options)
+        with refuses("system"):
+            module.torch.load(path, "cpu", **options)
     assert not victim.exists()
     torch.load(str(path))
     assert victim.exists(), "the user's own calls are left alone"
-    stream = io.BytesIO()  # what processes send each other: settings with values that are missing
-    torch.save({"cfg": OmegaConf.create({"needed": "???"})}, stream)
-    stream.seek(0)
-    assert "cfg" in distributed_utils.torch.load(stream, map_location="cpu")
+    # what processes send each other: settings with values that are missing
+    torch.save({"cfg": OmegaConf.create({"needed": "???"})}, path)
+    assert "cfg" in distributed_utils.torch.load(path, map_location="cpu")
 
 
 def test_nothing_of_ours_unpickles_what_torch_would_not():

@@ -4,7 +4,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import enct5_corpus
 import pytest
 import torch
 from processes import are_gone, descendants, is_alive
+from torch.utils._pytree import keystr, tree_leaves_with_path
 
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 
@@ -100,16 +101,19 @@ def remains(path: Path) -> dict[str, Any]:
     return {**{name: state[name] for name in kept}, **extra, **now}
 
 
-def differences(ours: Any, other: Any, where: str = "") -> list[str]:
+def differences(ours: Any, other: Any) -> list[str]:
     """Where two states differ, bit for bit."""
-    if torch.is_tensor(ours) and torch.is_tensor(other):
-        return [] if ours.dtype == other.dtype and torch.equal(ours, other) else [where]
-    if isinstance(ours, Mapping) and isinstance(other, Mapping) and ours.keys() == other.keys():
-        return [x for name in ours for x in differences(ours[name], other[name], f"{where}/{name}")]
-    if isinstance(ours, list) and isinstance(other, list) and len(ours) == len(other):
-        both = enumerate(zip(ours, other, strict=True))
-        return [x for place, pair in both for x in differences(*pair, f"{where}/{place}")]
-    return [] if type(ours) is type(other) and ours == other else [where]
+    leaves, others = tree_leaves_with_path(ours), tree_leaves_with_path(other)
+    if [path for path, _ in leaves] != [path for path, _ in others]:
+        return ["names"]
+    pairs = ((path, left, right) for (path, left), (_, right) in zip(leaves, others))
+    return [keystr(path) for path, left, right in pairs if not is_same(left, right)]
+
+
+def is_same(left: Any, right: Any) -> bool:
+    if torch.is_tensor(left) and torch.is_tensor(right):
+        return left.dtype == right.dtype and torch.equal(left, right)
+    return type(left) is type(right) and left == right
 
 
 def updates(folder: Path) -> int:

@@ -85,6 +85,14 @@ def test_two_processes_of_the_default_backend_train_what_one_does(
     assert_alike(single, two)
 
 
+def wait_for_updates(pid, *logs):
+    """Returns when a training has made three updates."""
+    end = time.monotonic() + conftest.TIMEOUT
+    while not any("num_updates=3," in log.read_text() for log in logs):
+        assert time.monotonic() < end and is_alive(pid)
+        time.sleep(0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_torchrun_asked_to_end_saves_one_state_and_two_processes_resume_as_one_trains(
@@ -97,10 +105,7 @@ def test_torchrun_asked_to_end_saves_one_state_and_two_processes_resume_as_one_t
     words = f"{command} {TWO} --max-update 4000".replace("fairseq-train", torchrun)
     words += f" --user-dir {conftest.PACKAGE} --task translation_edit"
     pid, (_, *logs) = started = commands.start(words, tmp_path)
-    end = time.monotonic() + conftest.TIMEOUT
-    while not any("num_updates=3," in log.read_text() for log in logs):
-        assert time.monotonic() < end and is_alive(pid)
-        time.sleep(0.05)
+    wait_for_updates(pid, *logs)
     for process in (pid, *descendants(pid)):
         os.kill(process, number)
     result = commands.finish(started)
@@ -119,10 +124,7 @@ def test_a_signal_to_one_process_ends_both_after_the_same_update(commands, pairs
     command = pairs.train(f"{FLAGS} {tmp_path}/saved --max-update 4000 --log-interval 1")
     words = f"{command} {SEVERAL} --user-dir {conftest.PACKAGE} --task translation_edit"
     started = commands.start_ranks(words, tmp_path, None)
-    end = time.monotonic() + conftest.TIMEOUT
-    while "num_updates=3," not in started[0][1][1].read_text():
-        assert time.monotonic() < end and is_alive(started[0][0])
-        time.sleep(0.05)
+    wait_for_updates(started[0][0], started[0][1][1])
     os.kill(started[1][0], signal.SIGINT)
     results = [commands.finish(process) for process in started]
     assert [result.code for result in results] == [128 + signal.SIGTERM, 128 + signal.SIGINT]

@@ -5,6 +5,7 @@ Hostile checkpoints: tests/commands/test_hostile_checkpoints.py.
 
 import os
 import shutil
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -160,7 +161,9 @@ def task_of(data: str, path: str) -> Any:
     return task
 
 
-def test_dictionaries_of_the_data_folder_win_over_those_beside_the_model(here):
+def test_a_models_own_dictionaries_are_read_unless_a_command_reads_data_of_others(
+    here, monkeypatch
+):
     own, other = tiny.dictionary().symbols, tiny.dictionary("xyz").symbols
     tiny.dictionaries(here / "my" / "run")
     (here / "data").mkdir()
@@ -168,6 +171,8 @@ def test_dictionaries_of_the_data_folder_win_over_those_beside_the_model(here):
         assert task_of("data", path).src_dict.symbols == own
     tiny.dictionaries(here / "data", "xyz")
     assert task_of("data", "my/run").src_dict.symbols == other
+    monkeypatch.setattr(sys, "argv", ["fairseq-interactive"])
+    assert task_of("data", "my/run").src_dict.symbols == own
 
 
 def test_a_checkpoint_is_loaded_with_the_dictionaries_beside_it(here):

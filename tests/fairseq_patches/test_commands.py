@@ -10,11 +10,9 @@ import pytest
 import saved
 import tiny
 import torch
-from fairseq import options
+from fairseq import checkpoint_utils
 from fairseq.data import encoders
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.scoring import bleu
-from fairseq_cli import eval_lm
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
@@ -44,19 +42,15 @@ def test_the_beginning_of_a_text_is_no_word_to_fairseqs_bleu():
 
 # typed lines --------------------------------------------------------------------------------------
 
-LINES = "\ufeff\tdraft only\nsource only\t\n  both \t sides  \nplain\r\n\nlast\rnot a line end"
-READ = ["\tdraft only", "source only\t", "  both \t sides  ", "plain", "", "last\rnot a line end"]
-
 
 @pytest.mark.parametrize("size", [1, 4])
-def test_interactive_lines_keep_their_tabs(tmp_path, size, monkeypatch):
-    path = tmp_path / "lines"
-    path.write_bytes(LINES.encode())
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LINES.encode()), "ascii"))
-    for input in (str(path), "-"):
-        buffers = list(read_interactive_lines(input, size))
-        assert [line for buffer in buffers for line in buffer] == READ
-        assert [len(buffer) for buffer in buffers[:-1]] == [size] * (len(buffers) - 1)
+def test_interactive_lines_keep_their_tabs(size, monkeypatch):
+    lines = ["\tdraft only", "source only\t", "  both \t sides  ", "", "last\rnot a line end"]
+    text = "\ufeff" + "\n".join(lines)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "ascii"))
+    buffers = list(read_interactive_lines("-", size))
+    assert [line for buffer in buffers for line in buffer] == lines
+    assert [len(buffer) for buffer in buffers[:-1]] == [size] * (len(buffers) - 1)
 
 
 @given(data=st.binary(max_size=40) | st.text(max_size=40).map(str.encode))
@@ -106,11 +100,9 @@ def test_interactive_answers_what_has_come_before_a_buffer_is_full(monkeypatch):
             assert next(buffers) == [text]
 
 
-@pytest.mark.parametrize("kind", ["editor", "pbd"])
-def test_only_language_models_are_scored_as_such(tmp_path, kind):
+def test_only_language_models_are_scored_as_such(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["fairseq-eval-lm"])
     data = tiny.dictionaries(tmp_path / "data")
-    path = saved.save(tmp_path / "model.pt", data, kind)
-    words = [str(data), "--path", str(path)]
-    args = options.parse_args_and_arch(options.get_eval_lm_parser(), words)
+    path = saved.save(tmp_path / "model.pt", data, "pbd")
     with refuses(path, "fairseq-validate"):
-        eval_lm.main(convert_namespace_to_omegaconf(args))
+        checkpoint_utils.load_model_ensemble([str(path)])

@@ -20,7 +20,7 @@ from omegaconf import OmegaConf
 from refusals import refuses
 from saved import begin, changed, save
 
-from lev_plugins.fairseq_patches.hooks import TrainingHooks
+from lev_plugins.fairseq_patches.hooks import Start, TrainingHooks
 from lev_plugins.fairseq_patches.training import resolve, resolve_in_main
 from lev_plugins.nn.backends.cpu import keep_memory
 
@@ -217,53 +217,61 @@ def test_options_out_of_range_are_refused_before_anything_is_read_or_built(flags
 # what they begin with -----------------------------------------------------------------------------
 
 
-def test_model_task_and_optimizer_look_at_what_a_training_begins_with(monkeypatch, tmp_path):
-    """What they make of it: tests/systems. A start that is no file is not taken for none."""
+class Component(TrainingHooks):
+    """Notes by which name it was asked, and of which checkpoint."""
+
+    cfg = None
+    datasets: dict[str, Any] = {}
     seen: list[Any] = []
 
-    class Component(TrainingHooks):
-        """Says by which name it was asked, when and of which checkpoint."""
+    @classmethod
+    def prepare_model(cls, model: Any) -> None:
+        cls.seen.append(cls.__name__)
 
-        def __init_subclass__(cls) -> None:
-            name = cls.__name__
-            cls.prepare_model = staticmethod(lambda model: seen.append(name))
-            asked = lambda cfg, stored, path: seen.append((name, path))  # noqa: E731
-            cls.check_resumed = staticmethod(asked)
-            cls.begin_from = lambda self, start: seen.append((name, start.path, start.finetuned))
+    @classmethod
+    def check_resumed(cls, cfg: Any, stored: Any, path: str) -> None:
+        cls.seen.append((cls.__name__, path))
 
-    class Model(Component):
-        cfg = None
+    def begin_from(self, start: Start) -> None:
+        self.seen.append((type(self).__name__, start.path, start.finetuned))
 
-    class Optimizer(Component): ...
 
-    class Task(Component):
-        cfg = None
-        datasets: dict[str, Any] = {}
+class Model(Component): ...
 
+
+class Optimizer(Component): ...
+
+
+class Task(Component): ...
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Settings of a training whose components are those above."""
     monkeypatch.setitem(ARCH_MODEL_REGISTRY, "checked", Model)
     monkeypatch.setitem(OPTIMIZER_REGISTRY, "checked", Optimizer)
-    checkpoint_utils.save_checkpoint.best = 0.5
+    Component.seen.clear()
     named = {name: SimpleNamespace(_name="checked") for name in ("optimizer", "model")}
-    cfg = SimpleNamespace(dataset=SimpleNamespace(train_subset="train"), **named)
-    task = Task()
+    return SimpleNamespace(dataset=SimpleNamespace(train_subset="train"), **named)
+
+
+def test_components_look_at_the_checkpoint_that_a_training_begins_with(checked, tmp_path):
+    """What they make of it: tests/systems."""
+    checkpoint_utils.save_checkpoint.best = 0.5
     tiny.dictionaries(tmp_path / "bin")
-    path = str(save(tmp_path / "run" / "other.pt", tmp_path / "bin", "stock"))
-    begin(cfg, task, save_dir=str(tmp_path / "run"), finetune_from_model=path)
-    assert seen == ["Optimizer", ("Model", path, True), ("Task", path, True)]
+    path = str(save(tmp_path / "other.pt", tmp_path / "bin", "stock"))
+    begin(checked, Task(), finetune_from_model=path, save_dir=str(tmp_path))
+    assert Component.seen == ["Optimizer", ("Model", path, True), ("Task", path, True)]
     assert not hasattr(checkpoint_utils.save_checkpoint, "best"), "of the training before"
-    cfg.model.rotary_positions = False
-    path = str(save(tmp_path / "rotary.pt", tmp_path / "bin", "stock"))
-    changed(path, path, "model", rotary_positions=True)
-    with refuses("--rotary-positions"):
-        begin(cfg, task, save_dir=str(tmp_path / "run"), finetune_from_model=path)
-    seen.clear()
-    assert begin(cfg, task, restore_file=path) == 0, "as many epochs as it takes"
+    Component.seen.clear()
+    assert begin(checked, Task(), restore_file=path) == 0, "as many epochs as it takes"
     begun = [("Model", path), ("Model", path, False), ("Task", path, False), ("Task", path)]
-    assert seen == ["Optimizer", *begun]
-    assert begin(cfg, task, hours=2.0, restore_file=path) == -1, "its time is over"
-    for name, start in (("restore_file", tmp_path), ("finetune_from_model", tmp_path / "no.pt")):
-        with refuses(f"--{name.replace('_', '-')} {start}"):
-            begin(cfg, task, **{name: str(start)})
+    assert Component.seen == ["Optimizer", *begun]
+    assert begin(checked, Task(), hours=2.0, restore_file=path) == -1, "its time is over"
+    checked.model.rotary_positions = False
+    changed(path, tmp_path / "rotary.pt", "model", rotary_positions=True)
+    with refuses("--rotary-positions"):
+        begin(checked, Task(), finetune_from_model=str(tmp_path / "rotary.pt"))
 
 
 def test_adafactor_moves_each_tensor_by_the_learning_rate_times_its_size():
