@@ -179,16 +179,15 @@ class Decoding:
         if state.opened:
             places = self.arrays.flatnonzero(where, state.opened)
             view = state.view("token", where, places)
-            if self.policy.best_tokens is not None and self._is_plain():
-                tokens, scores = self.policy.best_tokens(view)
+            best_tokens = self.policy.best_tokens
+            # nothing but the policy decides
+            is_plain = not (self.noise or self.constraints or self.options.unk_penalty)
+            if best_tokens is not None and is_plain:
+                tokens, scores = best_tokens(view)
             else:
                 tokens, scores = self._choose(self.policy.logits("token", view), view, step)
             state.fill(where, places, tokens, scores)
         state.record("token", where, state.scores)
-
-    def _is_plain(self) -> bool:
-        """Returns whether nothing but the policy decides which tokens are written."""
-        return self.noise is None and self.constraints is None and not self.options.unk_penalty
 
     def _choose(self, logits: Array, view: EditState, step: int) -> tuple[Array, Array]:
         """Chooses tokens by P × V logits (Eq. 5); returns them and their log-probabilities.
