@@ -105,7 +105,6 @@ class OtherTask(TranslationTask):
 def test_a_system_with_a_generator_of_its_own_corrects_too(folder, monkeypatch):
     monkeypatch.setitem(tasks.TASK_REGISTRY, "other", OtherTask)
     monkeypatch.setitem(tasks.TASK_DATACLASS_REGISTRY, "other", TranslationConfig)
-    monkeypatch.setenv("LEV_PLUGINS_ALLOW", "other")
     path = changed(folder / "stock.pt", folder / "own.pt", "task", _name="other")
     corrector, wanted = map(Corrector.from_pretrained, (path, folder / "stock.pt"))
     assert type(corrector.backend) is Generating
