@@ -205,23 +205,23 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(f"{folder} is there already: delete it or name another WORK")
     if args.like and not (args.like / "spm.model").is_file():
         raise UserError(f"--like {args.like}: there is no memory that prepare made")
-    problems, language = Problems(), args.language or ""
+    problems, language, sides = Problems(), args.language or "", ["", ""]
     known: dict[str, list[list[Match]]] = {}
+    parts: dict[str, list[Pair]] = {}
     if args.splits:
-        folder, *sides = args.splits
-        parts = {
-            part: text_pairs(*(Path(folder, f"{part}.{side}") for side in sides)) for part in PARTS
-        }
-        known = {part: given_matches(Path(folder), part) for part in PARTS}
+        place, *sides = args.splits
+        folder = Path(place)
+        for part in PARTS:
+            parts[part] = text_pairs(*(folder / f"{part}.{side}" for side in sides))
+            known[part] = given_matches(folder, part)
     elif args.text:
-        parts = split(text_pairs(*map(Path, args.text)))
+        sides = args.text
+        parts = split(text_pairs(*map(Path, sides)))
     else:
         pairs, language = folder_memory(args.memory, language, problems)
         parts = split(pairs)
     prepare(work, parts, known, args.vocabulary, args.like)
-    sides = args.splits[1:] if args.splits else args.text or ()
-    source, target = [language_in(Path(side).name, Path(side).stem) for side in sides] or ("", "")
-    languages = {"language": language or target, "source": source}
-    write_json(work / "memory.json", languages)
+    source, target = [language_in(Path(side).name, Path(side).stem) for side in sides]
+    write_json(work / "memory.json", {"language": language or target, "source": source})
     print(f"next: lev-memory train {work}")
     return 2 if problems.count else 0

@@ -267,7 +267,7 @@ def test_identifiers_and_markup_that_nobody_has_written_are_told(text, made_up):
 
 
 @pytest.mark.parametrize(
-    ("made", "known", "report"),
+    ("output", "known", "report"),
     [
         ("il fiscello", ("A list", "Una lista"), "1 proposed (1 repaired by rule)"),
         ("il fiscello", ("A basket", "FISCELLO"), "1 proposed (1 edited by the model)"),
@@ -276,9 +276,9 @@ def test_identifiers_and_markup_that_nobody_has_written_are_told(text, made_up):
         ("API\u65b0", ("An API", "\u6587\u4ef6"), "1 proposed (1 repaired by rule)"),
     ],
 )
-def test_a_word_that_nobody_has_written_is_not_proposed(tmp_path, made, known, report):
+def test_a_word_that_nobody_has_written_is_not_proposed(tmp_path, output, known, report):
     path = written(tmp_path, HEADER + FUZZY)
-    model = Editor(change=("il file", made))
+    model = Editor(change=("il file", output))
     assert fill(path, proposer(model, known)).startswith(report)
 
 

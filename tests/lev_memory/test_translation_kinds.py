@@ -56,9 +56,9 @@ def test_each_segment_of_a_unit_is_one_of_its_own(runs, tmp_path):
         )
     )
     states = "Draft", "Translated", "RejectedSignOff", ""
-    said = "".join(f'<sdl:seg id="{n}" conf="{conf}"/>' for n, conf in enumerate(states))
+    segments = "".join(f'<sdl:seg id="{n}" conf="{conf}"/>' for n, conf in enumerate(states))
     target = f"<seg-source>{sources}</seg-source><target>{targets}</target>"
-    text = xliff(trans_unit("Go", target, f"<sdl:seg-defs>{said}</sdl:seg-defs>"))
+    text = xliff(trans_unit("Go", target, f"<sdl:seg-defs>{segments}</sdl:seg-defs>"))
     path = written(tmp_path, text, "a.sdlxliff")
     assert files.memory_of(path, "")[0] == [("Stay", "Resta")]
     pairs = [("Go 3", "vai 3"), ("Stop <␛x/> 3", "ferma <␛x/> 3")]

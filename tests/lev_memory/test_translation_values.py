@@ -56,8 +56,8 @@ def written_in(style: str, number: str) -> str:
     return number.translate(str.maketrans({**table, **digits}))
 
 
-def in_source(whole: int, decimals: int | None) -> str:
-    return f"{whole:,}" + ("" if decimals is None else f".{decimals}")
+def in_source(integer: int, decimals: int | None) -> str:
+    return f"{integer:,}" + ("" if decimals is None else f".{decimals}")
 
 
 amounts = st.builds(in_source, st.integers(0, 10**9), st.none() | st.integers(1, 999))
