@@ -465,8 +465,7 @@ class Corrector:
                     chance = chance / (chance + opening * (1 - chance))
                 start, end, after = placed(line, unit.start, unit.end, edit)
                 if judge:
-                    in_compound = compound(line, unit.start, unit.end) is not None
-                    chance = judge.probability(unit.start, written, after, chance, in_compound)
+                    chance = judge.probability(unit.start, written, after, chance)
                 elif document:
                     chance = document.probability(written, chance)
                 cased = after.upper() if shouted else with_case(after, written)

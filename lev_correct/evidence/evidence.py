@@ -5,8 +5,9 @@ plain sentences of everyday words it is rather an error, among symbols and rare 
 Other errors of the text tell nothing: they make no term suspicious.
 
 - a *known misspelling* needs no more than the model's own probability;
-- any other edit is judged by a logistic regression on the model's probability, the kind of edit,
-  the level of the word in :class:`.KnownWords`, how plain its line is and how plain the text;
+- any other edit is judged by a logistic regression for its kind: on the model's probability, the
+  level of the word in :class:`.KnownWords`, its letters, its neighbours, how plain its line is and
+  how plain the text (:data:`WEIGHTS`); in a line of another language it is not made;
 - a word that stands several times in the files of one run, spelt alike, is a term.
 """
 
@@ -20,55 +21,65 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from operator import itemgetter
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, Protocol
 
 from rapidfuzz.distance import OSA
 
 from ..ranking.lettering import bare_letters, case_of, looked_up
 from ..text.markup import is_shouted, without_markup
-from ..text.units import HYPHENS, Span
+from ..text.units import HYPHENS, Span, context
 from ..words.known_words import KnownWords
 from .languages import Languages, Word
 
 Kind = Literal["word", "slip", "left out", "put in", "apostrophe", "doubled"]
 
 
-class Weights(NamedTuple):
-    """Of a kind of edit: added to the log-odds, what those of the model count, and each level."""
-
-    prior: float
-    model: float
-    level: float
-
-
-#: Fitted on misspellings in running text and 400,000 words of right text. A word written twice is
-#: judged by its neighbours alone (:mod:`.spacing`).
-WEIGHTS: dict[Kind, Weights] = {
-    "word": Weights(-11.0, 0.57, 0.51),
-    "slip": Weights(-9.3, 0.25, 0.5),
-    "left out": Weights(-13.3, 0.64, 0.2),
-    "put in": Weights(-9.4, 0.42, 0.3),
-    "apostrophe": Weights(-4.7, 0.69, 0.3),
-}
-#: What counts of the model's log-odds, at least and at most, and of levels.
-CLIPPED, CLIPPED_SLIP, HIGHEST = (-4.0, 8.0), (-4.0, 20.0), 6
-#: Of a line: each other word up to so many, their mean log-probability between two bounds, and the
-#: share of tokens that are words.
-OTHERS, MOST_OTHERS = 0.37, 8
-EVERYDAY, RARE_AND_USUAL = 0.11, (-12.0, -6.0)
-PLAIN = 7.1
+#: Of each kind of edit, by name: the log-odds where all features are 0, and what a feature adds to
+#: them. Fitted by logistic regression on a half of texts with errors and of right text, and on
+#: errors of our own. Words written twice are judged by their neighbours alone (:mod:`.spacing`).
+WEIGHTS: dict[Kind, dict[str, float]] = {
+    "word": {
+        "bias": -5.0, "certain": 0.57, "sure": 0.31, "level": -0.57, "usual": -0.08,
+        "simple": 2.67, "unknown": -3.51, "one slip": 1.24, "sound": 0.47, "no vowel": -2.43,
+        "short": 2.38, "alone": -0.47, "capital": 0.89, "affix": -1.82, "rare": -0.63,
+    },
+    "slip": {
+        "bias": -0.35, "certain": 0.12, "sure": 0.11, "level": -0.31, "usual": -0.34,
+        "simple": 1.52, "unknown": -5.47, "sound": 1.23, "alone": -1.34, "capital": 2.8,
+        "affix": -1.25, "fits": 0.78, "rating": 0.8, "name": -1.93,
+    },
+    "left out": {
+        "bias": -7.78, "certain": 0.49, "sure": 0.18, "level": -0.51, "usual": -0.35,
+        "simple": 3.53, "unknown": -7.63, "short": 3.68, "alone": -0.7, "capital": 2.99,
+        "fits": 0.3, "name": -1.71, "placeholder": -5.23,
+    },
+    "put in": {
+        "bias": -1.67, "certain": 0.31, "sure": 0.21, "level": -0.21, "usual": -0.21,
+        "simple": 1.58, "unknown": -5.38, "sound": -1.87, "fits": 0.61, "rating": 0.09,
+        "name": -0.55, "exist": -4.5,
+    },
+    "apostrophe": {"bias": -1.0, "certain": 0.69, "level": -0.3, "alone": -6.0},
+}  # fmt: skip
+#: What counts of the model's log-odds: as certainty, and beyond its highest; of levels, at most.
+CERTAIN, SUREST, HIGHEST = (-4.0, 8.0), 20.0, 6
+#: Bounds of the mean log-probability of a line's other words, and of the association of two.
+RARE_AND_USUAL, FITS = (-12.0, -6.0), (-4.0, 4.0)
+#: Log-probability from which on a word is no rare one; letters of a short one; characters on each
+#: side of an edit that tell which language it stands in.
+RARE, SHORT, AROUND = -11.0, 3, 200
+#: Words that a line has at least which tells its language.
+FEW = 5
 #: The plainness of a text of so many words or more: what the share of its tokens that are words,
 #: and the mean log-probability of its known words, count beyond those of other texts. From a bound
 #: on it adds to the log-odds, as in letters and essays; in manuals it never does.
 WORDS_TELL, TEXT_PLAIN, TEXT_USUAL = 100, (60.0, 0.97), (2.0, -7.8)
-EVERYDAY_FROM, IN_EVERYDAY, MOST_IN_EVERYDAY = 1.5, 2.8, 5.5
-#: Of an unknown word: no vowel; one letter differs; no consonant does.
-NO_VOWEL, ONE_SLIP, SAME_SOUND = -2.4, 0.87, 0.96
-#: Of a part of a word with hyphens, in files that are not prose, and of a term of the run.
-COMPOUND, NO_PROSE, TERM, TERM_TIMES = -1.0, -1.5, -6.0, 3
+EVERYDAY_FROM, IN_EVERYDAY, MOST_IN_EVERYDAY = 1.5, 3.4, 6.5
+#: In files that are not prose, and of a term of the run.
+NO_PROSE, TERM, TERM_TIMES = -1.5, -6.0, 3
 #: By how much, in nats, the odds are divided of a word that is written for another one of the
-#: lexicon, of an ambiguous misspelling, and of a misspelling that is a name inside a line.
-CONFUSED, AMBIGUOUS, NAMED = 0.5, 1.0, 8.0
+#: lexicon, of a misspelling with several corrections that becomes another one than the first, or
+#: the first, and of a misspelling that is a name inside a line.
+CONFUSED, AMBIGUOUS, NAMED = 0.5, (3.9, 0.0), 8.0
 #: Level of a known word that is not even looked at, and of what may be a name.
 LEFT_ALONE, NAME = 7, 4
 #: What is added to words, and the level of what has it.
@@ -78,6 +89,8 @@ SUFFIXES = (
     "able al an ation ed er ers es ful ian ic ing ism ist ists ity ize ized less ly ness or s"
 )
 DERIVED = 3
+#: What makes a term of a term (*functor*, *functorial*, *functoriality*), up to so many of them.
+TERM_ENDINGS, MOST_ENDINGS = "able ation ful ial ian ical ism ist ists ity ize ized less ness", 2
 #: Share of foreign lines, and lines, from which a text is foreign.
 FOREIGN_SHARE, FOREIGN_LINES = 0.5, 2
 #: Endings of files of prose; a file with another one is not prose.
@@ -89,6 +102,9 @@ _NO_JOINERS = str.maketrans("", "", f"'’{HYPHENS}")
 _TOKEN = re.compile(r"\S+")
 _VOWEL = re.compile("[aeiouy]")
 _SILENT = re.compile(r"[aeiouyhw]|(.)(?=\1)")
+#: A token that is nothing but a word, and what a name that stands for others begins with.
+_SIMPLE = re.compile(r"[A-Za-z'’]+[,.;:!?]*")
+_PLACEHOLDER = "my"
 
 
 class Words(Protocol):
@@ -97,8 +113,8 @@ class Words(Protocol):
     def unknown(self, word: str) -> bool:
         """Whether no list has it, neither as right nor as wrong."""
 
-    def misspelt(self, word: str) -> int:
-        """How many corrections are listed for it: 0, 1, or 2 for several."""
+    def misspelt(self, word: str) -> Sequence[str]:
+        """The corrections that are listed for it, the likeliest first."""
 
     def is_confused(self, word: str) -> bool:
         """Whether it is a word that is written for others."""
@@ -108,6 +124,9 @@ class Words(Protocol):
 
     def rating(self, word: str) -> float:
         """How usual it is: its log-probability, in small letters."""
+
+    def association(self, left: str, right: str) -> float:
+        """How much more often two words are met side by side than by chance, in nats."""
 
 
 @dataclass
@@ -190,7 +209,7 @@ class Evidence:
             text = line[start:end]
             acronym = has_acronyms and end - start > 1 and text.isupper()
             strange = not acronym and self.run.words.unknown(text)
-            words.append(Word(start, end, strange, self.run.words.misspelt(text) > 0))
+            words.append(Word(start, end, strange, bool(self.run.words.misspelt(text))))
         return words
 
     @property
@@ -206,8 +225,17 @@ class Evidence:
         return self.run.met[word] >= TERM_TIMES or self._level(word) >= LEFT_ALONE
 
     def _level(self, word: str) -> int:
-        level = max(self.run.known.level(form) for form in _forms(word))
+        level = max(map(self.run.known.level, _forms(word)))
+        if not level and self._is_of_term(word.lower(), MOST_ENDINGS):
+            return LEFT_ALONE
         return level or DERIVED * any(map(self._exists, _stems(word.lower())))
+
+    def _is_of_term(self, word: str, endings: int) -> bool:
+        """Whether a word is made of a term with so many endings, at most."""
+        stems = [stem for stem, ending in _ended(word) if ending in TERM_ENDINGS.split()]
+        return any(self.run.known.level(stem) >= LEFT_ALONE for stem in stems) or (
+            endings > 1 and any(self._is_of_term(stem, endings - 1) for stem in stems)
+        )
 
     def _level_of_unknown(self, word: str) -> int:
         return 0 if self.run.words.knows(word) else self._level(word)
@@ -219,15 +247,14 @@ class Evidence:
         """A judge of the edits of a line; ``places`` as of :meth:`read`."""
         return LineJudge(self, text, places)
 
-    def log_odds(self, kind: Kind, before: str, chance: float) -> float:
-        """Of an edit that no list has, wherever it stands; ``chance`` by the model."""
-        prior, model, weight = WEIGHTS[kind]
-        least, most = CLIPPED_SLIP if kind == "slip" else CLIPPED
-        certainty = math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
-        level = min(max(map(self._level_of_unknown, before.split())), HIGHEST)
-        term = TERM * (self.run.met[before] >= TERM_TIMES) + NO_PROSE * (not self._is_prose)
-        term += self.plainness
-        return prior + model * min(max(certainty, least), most) - weight * level + term
+    def level(self, words: str) -> int:
+        """That of the word among several which is surest to be meant so."""
+        return max(map(self._level_of_unknown, words.split()))
+
+    def of_text(self, word: str) -> float:
+        """What a word's text adds to the log-odds of its edits."""
+        is_term = self.run.met[word] >= TERM_TIMES
+        return TERM * is_term + NO_PROSE * (not self._is_prose) + self.plainness
 
 
 class LineJudge:
@@ -235,67 +262,115 @@ class LineJudge:
 
     def __init__(self, text: Evidence, line: str, places: Sequence[Span]) -> None:
         self._text, self._line, self._places = text, line, places
-
-    @cached_property
-    def _ratings(self) -> list[float]:
-        rating = self._text.run.words.rating
-        return [rating(looked_up(self._line[start:end])) for start, end in self._places]
+        self._words = text.run.words
 
     @cached_property
     def _starts(self) -> list[int]:
         return [start for start, _ in self._places]
 
     @cached_property
-    def _sum_ratings(self) -> list[float]:
-        """Of the first words, by their number."""
-        return [*accumulate(self._ratings, initial=0.0)]
+    def _sums(self) -> tuple[list[float], list[float]]:
+        """Of the first words, by their number: their ratings, and how many no list has."""
+        texts = [self._line[start:end] for start, end in self._places]
+        ratings = (self._words.rating(looked_up(text)) for text in texts)
+        unknown = map(self._words.unknown, texts)
+        return [*accumulate(ratings, initial=0.0)], [*accumulate(unknown, initial=0.0)]
 
     @cached_property
-    def _tokens(self) -> tuple[list[int], list[int]]:
-        """Where the tokens begin, and how many of the first ones are words."""
+    def _tokens(self) -> tuple[list[int], list[float]]:
+        """Where the tokens begin, and how many of the first ones are nothing but words."""
         tokens = [*_TOKEN.finditer(without_markup(self._line))]
-        plain = accumulate((_is_plain(token[0]) for token in tokens), initial=0)
-        return [token.start() for token in tokens], [*plain]
+        simple = (bool(_SIMPLE.fullmatch(token[0])) for token in tokens)
+        return [token.start() for token in tokens], [*accumulate(simple, initial=0.0)]
 
-    def _plainness(self, start: int, end: int) -> float:
-        """What the rest of the line adds to the log-odds of an edit."""
-        starts = self._starts
-        first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1)
-        first, count = max(first, 0), len(self._places)
-        others = count - (last - first)
-        sums = self._sum_ratings
+    def _is_english(self, start: int, end: int, after: str) -> bool:
+        """Whether what stands around an edit, with it, is English; a few words do not tell."""
+        if len(self._places) < FEW:
+            return True
+        before, behind = self._line[max(start - AROUND, 0) : start], self._line[end : end + AROUND]
+        return self._text.run.languages.is_english(before + after + behind, 0.0)
+
+    def _of_line(self, start: int, end: int) -> dict[str, float]:
+        """The features of the rest of the line."""
+        ratings, unknown = self._sums
+        first, last = numbers(self._starts, start, end)
+        begins, simple = self._tokens
+        left, right = numbers(begins, start, end)
         lowest, highest = RARE_AND_USUAL
-        usual = (sums[-1] - sums[last] + sums[first]) / others if others else lowest
-        begins, plain = self._tokens
-        left, right = bisect_right(begins, start) - 1, bisect_right(begins, end - 1)
-        rest = len(begins) - (right - left)
-        words = plain[-1] - plain[right] + plain[left]
-        share = words / rest if rest else 0.0
-        usual = min(max(usual, lowest), highest)
-        return OTHERS * min(others, MOST_OTHERS) + EVERYDAY * usual + PLAIN * share
+        usual = without(ratings, first, last, highest)
+        return {
+            "usual": min(max(usual, lowest), highest),
+            "unknown": without(unknown, first, last),
+            "simple": without(simple, left, right),
+        }
+
+    def _of_neighbours(self, start: int, end: int, words: Sequence[str]) -> dict[str, float]:
+        """The features of the words beside: how well others would stand there."""
+        first, last = numbers(self._starts, start, end)
+        left = context(self._line, self._places, first)[0]
+        right = context(self._line, self._places, last - 1)[1]
+        pairs = [(left, words[0])] if left else []
+        pairs += [(words[-1], right)] if right else []
+        least, most = FITS
+        fits = (min(max(self._words.association(*pair), least), most) for pair in pairs)
+        return {"alone": 2 - len(pairs), "fits": sum(fits)}
+
+    def _of_words(self, start: int, before: str, after: str) -> dict[str, float]:
+        """The features of what stands there and what comes."""
+        word, other = looked_up(before), looked_up(after)
+        others = other.split()
+        level, known = self._text.level(before), [*map(self._words.knows, before.split())]
+        rating = sum(map(self._words.rating, others)) / len(others)
+        case = case_of(self._line, start, start + len(before.split()[0]))
+        has_capital = case in ("first", "name") and not is_shouted(self._line)
+        exist = all(known) or (any(known) and level >= (LEFT_ALONE if len(others) == 1 else 1))
+        return {
+            "bias": 1,
+            "level": min(level, HIGHEST),
+            "one slip": OSA.distance(word, other) == 1,
+            "sound": _SILENT.sub("", word) == _SILENT.sub("", other),
+            "no vowel": not _VOWEL.search(word),
+            "short": len(word) <= SHORT,
+            "capital": has_capital,
+            "name": has_capital and level > 0,
+            "affix": word.startswith(other) + word.endswith(other),
+            "rating": rating,
+            "rare": max(RARE - rating, 0) * (level > 0),
+            "placeholder": word.startswith(_PLACEHOLDER),
+            "exist": exist,
+        }
 
     def probability(
-        self, start: int, before: str, after: str, chance: float, in_compound: bool = False
+        self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
     ) -> float:
-        """Of an edit of a word, all told.
+        """Of an edit of a word or two, all told.
 
         Args:
             start: where it begins.
             chance: by the model, in [0, 1].
-            in_compound: whether the word is a part of one with hyphens.
         """
-        words = self._text.run.words
         end = start + len(before)
-        if listed := words.misspelt(before):
-            return behind_bar(chance, self._bar_of_name(start, end) + AMBIGUOUS * (listed > 1))
-        if words.is_confused(before):
+        if " " not in before and (listed := self._words.misspelt(before)):
+            is_first = _forms(after)[1] == _forms(listed[0])[1]
+            bar = AMBIGUOUS[is_first] if len(listed) > 1 else 0.0
+            return behind_bar(chance, bar + self._bar_of_name(start, end))
+        if kind == "word" and self._words.is_confused(before):
             return behind_bar(chance, CONFUSED)
-        word, other = before.lower(), after.lower()
-        odds = self._text.log_odds("word", before, chance) + self._plainness(start, end)
-        odds += NO_VOWEL * (not _VOWEL.search(word)) + COMPOUND * in_compound
-        odds += ONE_SLIP * (OSA.distance(word, other) == 1)
-        odds += SAME_SOUND * (_SILENT.sub("", word) == _SILENT.sub("", other))
-        return 1 / (1 + math.exp(-odds))
+        if not self._is_english(start, end, after):
+            return 0.0
+        certainty = math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
+        least, most = CERTAIN
+        certain = min(max(certainty, least), most)
+        features = {
+            "certain": certain,
+            "sure": min(max(certainty, most), SUREST) - most,
+            **self._of_line(start, end),
+            **self._of_neighbours(start, end, looked_up(after).split()),
+            **self._of_words(start, before, after),
+        }
+        weights = WEIGHTS[kind]
+        odds = sum(weight * features[name] for name, weight in weights.items())
+        return 1 / (1 + math.exp(-odds - self._text.of_text(before)))
 
     def _bar_of_name(self, start: int, end: int) -> float:
         """What speaks against an edit of a listed misspelling, in nats."""
@@ -306,13 +381,20 @@ class LineJudge:
     def respaced(self, start: int, before: str, after: str, chance: float) -> float:
         """Of a change of spaces or apostrophes in a word or two, or of a slip, all told."""
         kind = kind_of(before, after)
-        end = start + len(before)
         if kind == "doubled":
             return chance
-        if len(before.split()) == 1 and self._text.run.words.misspelt(before):
-            return behind_bar(chance, self._bar_of_name(start, end))
-        odds = self._text.log_odds(kind, before, chance) + self._plainness(start, end)
-        return 1 / (1 + math.exp(-odds))
+        return self.probability(start, before, after, chance, kind)
+
+
+def numbers(starts: Sequence[int], start: int, end: int) -> Span:
+    """The numbers of the first of several pieces that a stretch touches, and of the one behind."""
+    return max(bisect_right(starts, start) - 1, 0), bisect_right(starts, end - 1)
+
+
+def without(sums: Sequence[float], first: int, last: int, empty: float = 0.0) -> float:
+    """The mean of the others than some, by the sums of the first ones."""
+    others = len(sums) - 1 - (last - first)
+    return (sums[-1] - sums[last] + sums[first]) / others if others else empty
 
 
 def kind_of(before: str, after: str) -> Kind:
@@ -335,13 +417,18 @@ def _forms(word: str) -> tuple[str, ...]:
     return small, small.partition("'")[0]
 
 
+def _ended(word: str) -> Iterator[tuple[str, str]]:
+    """Stems of a word in small letters, each with the ending that it may have there."""
+    for ending in {*SUFFIXES.split(), *TERM_ENDINGS.split()}:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) > 3:
+            yield from ((stem, ending), (f"{stem}e", ending))
+
+
 def _stems(word: str) -> Iterator[str]:
     """A word in small letters without each ending that it may have, and without what stands in
     front."""
-    for ending in SUFFIXES.split():
-        stem = word.removesuffix(ending)
-        if stem != word and len(stem) > 3:
-            yield from (stem, f"{stem}e")
+    yield from (stem for stem, _ in _ended(word))
     for front in PREFIXES.split():
         stem = word.removeprefix(front)
         if stem != word and len(stem) > 3:

@@ -115,8 +115,8 @@ class Backend:
     readable: Callable[[str], bool] = staticmethod(lambda text: True)
     #: Whether there are lists of words and none has a word, neither as right nor as wrong.
     unknown: Callable[[str], bool] = staticmethod(lambda word: False)
-    #: How many corrections are listed for a word as a misspelling: 0, 1, or 2 for several.
-    misspelt: Callable[[str], int] = staticmethod(lambda word: 0)
+    #: The corrections that are listed for a word as a misspelling, the likeliest first.
+    misspelt: Callable[[str], Sequence[str]] = staticmethod(lambda word: ())
     #: Whether a word is right, but may be written for another one.
     is_confused: Callable[[str], bool] = staticmethod(lambda word: False)
     #: Whether a list has a word as right.
@@ -124,6 +124,8 @@ class Backend:
 
     #: How usual a word in small letters is: its log-probability.
     rating: Callable[[str], float] = staticmethod(lambda word: 0.0)
+    #: How much more often two words are met side by side than by chance, in nats.
+    association: Callable[[str, str], float] = staticmethod(lambda left, right: 0.0)
 
     @property
     def odds_of_capital(self) -> float:

@@ -136,6 +136,8 @@ class Ranker(Backend):
         self.knows = lru_cache(MOST_KEPT)(self._is_right)
         if self.spacing:
             self.rating = self.spacing.rating
+        if vocabulary.bigrams:
+            self.association = vocabulary.bigrams.association
 
     def named_weights(self) -> dict[str, float]:
         """Weights by the names of their features; without that of a table where there is none."""
@@ -199,8 +201,8 @@ class Ranker(Backend):
     def _in_no_list(self, word: str) -> bool:
         return not (self._known(word) or self._listed(word.lower()))
 
-    def _corrections_of(self, word: str) -> int:
-        return min(len(self.vocabulary.corrections(self.form(word))), 2)
+    def _corrections_of(self, word: str) -> tuple[str, ...]:
+        return self.vocabulary.corrections(self.form(word))
 
     def _may_be_another(self, word: str) -> bool:
         return self._known(word) and word.lower() in self.confused
