@@ -27,8 +27,8 @@ import lev_plugins
 from lev_correct import Corrector
 from lev_plugins import EncT5, LevenshteinEditor
 from lev_plugins.cli import enct5_prepare
+from lev_plugins.cli.average import average
 from lev_plugins.fairseq_patches.checkpoint_files import loading_checkpoint
-from lev_plugins.inference import averaging
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.systems.transformer_concat import TransformerConcatModel
 from lev_plugins.tasks import NoisyTranslationConfig, NoisyTranslationTask
@@ -142,7 +142,7 @@ LOADS: list[Callable[[str], Any]] = [
     Corrector.from_pretrained,
     EncT5.from_pretrained,
     load_state,
-    averaging.load,
+    lambda path: average([path]),
     hub,
     fairseq,
 ]

@@ -131,8 +131,7 @@ def test_a_signal_ends_the_job_in_a_line(name, commands, triples, tmp_path):
     result = by_recipe(commands, triples, tmp_path, ASKED, environ=environ)
     assert result.code == 128 + getattr(signal, name) and "Traceback" not in result.err
     last = tmp_path / "ck" / "checkpoint_last.pt"
-    assert last.exists() == (name == "SIGTERM")
-    assert not last.exists() or state(last)["optimizer_history"][-1]["num_updates"] == 2
+    assert state(last)["optimizer_history"][-1]["num_updates"] == 2
 
 
 #: options | what their error names
