@@ -149,7 +149,8 @@ def settled(shown: str) -> str:
 
 def _settled(run: re.Match[str]) -> str:
     text, (start, end), size = run.string, run.span(), len(run[0])
-    is_inside = text[start - 1 : start].isalpha() and text[end : end + 1].isalpha()
+    following = text[end : end + 2].lstrip("([")  # <b>P</b>(rocess)
+    is_inside = text[start - 1 : start].isalpha() and following[:1].isalpha()
     if is_inside and _SPACE not in run[0]:
         return CODE * size
     return " " * size if size < 3 or _CODE not in run[0] else f" {CODE * (size - 2)} "

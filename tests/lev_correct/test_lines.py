@@ -71,6 +71,7 @@ def test_units_are_in_order_and_only_spaces_lie_outside_of_them(line, kind, wind
         ("recie\u0301ve\u2026 cor\u00adrect, \u2764\ufe0f teh", "recie\u0301ve cor\u00adrect teh"),
         ("\u0939\u093f\u0928\u094d, teh\u2764\ufe0f \u0301a", "\u0939\u093f\u0928\u094d teh a"),
         ("e\u0301.g.", ""),
+        ("(R)esponse (mis-)reading %ssecond (teh) cat(s)", "teh cat s"),
         ("Mit\u00ac teilung Mittei\u00aclung", ""),  # divided in print
         ("goin' NOTHIN\u2019, ev'ry heav'n giv\u2019st murm'ring", ""),  # cut short
         ("were'nt they're 'teh' in' turn'd", "were'nt they're teh turn'd"),

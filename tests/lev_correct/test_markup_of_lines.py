@@ -25,6 +25,7 @@ def words(line):
         ("<!-- teh cat -->", "teh cat"),
         ("[teh cat](https://a.example/teh) ![teh](teh.png)", "teh cat teh"),
         ("[teh cat][teh-label]", "teh cat"),
+        ("<b>T</b>eh <b>P</b>(rocess) **P**(rocess) **teh** (cat)", "teh cat"),
         ("**[teh](a/b)**", "teh"),
         ("teh/other, and/or.", "teh other and or"),
         ("a/b/teh src/teh.py /teh lib/teh_x *args **kwargs a*b*c 2<3 x<y", ""),
