@@ -32,7 +32,7 @@ wheel="$(ls "$work"/dist/lev_plugins-*.whl)"
 diff <(git -C "$root" ls-files | grep -v '^\.gitignore$') \
   <(tar -tzf "$work"/dist/lev_plugins-*.tar.gz | grep -v '/$' | cut -d / -f 2- |
     grep -vE '\.egg-info/|^(PKG-INFO|setup.cfg)$' | LC_ALL=C sort)
-diff <(git -C "$root" ls-files lev_plugins lev_runtime) \
+diff <(git -C "$root" ls-files lev_correct lev_memory lev_plugins lev_runtime) \
   <("$built_with" -m zipfile -l "$wheel" | awk 'NR > 1 && !/\.dist-info\// { print $1 }' | LC_ALL=C sort)
 
 echo "[2/4] installing the wheel into a fresh environment"
@@ -57,7 +57,7 @@ mkdir data text # of somebody else, as in any project
 touch data/train.csv dict.txt config.yaml
 PATH="$work/venv/bin:$PATH"
 python -m lev_plugins >/dev/null
-for script in correct serve trace report preprocess noise enct5-prepare predict average backbone export; do
+for script in correct serve memory trace report preprocess noise enct5-prepare predict average backbone embeddings export; do
   "lev-$script" --help >/dev/null
 done
 python -c "
