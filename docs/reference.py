@@ -20,6 +20,7 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.optim.adam import FairseqAdamConfig
 from fairseq.tasks.translation import TranslationConfig
 
+import lev_correct
 import lev_plugins
 from lev_plugins.cli import names
 from lev_plugins.registration import register
@@ -272,7 +273,9 @@ def with_names(text: str) -> str:
 
 def command_page(name: str, parser: argparse.ArgumentParser, notes: Path) -> str:
     """What a command says of itself, and its options."""
-    parts = [title(f"lev-{name}"), f".. automodule:: {names.load(name).__name__}\n"]
+    parts = [title(f"lev-{name}")]
+    if name in names.COMMANDS:
+        parts.append(f".. automodule:: {names.load(name).__name__}\n")
     if (notes / f"{name}.md").is_file():
         parts.append(f"Formats and rules: :doc:`/docs/commands/{name}`.\n")
     return "\n".join([*parts, option_table(command_options(name, parser))])
@@ -281,8 +284,10 @@ def command_page(name: str, parser: argparse.ArgumentParser, notes: Path) -> str
 def python_page() -> str:
     """The public classes with their docstrings."""
     parts = [title("Python")]
-    for name in lev_plugins.__all__:
-        if isinstance(found := getattr(lev_plugins, name), type):
+    corrector = {name: getattr(lev_correct, name) for name in lev_correct.__all__}
+    own = [name for name in lev_plugins.__all__ if name not in corrector]
+    for name, found in (corrector | {name: getattr(lev_plugins, name) for name in own}).items():
+        if isinstance(found, type):
             parts.append(title(name, "-"))
             parts.append(f".. autoclass:: {found.__module__}.{found.__qualname__}\n   :members:\n")
     return "\n".join(parts)
@@ -298,7 +303,7 @@ def pages(root: Path) -> Iterator[tuple[str, str]]:
     yield "architectures", architecture_page()
     for name, parser in commands().items():
         yield (
-            f"command-{name}",
+            f"command-{name.replace(' ', '-')}",
             command_page(name, parser, root / "docs" / "commands"),
         )
     yield "python", python_page()
