@@ -1,1 +1,1 @@
-"""What commands show of outputs: figures, tables, HTML pages and pictures."""
+"""Figures and tables of outputs, and traces as text."""
