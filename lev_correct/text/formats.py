@@ -149,7 +149,7 @@ def settled(shown: str) -> str:
 
 def _settled(run: re.Match[str]) -> str:
     text, (start, end), size = run.string, run.span(), len(run[0])
-    following = text[end : end + 2].lstrip("([")  # <b>P</b>(rocess)
+    following = text[end : end + 2].lstrip("([")  # a bracket parts a word, too
     is_inside = text[start - 1 : start].isalpha() and following[:1].isalpha()
     if is_inside and _SPACE not in run[0]:
         return CODE * size
