@@ -97,7 +97,7 @@ CHARTS = {
              (0.1, 1, 10, 100), True),
         Axis("made_right", "learners' misspellings made right, %", 0, 100, (0, 25, 50, 75, 100)),
         """lev-correct | lev-correct | ours | start
-        lev-correct --min-confidence 0.9 | lev-correct --min-confidence 0.9 | ours | start
+        lev-correct --min-confidence 0.9 | lev-correct --min-confidence 0.9 | ours | start, below
         lev-correct --eager | lev-correct --eager | ours | start
         codespell | codespell | other | start, below
         typos | typos | other | start
