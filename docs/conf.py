@@ -3,6 +3,7 @@
 import logging
 import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 import reference  # noqa: E402
 
 project, author = "lev_plugins", "the lev_plugins authors"
+version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -20,7 +22,10 @@ include_patterns.append("lev_*/**.md")
 exclude_patterns = [".*", "build", "tests", "**/__pycache__"]
 html_theme = "furo"
 smartquotes = False  # --task is no dash
-html_title = project
+html_title = f"{project} {version}"
+html_show_copyright = False
+html_additional_pages = {"index": "root.html"}
+templates_path = ["templates"]
 # anchors as GitHub makes them, so that links between documents work in both places
 myst_heading_anchors = 4
 autodoc_typehints = "none"
