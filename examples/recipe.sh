@@ -42,7 +42,8 @@ prepared() { # prepared WORK FILE SCRIPT: sets work where WORK holds what SCRIPT
 trained() { # trained NAME STEP SYSTEMS…: sets chosen, the SYSTEMS, or all folders of work with a checkpoint_NAME.pt
   local name="checkpoint_$1.pt" path system
   chosen=("${@:3}")
-  [ $# -gt 2 ] || for path in "$work"/*/"$name"; do chosen+=("$(basename "$(dirname "$path")")"); done
+  [ $# -gt 2 ] || for path in "$work"/*/"$name"; do [ ! -f "$path" ] || chosen+=("$(basename "$(dirname "$path")")"); done
+  [ ${#chosen[@]} -gt 0 ] || echo "only baselines: no model is trained yet (bash examples/$2)" >&2
   for system in "${chosen[@]}"; do
     [ -f "$work/$system/$name" ] || fail "no $work/$system/$name: bash examples/$2 makes one"
   done

@@ -3,7 +3,7 @@
 #
 #     bash examples/denoising/evaluate.sh WORK [--lexicon WORDS] [SYSTEM …]
 #
-# SYSTEMs are folders of WORK (all that have a checkpoint). With --lexicon, words with or without counts, each model
+# SYSTEMs are folders of WORK (all that have a checkpoint; without any, baselines only). With --lexicon, words with or without counts, each model
 # also runs in `lev-correct --lexicon`, which leaves the lexicon's words alone, and symspellpy has the same words.
 # BEAM is 4. The noisy text alone reaches a model. A test set is all four kinds of noise on the test text, and again on
 # the text of ELSEWHERE where prepare.sh was given one. WORK/output gets the text, line n for line n, as SYSTEM.SET, and
@@ -44,6 +44,7 @@ for set in test test-elsewhere; do
       systems+=("$system+lexicon") files+=("$out/$system+lexicon.$set")
     }
   done
+  [ ${#files[@]} -gt 0 ] || { systems=(no-edits) files=("$out/$set.noisy"); }
   echo "== $set: $(wc -w <"$out/$set.clean") words"
   python -m lev_plugins report --hypotheses "${files[@]}" --names "$(IFS=, && echo "${systems[*]}")" \
     --drafts "$out/$set.noisy" --references "$out/$set.clean" \
