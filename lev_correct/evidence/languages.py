@@ -1,13 +1,18 @@
 """Parts of a line that are in another language than English."""
 
+import contextlib
+import os
 import re
+import shutil
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..text.units import Span
-from .language_identifier import load_identifier
 
 #: Languages of Latin letters that are told from English, by py3langid's names.
 LANGUAGES = (
@@ -43,7 +48,7 @@ class Languages:
 
     @cached_property
     def _identifier(self) -> Any:
-        return load_identifier(LANGUAGES)
+        return load_identifier()
 
     def _is_english(self, text: str, share: float) -> bool:
         """Whether a text is; ``share``: of its words, how many are strange."""
@@ -91,3 +96,67 @@ class Languages:
                 if place + 1 - begin >= STRANGE_IN_RUN:
                     yield words[strange[begin] : number + 1], SHARE_OF_RUN
                 begin = place + 1
+
+
+# py3langid's own file takes most of a second and 170 MB to load: what is needed of it for these
+# languages is kept as arrays in the user's cache, of which only the parts are read that a text
+# leads to.
+_ARRAYS = ("scores", "priors", "moves", "rows", "features", "classes")
+
+
+def load_identifier(cache: Path | None = None) -> Any:
+    """Returns a ``LanguageIdentifier`` of :data:`LANGUAGES`; None where py3langid is not installed.
+
+    Args:
+        cache: folder where it is kept (default: ``lev_plugins`` in the user's cache). Where it can
+            be neither read nor written, the library's own file is loaded.
+    """
+    try:
+        from py3langid import __version__ as version
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    except ImportError:
+        return None
+    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = (cache or Path(caches, "lev_plugins")) / f"py3langid-{version}"
+    with contextlib.suppress(OSError, ValueError, RuntimeError):  # the last where there is no home
+        return _kept(LanguageIdentifier, folder.expanduser())
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    identifier.set_languages(LANGUAGES)
+    with contextlib.suppress(OSError, RuntimeError):
+        _keep(identifier, folder.expanduser())
+    return identifier
+
+
+def _kept(identifier_class: Any, folder: Path) -> Any:
+    """Reads what :func:`_keep` wrote, or raises OSError or ValueError."""
+    arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS]
+    scores, priors, moves, rows, features, classes = arrays
+    if {*classes.tolist()} != {*LANGUAGES}:
+        raise ValueError("of other languages")
+    moves = memoryview(moves)
+    return identifier_class(
+        scores, priors, classes.tolist(), moves, features.tolist(), tk_row=rows.tolist()
+    )
+
+
+def _keep(identifier: Any, folder: Path) -> None:
+    """Writes it, whole or not at all; raises OSError where it cannot."""
+    import tempfile  # slow to import
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    parts = (
+        identifier.nb_ptc,
+        identifier.nb_pc,
+        identifier.tk_nextmove,
+        identifier.tk_row,
+        identifier.tk_output,
+        identifier.nb_classes,
+    )
+    staging = Path(tempfile.mkdtemp(prefix=".py3langid-", dir=folder.parent))
+    try:
+        for name, part in zip(_ARRAYS, parts, strict=True):
+            np.save(staging / f"{name}.npy", np.ascontiguousarray(part))
+        shutil.rmtree(folder, ignore_errors=True)  # of another form
+        staging.rename(folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)

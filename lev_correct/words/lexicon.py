@@ -18,7 +18,6 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import all_lines
 from lev_runtime.search import WordTree
 
-from .kept_lists import kept_arrays
 from .letter_model import LetterModel as LetterModel
 from .near_words import NearWords
 from .prepared import (
@@ -31,7 +30,6 @@ from .prepared import (
     shared_counts,
     unpacked,
 )
-from .sorted_lines import SortedLines
 
 T = TypeVar("T")
 #: What stands for it in :attr:`Lexicon.tree`.
@@ -148,97 +146,68 @@ class Lexicon:
 
 
 class Lookup:
-    """Pairs of a misspelling and a correction, as met in training; there may be several of one."""
+    """Pairs of a misspelling and a correction, as met in training; there may be several of one.
 
-    NAMES = ("lines", "rights", "right_counts")  #: of :meth:`arrays`
+    Args:
+        ambiguous: misspellings whose corrections are candidates where no lexicon has the word.
+    """
 
     def __init__(
         self,
         pairs: Iterable[tuple[str, str]],
         ambiguous: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
-        self.misspellings: dict[str, int] = {}
-        #: Misspellings whose corrections are candidates where the word is none of the lexicon.
-        self.ambiguous: dict[str, tuple[str, ...]] = dict(ambiguous)
-        #: Whether it is to be asked in small letters.
-        self.is_small = False
-        corrections, misspellings = dict[str, tuple[str, ...]](), self.misspellings
-        self.corrections: Mapping[str, tuple[str, ...]] = corrections
+        self.ambiguous = ambiguous
+        self.corrections: dict[str, tuple[str, ...]] = {}
+        self.misspellings: dict[str, int] = defaultdict(int)  # how many of each correction
+        corrections, misspellings = self.corrections, self.misspellings
         for wrong, right in pairs:
             known = corrections.get(wrong, ())
             if wrong != right and right not in known:
                 corrections[wrong] = (*known, right)
-                misspellings[right] = misspellings.get(right, 0) + 1
+                misspellings[right] += 1
 
     def in_small_letters(self, known: Collection[str] = ()) -> "Lookup":
-        """The same, to be asked in small letters; corrections keep their capitals.
+        """Returns the same, to be asked in small letters; corrections keep their capitals.
 
         What is listed with capitals alone does not touch ``known`` words (*May*, *may*), nor does
         what has several corrections.
         """
-        if self.is_small:
-            return self
         listed = (
             (wrong.lower(), right)
             for wrong, corrections in self.corrections.items()
             if wrong == wrong.lower() or wrong.lower() not in known
             for right in corrections
         )
-        small = known if all_small(known) else {word.lower() for word in known}
+        small = {word.lower() for word in known} if self.ambiguous else ()
         several = (
             (wrong, right)
             for wrong, corrections in self.ambiguous.items()
             if wrong not in small
             for right in corrections
         )
-        table = Lookup(chain(listed, several))
-        table.is_small = True
-        return table
-
-    @classmethod
-    def kept(cls, path: str, lexicon: Lexicon, lexicon_path: str) -> "Lookup":
-        """What :meth:`read` and :meth:`in_small_letters` make of a file beside a lexicon, from the
-        user's cache where it is there (:mod:`.kept_lists`)."""
-
-        def make() -> Arrays:
-            return cls.read(path).in_small_letters(lexicon.counts).arrays()
-
-        arrays = kept_arrays("misspellings", [path, lexicon_path], cls.NAMES, make)
-        table = cls(())
-        table.corrections = SortedLines(arrays["lines"].tobytes())
-        rights, counts = unpacked(arrays["rights"]), arrays["right_counts"].tolist()
-        table.misspellings = dict(zip(rights, counts, strict=True))
-        table.is_small = True
-        return table
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What it is kept as."""
-        text = SortedLines.of(self.corrections).text
-        lines = np.frombuffer(text, dtype=np.uint8)
-        rights = packed([*self.misspellings])
-        counts = np.array([*self.misspellings.values()], dtype=np.int64)
-        return {"lines": lines, "rights": rights, "right_counts": numbers(counts)}
+        return Lookup(chain(listed, several))
 
     @classmethod
     def read(cls, path: str) -> "Lookup":
-        """A file with a misspelling, a tab and its correction on each line, or codespell's own
-        list (``teh->the``), in small letters; words with several corrections are
-        :attr:`ambiguous`.
+        """Reads a file with a misspelling, a tab and its correction on each line, or codespell's
+        own list (``teh->the``), in small letters; words with several corrections there are
+        ambiguous.
         """
 
-        def parse(line: str) -> tuple[str, str, bool]:
-            is_codespells = "->" in line
-            listed = line.lower().replace("\t", " ").split("->")
-            wrong, right = listed if is_codespells else line.split("\t")
+        def parse(line: str) -> tuple[str, str]:
+            wrong, mark, right = line.lower().partition("->")
+            if not mark:
+                wrong, right = line.split("\t")
+            elif "," in right:
+                ambiguous[wrong] = _alternatives(right)
+                right = wrong
             if not (wrong and right):
                 raise ValueError
-            return wrong, right, is_codespells
+            return wrong, right
 
-        rows = _parsed(path, parse, "a misspelling, a tab and its correction", empty=True)
-        several = {wrong: right for wrong, right, listed in rows if listed and "," in right}
-        pairs = ((wrong, right) for wrong, right, _ in rows if wrong not in several)
-        corrections = {wrong: _alternatives(text) for wrong, text in several.items()}
-        return cls(pairs, corrections)
+        ambiguous: dict[str, tuple[str, ...]] = {}
+        return cls(_parsed(path, parse, "a misspelling, a tab and its correction", True), ambiguous)
 
 
 def _alternatives(text: str) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ import pytest
 from refusals import refuses
 
 from lev_correct import Corrector
-from lev_correct.evidence import language_identifier
-from lev_correct.evidence.languages import LANGUAGES
+from lev_correct.evidence.languages import load_identifier
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.words.lexicon import Bigrams, Lexicon
 from lev_plugins.cli import export
@@ -122,11 +121,11 @@ def test_languages_are_told_alike_from_what_was_kept_or_where_nothing_can_be(tmp
     below_a_file.write_text("")
     answers = []
     for cache in (below_a_file, tmp_path / "cache", tmp_path / "cache"):
-        identifier = language_identifier.load_identifier(LANGUAGES, cache)
+        identifier = load_identifier(cache)
         answers.append([identifier.classify(text) for text in texts])
     assert answers[0] == answers[1] == answers[2]
     assert [language for language, _ in answers[0]][:3] == ["en", "de", "fr"]
     (kept,) = (tmp_path / "cache").iterdir()
     (kept / "moves.npy").write_bytes(b"cut short")
-    identifier = language_identifier.load_identifier(LANGUAGES, tmp_path / "cache")
+    identifier = load_identifier(tmp_path / "cache")
     assert identifier.classify(texts[1]) == answers[0][1]

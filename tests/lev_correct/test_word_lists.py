@@ -1,7 +1,6 @@
 """Lists of words: how files are read, what is near, beside or like a word."""
 
 import math
-import os
 from collections import Counter
 
 import numpy as np
@@ -68,58 +67,6 @@ def test_a_line_of_another_form_is_named_and_a_list_of_nothing_refused(tmp_path,
             read(str(tmp_path / "list"))
     with refuses("gone"):
         read(str(tmp_path / "gone"))
-
-
-LISTED = {"teh": ("the", "ten"), "ther": ("there", "their"), "hte": ("the",)}
-
-
-def kept_misspellings(folder, text="Teh->the\nther->there, their,\nteh->ten\nhte->the\n"):
-    """Of a list and a lexicon beside it, as a run of the corrector gets them."""
-    paths = [folder / "list", folder / "words"]
-    if not paths[0].exists() or paths[0].read_text() != text:
-        paths[0].write_text(text)
-    lexicon = Lexicon({"the": 3.0, "there": 2.0})
-    paths[1].write_text("the 3\nthere 2\n")
-    os.utime(paths[1], (1, 1))
-    return Lookup.kept(str(paths[0]), lexicon, str(paths[1]))
-
-
-@pytest.fixture
-def user_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "lev_plugins"
-
-
-def test_misspellings_from_the_users_cache_are_those_of_the_list(tmp_path, user_cache):
-    tables = [kept_misspellings(tmp_path), kept_misspellings(tmp_path)]
-    for table in tables:
-        assert table.corrections == LISTED and len(table.corrections) == 3
-        assert table.misspellings == {"the": 2, "ten": 1, "there": 1, "their": 1}
-        assert table.corrections.get("te") is None and "teh\t" not in table.corrections
-    (file,) = user_cache.iterdir()
-    assert file.suffix == ".npz"
-
-
-def test_a_list_that_has_changed_is_read_again(tmp_path, user_cache):
-    kept_misspellings(tmp_path)
-    assert kept_misspellings(tmp_path, "hte->the\n").corrections == {"hte": ("the",)}
-    assert len(list(user_cache.iterdir())) == 1
-
-
-def test_a_damaged_cache_is_made_anew(tmp_path, user_cache):
-    kept_misspellings(tmp_path)
-    (file,) = user_cache.iterdir()
-    whole = file.read_bytes()
-    middle = len(whole) // 2
-    for damaged in (b"", whole[:middle], whole[:middle] + b"\0" * 40 + whole[middle + 40 :]):
-        file.write_bytes(damaged)
-        assert kept_misspellings(tmp_path).corrections == LISTED
-        assert file.read_bytes() == whole
-
-
-def test_a_cache_that_cannot_be_written_changes_nothing(tmp_path, user_cache):
-    user_cache.parent.write_text("a file")
-    assert kept_misspellings(tmp_path).corrections == LISTED
 
 
 def test_the_nearest_come_first_and_of_these_the_most_frequent():
