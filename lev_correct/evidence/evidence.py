@@ -25,9 +25,8 @@ from typing import Literal, Protocol
 
 from rapidfuzz.distance import OSA
 
-from ..ranking.lettering import bare_letters, case_of, looked_up
-from ..text.markup import is_shouted, without_markup
-from ..text.units import HYPHENS, Span, context
+from ..text.markup import case_of, is_shouted, without_markup
+from ..text.units import HYPHENS, Span, bare_letters, context, looked_up
 from ..words.known_words import KnownWords
 from .languages import Languages, Word
 
