@@ -57,8 +57,8 @@ SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
 #: Of writing two words as one on purpose (*toolchain*), where none of them is common and no other
 #: word of the list begins or ends with them.
 COMPOUND = -21.0
-#: Added where no word stands beside, and for a pair of neighbours that is not listed.
-ALONE, NOT_LISTED = -3.0, -1.0
+#: Added for a pair of neighbours that is not listed.
+NOT_LISTED = -1.0
 #: Where the most frequent words are not English, common ones are those in this share of all pairs.
 COMMON = 1 / 1000
 #: The mark that a quotation begins with.
@@ -142,7 +142,6 @@ class Spacing:
             for bare, contraction in self._contracted.items()
             if contraction.endswith("n't") and 0 < counts.get(bare, 0) < counts[contraction]
         }
-        self._without_pairs = {contraction.replace("'", "") for contraction in self._negated}
         self.word = lru_cache(MOST_KEPT)(self._word)
         self._compound = lru_cache(MOST_KEPT)(self._compounding)
         self._options = lru_cache(MOST_KEPT)(self._options_of)
@@ -181,7 +180,7 @@ class Spacing:
     def _pair(self, left: str, right: str) -> float:
         if left in self._negated:
             return self._bigrams.association("to", right)
-        if {left, right} & self._without_pairs or "'" in left + right:
+        if "'" in left + right:
             return 0.0
         listed = self._bigrams.count(left, right) > 0
         return self._bigrams.association(left, right) + (0 if listed else NOT_LISTED)
@@ -379,15 +378,14 @@ class Spacing:
         options = self._options(slot.words, slot.case)
         if meant != slot.words and meant not in [option.words for option in options]:
             rated.append((self._of_model(slot, meant, options), None))
-        alone = 0.0 if slot.left or slot.right or slot.is_twice else ALONE
         of_spaces = []
         for words, price in options:
             text = self._text(words, slot)
             if price == LEFT_OUT[0]:
                 rated.append((text + self._compound(words), None))
-            rated.append((text + price + alone, words))
+            rated.append((text + price, words))
             if has_letters_of(slot.words, words):
-                of_spaces.append(text + price + alone)
+                of_spaces.append(text + price)
         top, best = max(rated, key=itemgetter(0))
         total = math.fsum(math.exp(score - top) for score, _ in rated)
         return best, 1 / total, math.fsum(math.exp(score - top) for score in of_spaces) / total
