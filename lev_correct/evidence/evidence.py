@@ -41,7 +41,7 @@ WEIGHTS: dict[Kind, dict[str, float]] = {
     "word": {
         "bias": -5.0, "certain": 0.57, "sure": 0.31, "level": -0.57, "usual": -0.08,
         "simple": 2.67, "unknown": -3.51, "one slip": 1.24, "sound": 0.47, "no vowel": -2.43,
-        "short": 2.38, "alone": -0.47, "capital": 0.89, "affix": -1.82, "rare": -0.63,
+        "short": 2.38, "alone": -0.47, "capital": 0.89, "affix": -1.82,
     },
     "slip": {
         "bias": -0.35, "certain": 0.12, "sure": 0.11, "level": -0.31, "usual": -0.34,
@@ -64,9 +64,8 @@ WEIGHTS: dict[Kind, dict[str, float]] = {
 CERTAIN, SUREST, HIGHEST = (-4.0, 8.0), 20.0, 6
 #: Bounds of the mean log-probability of a line's other words, and of the association of two.
 RARE_AND_USUAL, FITS = (-12.0, -6.0), (-4.0, 4.0)
-#: Log-probability from which on a word is no rare one; letters of a short one; characters on each
-#: side of an edit that tell which language it stands in.
-RARE, SHORT, AROUND = -11.0, 3, 200
+#: Letters of a short word; characters on each side of an edit that tell which language it stands in.
+SHORT, AROUND = 3, 200
 #: Words that a line has at least which tells its language.
 FEW = 5
 #: The plainness of a text of so many words or more: what the share of its tokens that are words,
@@ -292,7 +291,6 @@ class LineJudge:
             "name": has_capital and level > 0,
             "affix": word.startswith(other) + word.endswith(other),
             "rating": rating,
-            "rare": max(RARE - rating, 0) * (level > 0),
             "placeholder": word.startswith(_PLACEHOLDER),
             "exist": exist,
         }

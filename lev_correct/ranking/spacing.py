@@ -57,14 +57,14 @@ SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
 #: Of writing two words as one on purpose (*toolchain*), where none of them is common and no other
 #: word of the list begins or ends with them.
 COMPOUND = -21.0
-#: Added for a pair of neighbours that is not listed.
-NOT_LISTED = -1.0
+#: Added where no word stands beside, and for a pair of neighbours that is not listed.
+ALONE, NOT_LISTED = -3.0, -1.0
 #: Where the most frequent words are not English, common ones are those in this share of all pairs.
 COMMON = 1 / 1000
 #: The mark that a quotation begins with.
 _OPENS_QUOTE = re.compile(rf"(?<!\w)[{APOSTROPHES}](?:\w|\Z)")
-#: Log-probability from which on a letter, or two, are a word; a letter beside any other.
-LETTER, TWO_LETTERS, ARTICLE = -6.0, -15.0, -5.0
+#: Log-probability from which on a letter is a word.
+LETTER = -6.0
 #: Letters of a word, of which both halves of another may be without being common.
 WHOLE = 4
 #: Mean log-probability of the other words of a line, below which it is in another language.
@@ -263,13 +263,10 @@ class Spacing:
         common = [part in self._common for part in (left, right)]
         if len(left + right) < WHOLE:
             return all(common)
-        if any(len(part) == 1 and self.word(part) < ARTICLE for part in (left, right)):
-            return listed
         return listed or any(common) or min(len(left), len(right)) >= WHOLE
 
     def _stands(self, word: str) -> bool:
-        least = {1: LETTER, 2: TWO_LETTERS}.get(len(word), -math.inf)
-        return word in self._counts and self.word(word) >= least
+        return word in self._counts and (len(word) > 1 or self.word(word) >= LETTER)
 
     def _compounding(self, words: Words) -> float:
         """Returns the log-probability that a word was made of these two, the higher, the more words
@@ -378,14 +375,16 @@ class Spacing:
         options = self._options(slot.words, slot.case)
         if meant != slot.words and meant not in [option.words for option in options]:
             rated.append((self._of_model(slot, meant, options), None))
+        alone = 0.0 if slot.left or slot.right or slot.is_twice else ALONE
         of_spaces = []
         for words, price in options:
             text = self._text(words, slot)
+            meant_there = text + price + alone
             if price == LEFT_OUT[0]:
                 rated.append((text + self._compound(words), None))
-            rated.append((text + price, words))
+            rated.append((meant_there, words))
             if has_letters_of(slot.words, words):
-                of_spaces.append(text + price)
+                of_spaces.append(meant_there)
         top, best = max(rated, key=itemgetter(0))
         total = math.fsum(math.exp(score - top) for score, _ in rated)
         return best, 1 / total, math.fsum(math.exp(score - top) for score in of_spaces) / total
