@@ -64,7 +64,7 @@ WEIGHTS: dict[Kind, dict[str, float]] = {
 CERTAIN, SUREST, HIGHEST = (-4.0, 8.0), 20.0, 6
 #: Bounds of the mean log-probability of a line's other words, and of the association of two.
 RARE_AND_USUAL, FITS = (-12.0, -6.0), (-4.0, 4.0)
-#: Letters of a short word; characters on each side of an edit that tell which language it stands in.
+#: Letters of a short word; characters on each side of an edit that tell its language.
 SHORT, AROUND = 3, 200
 #: Words that a line has at least which tells its language.
 FEW = 5
