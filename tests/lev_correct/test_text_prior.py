@@ -89,7 +89,7 @@ def test_a_word_that_opens_a_sentence_is_held_back_no_more_than_a_capital_would(
 
 @pytest.mark.plugin
 def test_tuning_for_texts_fits_what_is_of_the_language_and_expects_errors():
-    weights = {name: both[0] for name, both in WEIGHTS.items()} | {"lookup": 0.0}
+    weights = {**WEIGHTS, "lookup": 0.0}
     corrector = ranking(Scripted(likes=LIKES), weights=weights)
     noisy, clean = ["teh cat", "zog", "the kat", "yyyy"], ["the cat", "zog", "the cat", "yyyy"]
     counts, _ = tune(corrector, noisy * 5, clean * 5, Goal(None), adapts=True)
