@@ -10,14 +10,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-#: Temperatures that are tried.
-_TRIED = np.geomspace(0.05, 20, 601)
+from .fitting import most_likely
+
+LOWEST, HIGHEST = 0.05, 20.0
 _SMALLEST = 1e-9
 _LARGEST = 700.0  # whose exponential is finite
 
 
 def calibrated(probability: float, temperature: float) -> float:
-    """A probability with its log-odds divided by a temperature."""
+    """Returns a probability with its log-odds divided by a temperature."""
     if temperature == 1 or not 0 < probability < 1:
         return probability
     odds = (math.log(probability) - math.log1p(-probability)) / temperature
@@ -25,16 +26,13 @@ def calibrated(probability: float, temperature: float) -> float:
 
 
 def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
-    """The temperature under which outcomes are most probable; 1 where they are all alike."""
-    right = np.array([is_right for _, is_right in outcomes], dtype=bool)
-    if right.all() or not right.any():
+    """Returns the temperature under which outcomes are most probable; 1 where all are alike."""
+    if len({is_right for _, is_right in outcomes}) < 2:
         return 1.0
-    chances = np.array([chance for chance, _ in outcomes])
-    inner = np.clip(chances, _SMALLEST, 1 - _SMALLEST)
-    odds = np.log(inner / (1 - inner))
-
-    def loss(candidate: float) -> float:
-        p = np.clip(1 / (1 + np.exp(-odds / candidate)), _SMALLEST, 1 - _SMALLEST)
-        return float(-np.log(np.where(right, p, 1 - p)).mean())
-
-    return round(float(min(_TRIED, key=loss)), 4)
+    units = []
+    for chance, is_right in outcomes:
+        inner = min(max(chance, _SMALLEST), 1 - _SMALLEST)
+        odds = math.log(inner / (1 - inner))
+        units.append((np.array([[odds], [0.0]]), [is_right, not is_right]))
+    (weight,) = most_likely(units, np.ones(1), [True]).tolist()
+    return round(1 / min(max(weight, 1 / HIGHEST), 1 / LOWEST), 4)

@@ -84,16 +84,10 @@ class Settings:
         return Vocabulary(
             by_word,
             lexicon,
-            self._misspellings(lexicon if by_word else None),
+            Lookup.read(self.lookup) if self.lookup else None,
             Bigrams.read(self.bigrams) if self.bigrams else None,
             read_confusions(self.confusions) if self.confusions else {},
         )
-
-    def _misspellings(self, lexicon: Lexicon | None) -> Lookup | None:
-        """Of :attr:`lookup`; ``lexicon``: of :attr:`lexicon`, for words ranked one by one."""
-        if lexicon and self.lexicon and self.lookup:
-            return Lookup.kept(self.lookup, lexicon, self.lexicon)
-        return Lookup.read(self.lookup) if self.lookup else None
 
 
 DEFAULTS = Settings()

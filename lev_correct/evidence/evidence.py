@@ -16,18 +16,18 @@ import os
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from operator import itemgetter
-from typing import Literal, Protocol
+from typing import Literal
 
 from rapidfuzz.distance import OSA
 
-from ..ranking.lettering import bare_letters, case_of, looked_up
-from ..text.markup import is_shouted, without_markup
-from ..text.units import HYPHENS, Span, context
+from ..models.backend import Backend
+from ..text.markup import case_of, is_shouted, without_markup
+from ..text.units import HYPHENS, Span, bare_letters, context, looked_up
 from ..words.known_words import KnownWords
 from .languages import Languages, Word
 
@@ -41,7 +41,7 @@ WEIGHTS: dict[Kind, dict[str, float]] = {
     "word": {
         "bias": -5.0, "certain": 0.57, "sure": 0.31, "level": -0.57, "usual": -0.08,
         "simple": 2.67, "unknown": -3.51, "one slip": 1.24, "sound": 0.47, "no vowel": -2.43,
-        "short": 2.38, "alone": -0.47, "capital": 0.89, "affix": -1.82, "rare": -0.63,
+        "short": 2.38, "alone": -0.47, "capital": 0.89, "affix": -1.82,
     },
     "slip": {
         "bias": -0.35, "certain": 0.12, "sure": 0.11, "level": -0.31, "usual": -0.34,
@@ -64,9 +64,8 @@ WEIGHTS: dict[Kind, dict[str, float]] = {
 CERTAIN, SUREST, HIGHEST = (-4.0, 8.0), 20.0, 6
 #: Bounds of the mean log-probability of a line's other words, and of the association of two.
 RARE_AND_USUAL, FITS = (-12.0, -6.0), (-4.0, 4.0)
-#: Log-probability from which on a word is no rare one; letters of a short one; characters on each
-#: side of an edit that tell which language it stands in.
-RARE, SHORT, AROUND = -11.0, 3, 200
+#: Letters of a short word; characters on each side of an edit that tell its language.
+SHORT, AROUND = 3, 200
 #: Words that a line has at least which tells its language.
 FEW = 5
 #: The plainness of a text of so many words or more: what the share of its tokens that are words,
@@ -83,14 +82,13 @@ CONFUSED, AMBIGUOUS, NAMED = 0.5, (3.9, 0.0), 8.0
 #: Level of a known word that is not even looked at, and of what may be a name.
 LEFT_ALONE, NAME = 7, 4
 #: What is added to words, and the level of what has it.
-PREFIXES = "anti auto co counter de dis hyper hypo inter intra micro mis multi non over poly post "
-PREFIXES += "pre pseudo re semi sub super trans ultra un under"
 SUFFIXES = (
     "able al an ation ed er ers es ful ian ic ing ism ist ists ity ize ized less ly ness or s"
-)
+).split()
 DERIVED = 3
 #: What makes a term of a term (*functor*, *functorial*, *functoriality*), up to so many of them.
-TERM_ENDINGS, MOST_ENDINGS = "able ation ful ial ian ical ism ist ists ity ize ized less ness", 2
+TERM_ENDINGS = "able ation ful ial ian ical ism ist ists ity ize ized less ness".split()
+MOST_ENDINGS = 2
 #: Share of foreign lines, and lines, from which a text is foreign.
 FOREIGN_SHARE, FOREIGN_LINES = 0.5, 2
 #: Endings of files of prose; a file with another one is not prose.
@@ -107,33 +105,11 @@ _SIMPLE = re.compile(r"[A-Za-z'’]+[,.;:!?]*")
 _PLACEHOLDER = "my"
 
 
-class Words(Protocol):
-    """What is known of words: a :class:`.Ranker`."""
-
-    def unknown(self, word: str) -> bool:
-        """Whether no list has it, neither as right nor as wrong."""
-
-    def misspelt(self, word: str) -> Sequence[str]:
-        """The corrections that are listed for it, the likeliest first."""
-
-    def is_confused(self, word: str) -> bool:
-        """Whether it is a word that is written for others."""
-
-    def knows(self, word: str) -> bool:
-        """Whether it is right."""
-
-    def rating(self, word: str) -> float:
-        """How usual it is: its log-probability, in small letters."""
-
-    def association(self, left: str, right: str) -> float:
-        """How much more often two words are met side by side than by chance, in nats."""
-
-
 @dataclass
 class Run:
     """What texts of one run share: the lists, and how often unknown words were met."""
 
-    words: Words
+    words: Backend
     known: KnownWords
     languages: Languages = field(default_factory=Languages)
     met: Counter[str] = field(default_factory=Counter)
@@ -161,37 +137,34 @@ class Evidence:
         places: Sequence[Sequence[Span]],
         counted: bool = False,
     ) -> list[list[Span]]:
-        """Where each of the next lines is in another language.
+        """Returns where each of the next lines is in another language.
 
         Args:
             silent: lines that are not read.
-            places: where the words of each line are, as of :func:`.units.spans` with ``letters``.
+            places: where the words of each line are, as of :func:`units.spans` with ``letters``.
             counted: whether the other words are counted, as all files of the run are read first.
         """
         foreign = []
         for line, skip, line_places in zip(lines, silent, places, strict=True):
             words = [] if skip else self._words_of(line, line_places)
             parts = self.run.languages.foreign(line, words)
+            foreign.append(parts)
+            if skip:
+                continue
             if len(words) >= 3:
                 self._lines += 1
                 self._foreign_lines += (0, len(line)) in parts
-            if counted:
-                own = (word for word in words if word.strange and not inside(word.start, parts))
-                self.run.met.update(line[word.start : word.end] for word in own)
-            if not skip:
-                self._count(line, words)
-            foreign.append(parts)
+            tokens = without_markup(line).split()
+            self._tokens += len(tokens)
+            self._plain += sum(map(_is_plain, tokens))
+            for start, end, strange, misspelt in words:
+                text = line[start:end]
+                if strange and counted and not inside(start, parts):
+                    self.run.met[text] += 1
+                if not (strange or misspelt):
+                    self._known += 1
+                    self._sum_known += self.run.words.rating(looked_up(text))
         return foreign
-
-    def _count(self, line: str, words: Sequence[Word]) -> None:
-        """Counts what tells how plain the text is, none of which is an unknown word."""
-        tokens = without_markup(line).split()
-        self._tokens += len(tokens)
-        self._plain += sum(map(_is_plain, tokens))
-        for start, end, strange, misspelt in words:
-            if not (strange or misspelt):
-                self._known += 1
-                self._sum_known += self.run.words.rating(looked_up(line[start:end]))
 
     @property
     def plainness(self) -> float:
@@ -219,40 +192,38 @@ class Evidence:
         return enough and self._foreign_lines > FOREIGN_SHARE * self._lines
 
     def leaves_alone(self, word: str) -> bool:
-        """Whether a word stays, whatever the model says."""
+        """Returns whether a word stays, whatever the model says."""
         if self.run.words.misspelt(word) or self.run.words.is_confused(word):
             return False
         return self.run.met[word] >= TERM_TIMES or self._level(word) >= LEFT_ALONE
 
+    def level(self, words: str) -> int:
+        """Returns that of the word among several which is surest to be meant so, but for those of
+        the lexicon."""
+        return max(0 if self.run.words.knows(word) else self._level(word) for word in words.split())
+
     def _level(self, word: str) -> int:
-        level = max(map(self.run.known.level, _forms(word)))
-        if not level and self._is_of_term(word.lower(), MOST_ENDINGS):
+        level, small = max(map(self.run.known.level, _forms(word))), word.lower()
+        if not level and self._is_of_term(small, MOST_ENDINGS):
             return LEFT_ALONE
-        return level or DERIVED * any(map(self._exists, _stems(word.lower())))
+        return level or DERIVED * any(self._exists(stem) for stem, _ in _ended(small))
 
     def _is_of_term(self, word: str, endings: int) -> bool:
-        """Whether a word is made of a term with so many endings, at most."""
-        stems = [stem for stem, ending in _ended(word) if ending in TERM_ENDINGS.split()]
+        """Returns whether a word is made of a term with so many endings, at most."""
+        stems = [stem for stem, ending in _ended(word) if ending in TERM_ENDINGS]
         return any(self.run.known.level(stem) >= LEFT_ALONE for stem in stems) or (
             endings > 1 and any(self._is_of_term(stem, endings - 1) for stem in stems)
         )
-
-    def _level_of_unknown(self, word: str) -> int:
-        return 0 if self.run.words.knows(word) else self._level(word)
 
     def _exists(self, word: str) -> bool:
         return self.run.words.knows(word) or self.run.known.level(word) >= DERIVED
 
     def line(self, text: str, places: Sequence[Span]) -> "LineJudge":
-        """A judge of the edits of a line; ``places`` as of :meth:`read`."""
+        """Returns a judge of the edits of a line; ``places`` as of :meth:`read`."""
         return LineJudge(self, text, places)
 
-    def level(self, words: str) -> int:
-        """That of the word among several which is surest to be meant so."""
-        return max(map(self._level_of_unknown, words.split()))
-
     def of_text(self, word: str) -> float:
-        """What a word's text adds to the log-odds of its edits."""
+        """Returns what a word's text adds to the log-odds of its edits."""
         is_term = self.run.met[word] >= TERM_TIMES
         return TERM * is_term + NO_PROSE * (not self._is_prose) + self.plainness
 
@@ -265,67 +236,52 @@ class LineJudge:
         self._words = text.run.words
 
     @cached_property
-    def _starts(self) -> list[int]:
-        return [start for start, _ in self._places]
-
-    @cached_property
-    def _sums(self) -> tuple[list[float], list[float]]:
-        """Of the first words, by their number: their ratings, and how many no list has."""
+    def _others(self) -> dict[str, "Others"]:
+        """The other words of the line, and its tokens, as features of an edit."""
         texts = [self._line[start:end] for start, end in self._places]
-        ratings = (self._words.rating(looked_up(text)) for text in texts)
-        unknown = map(self._words.unknown, texts)
-        return [*accumulate(ratings, initial=0.0)], [*accumulate(unknown, initial=0.0)]
-
-    @cached_property
-    def _tokens(self) -> tuple[list[int], list[float]]:
-        """Where the tokens begin, and how many of the first ones are nothing but words."""
+        starts = [start for start, _ in self._places]
         tokens = [*_TOKEN.finditer(without_markup(self._line))]
+        ratings = (self._words.rating(looked_up(text)) for text in texts)
         simple = (bool(_SIMPLE.fullmatch(token[0])) for token in tokens)
-        return [token.start() for token in tokens], [*accumulate(simple, initial=0.0)]
+        return {
+            "usual": Others(starts, ratings, RARE_AND_USUAL[1]),
+            "unknown": Others(starts, map(self._words.unknown, texts)),
+            "simple": Others([token.start() for token in tokens], simple),
+        }
 
     def _is_english(self, start: int, end: int, after: str) -> bool:
-        """Whether what stands around an edit, with it, is English; a few words do not tell."""
+        """Returns whether what stands around an edit, with it, is English; a few words do not
+        tell."""
         if len(self._places) < FEW:
             return True
         before, behind = self._line[max(start - AROUND, 0) : start], self._line[end : end + AROUND]
-        return self._text.run.languages.is_english(before + after + behind, 0.0)
+        return self._text.run.languages.is_english(before + after + behind)
 
-    def _of_line(self, start: int, end: int) -> dict[str, float]:
-        """The features of the rest of the line."""
-        ratings, unknown = self._sums
-        first, last = numbers(self._starts, start, end)
-        begins, simple = self._tokens
-        left, right = numbers(begins, start, end)
-        lowest, highest = RARE_AND_USUAL
-        usual = without(ratings, first, last, highest)
-        return {
-            "usual": min(max(usual, lowest), highest),
-            "unknown": without(unknown, first, last),
-            "simple": without(simple, left, right),
-        }
-
-    def _of_neighbours(self, start: int, end: int, words: Sequence[str]) -> dict[str, float]:
-        """The features of the words beside: how well others would stand there."""
-        first, last = numbers(self._starts, start, end)
+    def _features(self, start: int, before: str, after: str, chance: float) -> dict[str, float]:
+        """Returns the features of an edit, by name."""
+        end = start + len(before)
+        certainty = math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
+        others = {name: pieces.mean(start, end) for name, pieces in self._others.items()}
+        word, other = looked_up(before), looked_up(after)
+        words = other.split()
+        first, last = self._others["unknown"].touched(start, end)
         left = context(self._line, self._places, first)[0]
         right = context(self._line, self._places, last - 1)[1]
         pairs = [(left, words[0])] if left else []
         pairs += [(words[-1], right)] if right else []
-        least, most = FITS
-        fits = (min(max(self._words.association(*pair), least), most) for pair in pairs)
-        return {"alone": 2 - len(pairs), "fits": sum(fits)}
-
-    def _of_words(self, start: int, before: str, after: str) -> dict[str, float]:
-        """The features of what stands there and what comes."""
-        word, other = looked_up(before), looked_up(after)
-        others = other.split()
         level, known = self._text.level(before), [*map(self._words.knows, before.split())]
-        rating = sum(map(self._words.rating, others)) / len(others)
+        rating = sum(map(self._words.rating, words)) / len(words)
         case = case_of(self._line, start, start + len(before.split()[0]))
         has_capital = case in ("first", "name") and not is_shouted(self._line)
-        exist = all(known) or (any(known) and level >= (LEFT_ALONE if len(others) == 1 else 1))
+        exist = all(known) or (any(known) and level >= (LEFT_ALONE if len(words) == 1 else 1))
         return {
             "bias": 1,
+            "certain": between(certainty, *CERTAIN),
+            "sure": min(max(certainty, CERTAIN[1]), SUREST) - CERTAIN[1],
+            **others,
+            "usual": between(others["usual"], *RARE_AND_USUAL),
+            "alone": 2 - len(pairs),
+            "fits": sum(between(self._words.association(*pair), *FITS) for pair in pairs),
             "level": min(level, HIGHEST),
             "one slip": OSA.distance(word, other) == 1,
             "sound": _SILENT.sub("", word) == _SILENT.sub("", other),
@@ -335,7 +291,6 @@ class LineJudge:
             "name": has_capital and level > 0,
             "affix": word.startswith(other) + word.endswith(other),
             "rating": rating,
-            "rare": max(RARE - rating, 0) * (level > 0),
             "placeholder": word.startswith(_PLACEHOLDER),
             "exist": exist,
         }
@@ -343,58 +298,59 @@ class LineJudge:
     def probability(
         self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
     ) -> float:
-        """Of an edit of a word or two, all told.
+        """Returns that of an edit of a word or two, by all that is known.
 
         Args:
             start: where it begins.
             chance: by the model, in [0, 1].
         """
-        end = start + len(before)
         if " " not in before and (listed := self._words.misspelt(before)):
             is_first = _forms(after)[1] == _forms(listed[0])[1]
             bar = AMBIGUOUS[is_first] if len(listed) > 1 else 0.0
-            return behind_bar(chance, bar + self._bar_of_name(start, end))
+            return behind_bar(chance, bar + NAMED * self._is_name(start, before))
         if kind == "word" and self._words.is_confused(before):
             return behind_bar(chance, CONFUSED)
-        if not self._is_english(start, end, after):
+        if not self._is_english(start, start + len(before), after):
             return 0.0
-        certainty = math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
-        least, most = CERTAIN
-        certain = min(max(certainty, least), most)
-        features = {
-            "certain": certain,
-            "sure": min(max(certainty, most), SUREST) - most,
-            **self._of_line(start, end),
-            **self._of_neighbours(start, end, looked_up(after).split()),
-            **self._of_words(start, before, after),
-        }
-        weights = WEIGHTS[kind]
-        odds = sum(weight * features[name] for name, weight in weights.items())
+        features = self._features(start, before, after, chance)
+        odds = sum(weight * features[name] for name, weight in WEIGHTS[kind].items())
         return 1 / (1 + math.exp(-odds - self._text.of_text(before)))
 
-    def _bar_of_name(self, start: int, end: int) -> float:
-        """What speaks against an edit of a listed misspelling, in nats."""
-        level = self._text.run.known.level(self._line[start:end].lower())
-        is_name = level >= NAME and not is_shouted(self._line)
-        return NAMED * (is_name and case_of(self._line, start, end) == "name")
+    def _is_name(self, start: int, word: str) -> bool:
+        """Returns whether a listed misspelling may be a name."""
+        is_known = self._text.run.known.level(word.lower()) >= NAME and not is_shouted(self._line)
+        return is_known and case_of(self._line, start, start + len(word)) == "name"
 
     def respaced(self, start: int, before: str, after: str, chance: float) -> float:
-        """Of a change of spaces or apostrophes in a word or two, or of a slip, all told."""
+        """Returns that of a change of spaces or apostrophes in a word or two, or of a slip."""
         kind = kind_of(before, after)
         if kind == "doubled":
             return chance
         return self.probability(start, before, after, chance, kind)
 
 
-def numbers(starts: Sequence[int], start: int, end: int) -> Span:
-    """The numbers of the first of several pieces that a stretch touches, and of the one behind."""
-    return max(bisect_right(starts, start) - 1, 0), bisect_right(starts, end - 1)
+class Others:
+    """Values of the pieces of a line, which begin at ``starts``; ``empty``: the mean of none."""
+
+    def __init__(self, starts: Sequence[int], values: Iterable[float], empty: float = 0.0) -> None:
+        self._starts, self._empty = starts, empty
+        self._sums = [*accumulate(values, initial=0.0)]
+
+    def touched(self, start: int, end: int) -> Span:
+        """Returns the numbers of the first piece that a stretch touches, and of the next one."""
+        return max(bisect_right(self._starts, start) - 1, 0), bisect_right(self._starts, end - 1)
+
+    def mean(self, start: int, end: int) -> float:
+        """Returns the mean of the pieces that a stretch does not touch."""
+        first, last = self.touched(start, end)
+        others = len(self._starts) - (last - first)
+        rest = self._sums[-1] - self._sums[last] + self._sums[first]
+        return rest / others if others else self._empty
 
 
-def without(sums: Sequence[float], first: int, last: int, empty: float = 0.0) -> float:
-    """The mean of the others than some, by the sums of the first ones."""
-    others = len(sums) - 1 - (last - first)
-    return (sums[-1] - sums[last] + sums[first]) / others if others else empty
+def between(value: float, least: float, most: float) -> float:
+    """Returns the value, or the bound that it is beyond."""
+    return min(max(value, least), most)
 
 
 def kind_of(before: str, after: str) -> Kind:
@@ -419,20 +375,10 @@ def _forms(word: str) -> tuple[str, ...]:
 
 def _ended(word: str) -> Iterator[tuple[str, str]]:
     """Stems of a word in small letters, each with the ending that it may have there."""
-    for ending in {*SUFFIXES.split(), *TERM_ENDINGS.split()}:
+    for ending in {*SUFFIXES, *TERM_ENDINGS}:
         stem = word.removesuffix(ending)
         if stem != word and len(stem) > 3:
             yield from ((stem, ending), (f"{stem}e", ending))
-
-
-def _stems(word: str) -> Iterator[str]:
-    """A word in small letters without each ending that it may have, and without what stands in
-    front."""
-    yield from (stem for stem, _ in _ended(word))
-    for front in PREFIXES.split():
-        stem = word.removeprefix(front)
-        if stem != word and len(stem) > 3:
-            yield stem
 
 
 def _is_plain(token: str) -> bool:

@@ -1,13 +1,18 @@
 """Parts of a line that are in another language than English."""
 
+import contextlib
+import os
 import re
+import shutil
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..text.units import Span
-from .language_identifier import load_identifier
 
 #: Languages of Latin letters that are told from English, by py3langid's names.
 LANGUAGES = (
@@ -17,10 +22,8 @@ LANGUAGES = (
 #: Words that no list has which make a part look foreign: so many of a line or a part of it, at
 #: least, and such a share. Listed misspellings count in a line that has other such words.
 STRANGE, SHARE_OF_LINE, SHARE_OF_PART = 2, 0.15, 0.4
-#: Words of a part, at least; of a run of strange words, and its share.
-WORDS, SHARE_OF_RUN, STRANGE_IN_RUN = 3, 0.6, 3
-#: Where no library can be asked, such a share is another language.
-SHARE_OF_FOREIGN = 0.5
+#: Words of a part, at least.
+WORDS = 3
 
 _PART = re.compile(r"[^\"“”„«»‹›()\[\];:!?—–…]+")
 
@@ -43,51 +46,92 @@ class Languages:
 
     @cached_property
     def _identifier(self) -> Any:
-        return load_identifier(LANGUAGES)
+        return load_identifier()
 
-    def _is_english(self, text: str, share: float) -> bool:
-        """Whether a text is; ``share``: of its words, how many are strange."""
-        if self._identifier is None:
-            return share < SHARE_OF_FOREIGN
+    def _is_english(self, text: str) -> bool:
         language, _ = self._identifier.classify(text)
         return bool(language == "en")
 
     def foreign(self, line: str, words: Sequence[Word]) -> list[Span]:
-        """Where a line is in another language: all of it, or quotations in it."""
-        if len(words) >= WORDS and self._differs(line, words, SHARE_OF_LINE):
+        """Returns where a line is in another language: all of it, or quotations and clauses."""
+        if self._differs(line, words, SHARE_OF_LINE):
             return [(0, len(line))]
         if sum(word.strange for word in words) < STRANGE:
             return []
-        parts = [*self._parts(line, words), *self._runs(words)]
-        foreign = set()
-        for part, share in parts:
-            if len(part) >= WORDS and self._differs(line, part, share):
-                foreign.add((part[0].start, part[-1].end))
-        return sorted(foreign)
+        starts = [word.start for word in words]
+        foreign = []
+        for match in _PART.finditer(line):
+            first, last = (bisect_left(starts, place) for place in match.span())
+            part = words[first:last]
+            if self._differs(line, part, SHARE_OF_PART):
+                foreign.append((part[0].start, part[-1].end))
+        return foreign
 
     def _differs(self, line: str, words: Sequence[Word], least: float) -> bool:
         strange = sum(word.strange for word in words)
         strange += strange and sum(word.misspelt for word in words)
-        share = strange / len(words)
-        if strange < STRANGE or share < least:
+        if len(words) < WORDS or strange < max(STRANGE, least * len(words)):
             return False
-        return not self.is_english(line[words[0].start : words[-1].end], round(share, 1))
+        return not self.is_english(line[words[0].start : words[-1].end])
 
-    @staticmethod
-    def _parts(line: str, words: Sequence[Word]) -> Iterator[tuple[Sequence[Word], float]]:
-        """The words between marks that begin or end a quotation or a clause."""
-        starts = [word.start for word in words]
-        for match in _PART.finditer(line):
-            first, last = (bisect_left(starts, place) for place in match.span())
-            yield words[first:last], SHARE_OF_PART
 
-    @staticmethod
-    def _runs(words: Sequence[Word]) -> Iterator[tuple[Sequence[Word], float]]:
-        """Runs of strange words, with at most one other between two."""
-        strange = [number for number, word in enumerate(words) if word.strange]
-        begin = 0
-        for place, number in enumerate(strange):
-            if place + 1 == len(strange) or strange[place + 1] - number > 2:
-                if place + 1 - begin >= STRANGE_IN_RUN:
-                    yield words[strange[begin] : number + 1], SHARE_OF_RUN
-                begin = place + 1
+# py3langid's own file takes most of a second and 170 MB to load: what is needed of it for these
+# languages is kept as arrays in the user's cache, of which only the parts are read that a text
+# leads to.
+_ARRAYS = ("scores", "priors", "moves", "rows", "features", "classes")
+
+
+def load_identifier(cache: Path | None = None) -> Any:
+    """Returns a ``LanguageIdentifier`` of :data:`LANGUAGES`.
+
+    Args:
+        cache: folder where it is kept (default: ``lev_plugins`` in the user's cache). Where it can
+            be neither read nor written, the library's own file is loaded.
+    """
+    from py3langid import __version__ as version
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = (cache or Path(caches, "lev_plugins")) / f"py3langid-{version}"
+    with contextlib.suppress(OSError, ValueError, RuntimeError):  # the last where there is no home
+        return _kept(LanguageIdentifier, folder.expanduser())
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    identifier.set_languages(LANGUAGES)
+    with contextlib.suppress(OSError, RuntimeError):
+        _keep(identifier, folder.expanduser())
+    return identifier
+
+
+def _kept(identifier_class: Any, folder: Path) -> Any:
+    """Reads what :func:`_keep` wrote, or raises OSError or ValueError."""
+    arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS]
+    scores, priors, moves, rows, features, classes = arrays
+    if {*classes.tolist()} != {*LANGUAGES}:
+        raise ValueError("of other languages")
+    moves = memoryview(moves)
+    return identifier_class(
+        scores, priors, classes.tolist(), moves, features.tolist(), tk_row=rows.tolist()
+    )
+
+
+def _keep(identifier: Any, folder: Path) -> None:
+    """Writes it, whole or not at all; raises OSError where it cannot."""
+    import tempfile  # slow to import
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    parts = (
+        identifier.nb_ptc,
+        identifier.nb_pc,
+        identifier.tk_nextmove,
+        identifier.tk_row,
+        identifier.tk_output,
+        identifier.nb_classes,
+    )
+    staging = Path(tempfile.mkdtemp(prefix=".py3langid-", dir=folder.parent))
+    try:
+        for name, part in zip(_ARRAYS, parts, strict=True):
+            np.save(staging / f"{name}.npy", np.ascontiguousarray(part))
+        shutil.rmtree(folder, ignore_errors=True)  # of another form
+        staging.rename(folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import repeat
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -33,28 +34,31 @@ from .vocabulary import (
     without_emphasis,
 )
 
-#: Name of a feature → its weights where nothing was tuned: of words that are ranked one by one
-#: (found on misspellings of English words), and of lines and windows.
-WEIGHTS: Mapping[str, tuple[float, float]] = {
-    "model": (0.23, 1.0),  # log-probability of the model
-    "lexicon": (6.9, 2.5),  # words that stand in the lexicon, or are listed corrections
-    "frequency": (0.44, 0.1),  # log(1 + count) of these, above the mean of the lexicon
-    "unchanged": (3.8, 0.5),  # words that stay
-    "capital": (4.5, 0.5),  # of these, those that begin with a capital letter
-    "lookup": (2.4, 1.0),  # changes that are listed
-    "misspelt": (0.7, 0.0),  # log(1 + how many misspellings of a word are listed)
-    "edits": (-8.8, -1.0),  # letters inserted, deleted, substituted or exchanged, for each of it
-    "consonants": (-1.3, 0.0),  # the same without what is not heard (see :func:`.consonants`)
-    "growth": (0.9, 0.0),  # letters that are there more
-    "first": (-1.8, 0.0),  # changes that have another first letter
-    "last": (-0.7, 0.0),  # or last letter
-    "shape": (0.7, 0.0),  # how much words that stay look like words of the lexicon
-    "length": (-0.5, 0.0),  # their letters
-    "short": (2.0, 0.0),  # of these, not listed and short ones, mostly abbreviations (km)
-    "bigrams": (1.0, 0.0),  # how well it stands beside its neighbours (see :class:`.Bigrams`)
-    "confused": (-5.0, 0.0),  # it is another word, for one of the lexicon (:class:`.Confusions`)
-    "likelier": (1.0, 0.0),  # which fits better: the logarithm of how much more often it is met
+#: Name of a feature → its weight where nothing was tuned, of words that are ranked one by one
+#: (found on misspellings of English words).
+WEIGHTS: Mapping[str, float] = {
+    "model": 0.23,  # log-probability of the model
+    "lexicon": 6.9,  # words that stand in the lexicon, or are listed corrections
+    "frequency": 0.44,  # log(1 + count) of these, above the mean of the lexicon
+    "unchanged": 3.8,  # words that stay
+    "capital": 4.5,  # of these, those that begin with a capital letter
+    "lookup": 2.4,  # changes that are listed
+    "misspelt": 0.7,  # log(1 + how many misspellings of a word are listed)
+    "edits": -8.8,  # letters inserted, deleted, substituted or exchanged, for each of it
+    "consonants": -1.3,  # the same without what is not heard (see :func:`.consonants`)
+    "growth": 0.9,  # candidate length minus word length
+    "first": -1.8,  # changes that have another first letter
+    "last": -0.7,  # or last letter
+    "shape": 0.7,  # how much words that stay look like words of the lexicon
+    "length": -0.5,  # their letters
+    "short": 2.0,  # of these, not listed and short ones, mostly abbreviations (km)
+    "bigrams": 1.0,  # how well it stands beside its neighbours (see :class:`.Bigrams`)
+    "confused": -5.0,  # it is another word, for one of the lexicon (:class:`.Confusions`)
+    "likelier": 1.0,  # which fits better: the logarithm of how much more often it is met
 }
+#: Of lines and windows; all others are 0.
+OF_LINES = {"model": 1.0, "lexicon": 2.5, "frequency": 0.1, "unchanged": 0.5, "capital": 0.5,
+            "lookup": 1.0, "edits": -1.0}  # fmt: skip
 FEATURES = tuple(WEIGHTS)
 #: Features of the words, as :meth:`.Vocabulary.features` has them, and of a place in a text.
 OF_WORDS = slice(1, 15)
@@ -80,8 +84,8 @@ def _errors(text: str, right: str) -> tuple[int, int]:
 
 
 def defaults(by_word: bool) -> dict[str, float]:
-    """Weights where nothing was tuned."""
-    return {name: both[0 if by_word else 1] for name, both in WEIGHTS.items()}
+    """Returns the weights where nothing was tuned."""
+    return dict(WEIGHTS) if by_word else dict.fromkeys(WEIGHTS, 0.0) | OF_LINES
 
 
 @dataclass(frozen=True)
@@ -129,11 +133,10 @@ class Ranker(Backend):
         if self.by_word and vocabulary.lexicon:
             model.lexicon = vocabulary.lexicon
         self._found: dict[str, Candidates] = {}
-        self.readable = lru_cache(MOST_KEPT)(self._readable)
-        self.unknown = lru_cache(MOST_KEPT)(self._in_no_list)
-        self.misspelt = lru_cache(MOST_KEPT)(self._corrections_of)
-        self.is_confused = lru_cache(MOST_KEPT)(self._may_be_another)
-        self.knows = lru_cache(MOST_KEPT)(self._is_right)
+        cached = lru_cache(MOST_KEPT)
+        self.readable, self.knows = cached(self._readable), cached(self._is_right)
+        self.is_confused = cached(self._may_be_another)
+        self.unknown, self.misspelt = cached(self._in_no_list), cached(self._corrections_of)
         if self.spacing:
             self.rating = self.spacing.rating
         if vocabulary.bigrams:
@@ -259,33 +262,31 @@ class Ranker(Backend):
         return Candidates(texts, features, edits)
 
     def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
-        """Of what the model writes and the lists have."""
-        tokens, edits = [], []
-        others: list[list[Tokens]] = []  # what the lists have, rated in the same search
+        """Returns those that the model writes and the lists have."""
+        tokens = [self.tokens(without_emphasis(unit) if self.by_word else unit) for unit in units]
+        edits = list(map(self.vocabulary.edits, units))
         texts_of = partial(self.vocabulary.texts, longest=self.longest, spelt=self._spelt)
-        for unit in units:
-            tokens.append(self.tokens(without_emphasis(unit) if self.by_word else unit))
-            edits.append(self.vocabulary.edits(unit))
-            if self.by_word:
-                listed = texts_of(unit, (), edits[-1])
-                others.append(list(map(self._asked, listed)))
+        others: list[list[Tokens]] = []  # what the lists have, rated in the same search
+        if self.by_word:
+            listed = map(texts_of, units, repeat(()), edits)
+            others = [list(map(self._asked, texts)) for texts in listed]
         written = self.model.nbest(tokens, batch_size, others)
-        texts: list[list[str]] = []
-        pairs: list[list[Pair]] = []
+        rows: list[dict[str, Pair]] = []
         scores: dict[Pair, float] = {}
         for unit, read, hypotheses, unit_edits in zip(units, tokens, written, edits, strict=True):
-            unit_texts = texts_of(unit, map(self.processing.text, hypotheses), unit_edits)
-            texts.append(unit_texts)
-            pairs.append([(read, self._asked(text)) for text in unit_texts])
+            texts = texts_of(unit, map(self.processing.text, hypotheses), unit_edits)
+            rows.append({text: (read, self._asked(text)) for text in texts})
             scores |= {(read, text): score for text, score in hypotheses.items()}
-        asked = [pair for unit_pairs in pairs for pair in unit_pairs if pair not in scores]
+        asked = [pair for row in rows for pair in row.values() if pair not in scores]
         scores.update(zip(asked, self.model.score(asked, batch_size), strict=True))
-        rated = ([scores[pair] for pair in unit_pairs] for unit_pairs in pairs)
-        return list(map(self._measured, units, texts, rated))
+        return [
+            self._measured(unit, {text: scores[pair] for text, pair in row.items()})
+            for unit, row in zip(units, rows, strict=True)
+        ]
 
-    def _measured(self, unit: str, texts: Sequence[str], scores: Sequence[float]) -> Candidates:
-        score_of = {unit: scores[0]}
-        for text, score in zip(texts, scores, strict=True):
+    def _measured(self, unit: str, scores: Mapping[str, float]) -> Candidates:
+        score_of = {unit: scores[unit]}
+        for text, score in scores.items():
             spelled = self.vocabulary.spelled.get(text, text)
             score_of[spelled] = max(score, score_of.get(spelled, score))
         words, edits = unit.split(), [self._edits(unit, text) for text in score_of]

@@ -7,27 +7,28 @@ often they are met, those of no list by their letters, neighbours by the bigrams
 all letters but for those slips.
 """
 
+import json
 import math
 import re
 from bisect import insort
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import compress
+from heapq import nlargest
 from operator import itemgetter
+from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 from rapidfuzz.distance import OSA
 
 from ..edits import Chance, overlaps
-from ..slips import NAMES, Slips
-from ..text.markup import is_shouted
+from ..text.markup import case_of, is_shouted
 from ..text.units import (
     APOSTROPHES,
     HYPHENS,
     Span,
+    bare_letters,
     context,
+    looked_up,
 )
 from ..words.lexicon import Bigrams, LetterModel
 from .doubled import (
@@ -36,14 +37,11 @@ from .doubled import (
     TWICE_BEHIND_GAPS,
     may_be_twice,
 )
-from .lettering import (
-    Words,
-    as_written,
-    case_of,
-    has_letters_of,
-    looked_up,
-)
 
+#: Words of English: those that are met beside any others, other frequent ones, and names of which
+#: no word in small letters is as frequent (from SCOWL's lists those that are met 16 times or more
+#: in a million words, and others).
+ENGLISH = Path(__file__).parents[1] / "english_spelling" / "english.json"
 #: Log-probability of a word that is in no list, less that of its letters; with a capital.
 UNKNOWN, UNKNOWN_NAME = -5.0, -3.0
 #: Of a space left out between words of which none, one or both are common; added where what stands
@@ -56,34 +54,17 @@ PUT_IN, PUT_IN_WORDS, MOVED = -9.0, -12.0, -9.0
 DOUBLED, APOSTROPHE, SLIP = 0.0, -4.0, -10.5
 #: Of a slip in a common word, and in a name, the longest word that is taken for a common one.
 SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
-#: Other words of English that are met in any text.
-OTHER_WORDS = (
-    "no now new old good best well time year years day days way man men woman women people two "
-    "three first last next back get go going went come came make made take see say said know think "
-    "use used work like look need want"
-).split()
 #: Of writing two words as one on purpose (*toolchain*), where none of them is common and no other
 #: word of the list begins or ends with them.
 COMPOUND = -21.0
 #: Added where no word stands beside, and for a pair of neighbours that is not listed.
 ALONE, NOT_LISTED = -3.0, -1.0
-#: Common words: those of English that are met beside any others, where they have the three most
-#: frequent ones, else those in this share of all listed pairs.
-FUNCTION_WORDS = (
-    "the of and a about after again all also although always am among an another any are as at "
-    "be because been before being below between both but by can cannot could did do does during "
-    "each either even ever every few for from had has have having he her here hers him his how i "
-    "if in into is it its itself just many may me might more most much must my neither never nor "
-    "not of off on once one only onto or other our out over own same shall she should since so "
-    "some still such than that the their them then there these they this those though through to "
-    "too under until up upon us very was we were what when where whether which while who whose why "
-    "will with within without would yet you your"
-).split()
+#: Where the most frequent words are not English, common ones are those in this share of all pairs.
+COMMON = 1 / 1000
 #: The mark that a quotation begins with.
 _OPENS_QUOTE = re.compile(rf"(?<!\w)[{APOSTROPHES}](?:\w|\Z)")
-COMMON = 1 / 1000
-#: Log-probability from which on a letter, or two, are a word; a letter beside any other.
-LETTER, TWO_LETTERS, ARTICLE = -6.0, -15.0, -5.0
+#: Log-probability from which on a letter is a word.
+LETTER = -6.0
 #: Letters of a word, of which both halves of another may be without being common.
 WHOLE = 4
 #: Mean log-probability of the other words of a line, below which it is in another language.
@@ -98,13 +79,14 @@ OFTEN = -12.5
 LONGEST = 40
 MOST_KEPT = 100_000
 
+Words = tuple[str, ...]
 #: Where a change begins, what stands there and what comes, its probability → that in its text.
 Judge = Callable[[int, str, str, float], float]
 
 
 class Slot(NamedTuple):
     """A word of a line, or two with a space between them: where they are, as they are looked up,
-    the words beside them (``""`` for none), the :func:`case_of` the first."""
+    the words beside them (``""`` for none), the :func:`.case_of` the first."""
 
     places: tuple[Span, ...]
     words: Words
@@ -118,12 +100,12 @@ class Slot(NamedTuple):
 
     @property
     def is_twice(self) -> bool:
-        """Whether it is a word written twice."""
+        """Returns whether it is a word written twice."""
         return len(self.words) > 1 and self.words[0] == self.words[1]
 
 
 class Option(NamedTuple):
-    """What may have been meant, and the log-probability of writing what stands there for it."""
+    """Words that may have been meant; the log-probability of writing what stands there for them."""
 
     words: Words
     price: float
@@ -149,12 +131,8 @@ class Spacing:
         self._listed = listed
         self._total = math.log(math.fsum(counts.values()))
         self._lines = "\n".join(["", *counts, ""])
-        self._common = {*FUNCTION_WORDS}
-        if not self._common.issuperset(most_frequent(counts, 3)):
-            neighbours = Counter(word for pair in bigrams.counts for word in pair)
-            least = COMMON * len(bigrams.counts)
-            self._common = {word for word, number in neighbours.items() if number >= least}
-        marked = (word for word in counts if "'" in word and "'" in word[1:-1])
+        self._set_common_words()
+        marked = (word for word in counts if "'" in word[1:-1])
         contracted = sorted(marked, key=counts.__getitem__)
         #: Without its apostrophe → the most frequent word that has one.
         self._contracted = {word.replace("'", ""): word for word in contracted}
@@ -164,72 +142,81 @@ class Spacing:
             for bare, contraction in self._contracted.items()
             if contraction.endswith("n't") and 0 < counts.get(bare, 0) < counts[contraction]
         }
-        is_english = "the" in self._common
-        frequent = self._common.union(OTHER_WORDS if is_english else ())
-        names = map(str.lower, NAMES if is_english else ())
-        #: Common words that are written once.
-        self._once = NEVER_TWICE | TWICE_BEHIND_GAPS if is_english else self._common
-        self._common_words = Slips(frequent.intersection(counts))
-        self._names = Slips(name for name in names if name in counts)
-        self._without_pairs = {contraction.replace("'", "") for contraction in self._negated}
         self.word = lru_cache(MOST_KEPT)(self._word)
         self._compound = lru_cache(MOST_KEPT)(self._compounding)
-        self._options = lru_cache(MOST_KEPT)(self._found)
+        self._options = lru_cache(MOST_KEPT)(self._options_of)
+
+    def _set_common_words(self) -> None:
+        """Sets the common words, those of them that are written once, and what slips are made in:
+        by lists of English where its words are the most frequent, else by the bigrams."""
+        lists = json.loads(ENGLISH.read_text("utf-8"))
+        function, frequent, names = (" ".join(lines).split() for lines in lists.values())
+        most_met: list[str] = nlargest(3, self._counts, key=self._counts.__getitem__)
+        if {*function}.issuperset(most_met):
+            self._common, self._once = {*function}, NEVER_TWICE | TWICE_BEHIND_GAPS
+            frequent += function
+        else:
+            self._common = self._bigrams.common(COMMON)
+            self._once, frequent, names = frozenset(self._common), [*self._common], []
+        self._frequent = sorted(self._counts.keys() & {*frequent})
+        self._names = sorted(self._counts.keys() & {*map(str.lower, names)})
 
     # how probable a text is -----------------------------------------------------------------------
 
     def _word(self, word: str) -> float:
-        """Log-probability of a word in small letters."""
+        """Returns the log-probability of a word in small letters."""
         count = self._counts.get(word, 0.0)
         stem, mark, _ = word.partition("'")
-        alone = math.log(count) - self._total if count else -math.inf
-        if mark and count:
-            return max(alone, self.word(stem) + OF_STEM)
-        return alone if count else UNKNOWN + self._letters.per_letter(word) * (len(word) + 1)
+        if not count:
+            return UNKNOWN + self._letters.per_letter(word) * (len(word) + 1)
+        alone = math.log(count) - self._total
+        return max(alone, self.word(stem) + OF_STEM) if mark else alone
 
     def _text(self, words: Words, slot: Slot) -> float:
-        """Log-probability of words at a place."""
+        """Returns the log-probability of words at a place."""
         beside = [*filter(None, (slot.left, *words, slot.right))]
-        sum_words = sum(map(self.word, words))
-        sum_pairs = sum(map(self._pair, beside, beside[1:]))
-        return sum_words + sum_pairs
+        return sum(map(self.word, words)) + sum(map(self._pair, beside, beside[1:]))
 
     def _pair(self, left: str, right: str) -> float:
         if left in self._negated:
             return self._bigrams.association("to", right)
-        if {left, right} & self._without_pairs or "'" in left + right:
+        if "'" in left + right:
             return 0.0
-        listed = (left, right) in self._bigrams.counts
+        listed = self._bigrams.count(left, right) > 0
         return self._bigrams.association(left, right) + (0 if listed else NOT_LISTED)
 
     def rating(self, word: str) -> float:
-        """How usual a word, in small letters, is in this language, for :func:`is_foreign`."""
+        """Returns how usual a word, in small letters, is in this language."""
         return max(self.word(word), RAREST)
 
     # what may have been meant ---------------------------------------------------------------------
 
-    def _found(self, words: Words, case: str) -> tuple[Option, ...]:
-        """Of one word, or of two beside each other; ``case``: as of :func:`case_of`, of the first
-        one."""
+    def _options_of(self, words: Words, case: str) -> tuple[Option, ...]:
+        """Returns those of one word, or of two beside each other; ``case``: of the first one."""
         if max(map(len, words)) > LONGEST:
             return ()
         if len(words) > 1:
             return tuple(self._of_two(*words))
-        options = [] if case == "name" else [*self._of_one(*words)]
-        options = options or [*self._slips(words[0], case)]
-        listed = self._listed(words[0])
-        return tuple(one for one in options if not listed or " ".join(one.words) in listed)
+        (word,) = words
+        options = [] if case == "name" else [*self._of_one(word)]
+        listed = self._listed(word)
+        options = options or [*self._slips(word, case)]
+        return tuple(option for option in options if not listed or " ".join(option.words) in listed)
 
     def _slips(self, word: str, case: str) -> Iterator[Option]:
-        """Of a word that is in no list, where spaces explain nothing."""
+        """Yields what a word is a letter away from that is in no list, where spaces explain
+        nothing."""
         if word in self._counts or not word.isascii() or "'" in word:
             return
+        lists = []
         if case != "small":
-            price = SLIP_OF_NAME if case == "name" else SLIP
-            yield from (Option((name,), price) for name in self._names.near(word))
+            lists.append((self._names, SLIP_OF_NAME if case == "name" else SLIP))
         if case != "name" and 1 < len(word) <= SHORT:
-            commons = self._common_words.near(word)
-            yield from (Option((common,), SLIP_OF_COMMON) for common in commons)
+            lists.append((self._frequent, SLIP_OF_COMMON))
+        for others, price in lists:
+            for other in others:
+                if OSA.distance(word, other, score_cutoff=1) == 1:
+                    yield Option((other,), price)
 
     def _of_one(self, word: str) -> Iterator[Option]:
         known = word in self._counts
@@ -250,42 +237,40 @@ class Spacing:
             if first in self._once:
                 yield Option((first,), DOUBLED)
             return
-        one_word, shortest = first + second, min(len(first), len(second))
+        joined = first + second
         both = first in self._counts and second in self._counts
-        if one_word in self._counts and shortest > 1:
-            yield Option((one_word,), PUT_IN_WORDS if both else PUT_IN)
+        if joined in self._counts and min(len(first), len(second)) > 1:
+            yield Option((joined,), PUT_IN_WORDS if both else PUT_IN)
         for cut in () if both else (len(first) - 1, len(first) + 1):
-            pair = one_word[:cut], one_word[cut:]
+            pair = joined[:cut], joined[cut:]
             if self._side_by_side(*pair) or self._were_moved((first, second), pair):
                 yield Option(pair, MOVED)
 
     def _were_moved(self, words: Words, pair: Words) -> bool:
-        """Whether two parts of several letters are words, or in the place of two unknown words one
-        is common."""
+        """Returns whether two parts of several letters are words, or one is common where two
+        unknown words stand."""
         if min(map(len, pair)) < 2:
             return False
         known = any(word in self._counts for word in words)
         return all(map(self._stands, pair)) or not (known or self._common.isdisjoint(pair))
 
     def _side_by_side(self, left: str, right: str) -> bool:
-        """Whether two parts are words that are listed so, or one is common, or none is short."""
+        """Returns whether two parts are words that are listed so, or one is common, or none is
+        short."""
         if not (self._stands(left) and self._stands(right)):
             return False
-        listed = (left, right) in self._bigrams.counts
+        listed = self._bigrams.count(left, right) > 0
         common = [part in self._common for part in (left, right)]
         if len(left + right) < WHOLE:
             return all(common)
-        letters = [part for part in (left, right) if len(part) == 1]
-        if any(self.word(letter) < ARTICLE for letter in letters):
-            return listed
         return listed or any(common) or min(len(left), len(right)) >= WHOLE
 
     def _stands(self, word: str) -> bool:
-        least = {1: LETTER, 2: TWO_LETTERS}.get(len(word), -math.inf)
-        return word in self._counts and self.word(word) >= least
+        return word in self._counts and (len(word) > 1 or self.word(word) >= LETTER)
 
     def _compounding(self, words: Words) -> float:
-        """Log-probability that a word was made of these two, the higher, the more words were."""
+        """Returns the log-probability that a word was made of these two, the higher, the more words
+        were."""
         first, second = words
         _, *with_first = self._lines.split(f"\n{first}")
         *with_second, _ = self._lines.split(f"{second}\n")
@@ -293,7 +278,7 @@ class Spacing:
         begins = (text.rpartition("\n")[2] for text in with_second)
         count_first = sum(map(self._stands, ends))
         count_second = sum(map(self._stands, begins))
-        return COMPOUND + (math.log1p(count_first) + math.log1p(count_second))
+        return COMPOUND + math.log1p(count_first) + math.log1p(count_second)
 
     # choosing -------------------------------------------------------------------------------------
 
@@ -304,8 +289,8 @@ class Spacing:
         wanted: Sequence[Chance],
         judge: Judge = lambda start, before, after, chance: chance,
     ) -> tuple[list[Chance], list[Chance]]:
-        """The changes of single words that a model wants in a line, less those that spaces explain
-        better, with probabilities that leave them their share; and the changes of spaces.
+        """Returns the changes of single words that a model wants in a line, less those that spaces
+        explain better, with probabilities that leave them their share; and the changes of spaces.
 
         Args:
             places: where its words are, as of :func:`.units.spans` with ``letters``.
@@ -316,16 +301,14 @@ class Spacing:
         respaced: list[Chance] = []
         doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
         for slot in self._slots(line, places):
-            if slot.is_twice and may_be_twice(slot.words[0], line, slot.span[0]):
-                continue
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
             best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
             if len(slot.places) > 1 and 1 - SURE < share < SURE:
                 doubtful.update(slot.places)
-            text = as_written("".join(written), best) if best else None
             if best and chance < SURE and not has_letters_of(slot.words, best):
                 continue  # a model knows more words
+            text = as_written("".join(written), best) if best else None
             if text == " ".join(meant) and slot.span in chances:
                 if "'" not in text:  # no model takes an apostrophe for a term
                     chance = judge(slot.span[0], " ".join(written), text, chance)
@@ -336,29 +319,35 @@ class Spacing:
             if text:
                 respaced.append(((*slot.span, text), chance))
 
-        def is_clear(change: Chance) -> bool:
-            start, end, after = change[0]
-            return (start, end) not in doubtful or " " in after
-
-        kept = disjoint([*filter(is_clear, respaced)])
-        others = [(patch, chances[patch[:2]]) for patch, _ in filter(is_clear, wanted)]
-        others = [other for other in others if not overlaps(kept, other)]
-        kept = [
-            ((start, end, after), judge(start, line[start:end], after, chance))
-            for (start, end, after), chance in kept
+        kept = disjoint([change for change in respaced if _is_clear(change, doubtful)])
+        others = [((*place, after), chances[place]) for place, after in model.items()]
+        others = [
+            _with_mark_behind(line, other)
+            for other in others
+            if _is_clear(other, doubtful) and not overlaps(kept, other)
         ]
-        return [_with_mark_behind(line, other) for other in others], [
-            _with_mark_behind(line, change) for change in kept
-        ]
+        judged = []
+        for (start, end, after), chance in kept:
+            chance = judge(start, line[start:end], after, chance)
+            judged.append(_with_mark_behind(line, ((start, end, after), chance)))
+        return others, judged
 
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
-        """What may be respaced in a line, if that is not in another language."""
+        """Yields what may be respaced in a line: no names, nor parts of words with hyphens, nor
+        what is rightly written twice, nor what stands in another language."""
         words = [looked_up(line[start:end]) for start, end in places]
         shouted = is_shouted(line)
         cases = ["small" if shouted else case_of(line, *place) for place in places]
+        alone = [_stands_alone(line, *place) for place in places]
         rated = [self.rating(word) for word in words]
         sum_rated = sum(rated)
-        for first, last in self._neighbours(line, places, cases):
+        pairs = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
+        for first, last in pairs:
+            if last == len(words) or cases[first] == "mixed" or not (alone[first] and alone[last]):
+                continue
+            has_space = line[places[first][1] : places[last][0]] == " "
+            if first < last and not (has_space and cases[last] == "small"):
+                continue
             slot_words = tuple(words[first : last + 1])
             if not self._options(slot_words, cases[first]):
                 continue
@@ -366,67 +355,63 @@ class Spacing:
             for beside in (first - 1, last + 1):  # unknown words may be wrong there, too
                 if 0 <= beside < len(words) and words[beside] not in self._counts:
                     left_out.append(beside)
+            others = len(words) - len(left_out)
             sum_others = sum_rated - sum(rated[number] for number in left_out)
-            if is_foreign(sum_others, len(words) - len(left_out)):
+            if others and sum_others < FOREIGN * others:
                 continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]
-            slot = tuple(places[first : last + 1])
-            yield Slot(slot, slot_words, left, right, cases[first])
-
-    def _neighbours(
-        self, line: str, places: Sequence[Span], cases: Sequence[str]
-    ) -> Iterator[tuple[int, int]]:
-        """The numbers of the first and the last word of each slot: no names nor parts of words
-        with hyphens."""
-        hyphens = {*HYPHENS}
-        stands_alone = []
-        for start, end in places:
-            beside = line[start - 1 : start], line[end : end + 1]
-            stands_alone.append(hyphens.isdisjoint(beside))
-        for number, (_, end) in enumerate(places):
-            if not stands_alone[number] or cases[number] == "mixed":
-                continue
-            yield number, number
-            following = number + 1
-            if following == len(places):
-                return
-            has_space = line[end : places[following][0]] == " "
-            if has_space and stands_alone[following] and cases[following] == "small":
-                yield number, following
+            slot = Slot(tuple(places[first : last + 1]), slot_words, left, right, cases[first])
+            if not (slot.is_twice and may_be_twice(words[first], line, places[first][0])):
+                yield slot
 
     def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:
-        """The best of what may have been meant, its probability, and that of all changes of spaces;
-        None where the words as they are, or what a model made of them, are more probable."""
+        """Returns the best of what may have been meant, its probability, and that of all changes of
+        spaces; None where the words as they are, or what a model made of them, are more
+        probable."""
         stays = self._text(slot.words, slot)
         if slot.case != "small" and slot.words[0] not in self._counts:
             stays += UNKNOWN_NAME - UNKNOWN
         rated: list[tuple[float, Words | None]] = [(stays, None)]
         options = self._options(slot.words, slot.case)
-        compounds = (words for words, price in options if price == LEFT_OUT[0])
-        rated += [(self._text(words, slot) + self._compound(words), None) for words in compounds]
         if meant != slot.words and meant not in [option.words for option in options]:
             rated.append((self._of_model(slot, meant, options), None))
         alone = 0.0 if slot.left or slot.right or slot.is_twice else ALONE
-        rated += [(self._text(words, slot) + price + alone, words) for words, price in options]
+        of_spaces = []
+        for words, price in options:
+            text = self._text(words, slot)
+            meant_there = text + price + alone
+            if price == LEFT_OUT[0]:
+                rated.append((text + self._compound(words), None))
+            rated.append((meant_there, words))
+            if has_letters_of(slot.words, words):
+                of_spaces.append(meant_there)
         top, best = max(rated, key=itemgetter(0))
-        masses = [math.exp(score - top) for score, _ in rated]
-        total = math.fsum(masses)
-        of_spaces = [words and has_letters_of(slot.words, words) for _, words in rated]
-        return best, 1 / total, math.fsum(compress(masses, of_spaces)) / total
+        total = math.fsum(math.exp(score - top) for score, _ in rated)
+        return best, 1 / total, math.fsum(math.exp(score - top) for score in of_spaces) / total
 
     def _of_model(self, slot: Slot, meant: Words, options: Sequence[Option]) -> float:
-        """Log-probability that what a model makes of a slot was meant there."""
+        """Returns the log-probability that what a model makes of a slot was meant there."""
         slips = sum(map(OSA.distance, slot.words, meant))
         is_slip = options and not has_letters_of(slot.words, options[0].words)
         first_price = options[0].price if is_slip else SLIP
-        price = first_price + SLIP * (slips - 1)
         words = tuple(" ".join(meant).split())
-        return self._text(words, slot) + price
+        return self._text(words, slot) + first_price + SLIP * (slips - 1)
+
+
+def _stands_alone(line: str, start: int, end: int) -> bool:
+    """Returns whether no hyphen is beside a word."""
+    beside = line[max(start - 1, 0) : start] + line[end : end + 1]
+    return {*HYPHENS}.isdisjoint(beside)
+
+
+def _is_clear(change: Chance, doubtful: set[Span]) -> bool:
+    start, end, after = change[0]
+    return (start, end) not in doubtful or " " in after
 
 
 def _with_mark_behind(line: str, change: Chance) -> Chance:
-    """A change that puts an apostrophe into a word, with the one behind it (*isnt'*), unless that
-    ends a quotation."""
+    """Returns a change that puts an apostrophe into a word with the one after it (*isnt'*), unless
+    that ends a quotation."""
     (start, end, after), chance = change
     before = looked_up(line[start:end])
     added = "'" in looked_up(after) and "'" not in before and line[end : end + 1] in {*APOSTROPHES}
@@ -435,23 +420,9 @@ def _with_mark_behind(line: str, change: Chance) -> Chance:
     return (start, end, after), chance
 
 
-def most_frequent(counts: Mapping[str, float], most: int) -> list[str]:
-    """The words with the highest counts, and those that are met as often."""
-    words = [*counts]
-    values = np.array([*counts.values()])
-    rank = max(len(words) - most, 0)
-    least = np.partition(values, rank)[rank]
-    places = np.flatnonzero(values >= least)
-    return [words[place] for place in places.tolist()]
-
-
-def is_foreign(sum_rated: float, count: int) -> bool:
-    """Whether so many words, whose ratings have this sum, are rather those of another language."""
-    return count > 0 and sum_rated < FOREIGN * count
-
-
 def disjoint(changes: Sequence[Chance]) -> list[Chance]:
-    """Of changes that overlap the longest of the sure ones, else the most probable, in order."""
+    """Returns, of changes that overlap, the longest of the sure ones, else the most probable, in
+    order."""
 
     def rank(change: Chance) -> tuple[float, int, float]:
         (start, end, _), chance = change
@@ -462,3 +433,23 @@ def disjoint(changes: Sequence[Chance]) -> list[Chance]:
         if not overlaps(kept, change):
             insort(kept, change)
     return kept
+
+
+def has_letters_of(words: Words, others: Words) -> bool:
+    """Returns whether two texts differ in spaces, apostrophes and doubled words alone."""
+    same = bare_letters("".join(words)) == bare_letters("".join(others))
+    return same or words == others + others
+
+
+def as_written(letters: str, words: Words) -> str:
+    """Returns words with the capitals of the letters that stand there."""
+    if len(words) == 1 and not has_letters_of((letters.lower(),), words):
+        (word,) = words  # with a slip
+        if letters == letters.upper():
+            return word.upper()
+        return word if letters[0].islower() else word.capitalize()
+    parts, rest = [], iter(bare_letters(letters))
+    for word in words:
+        text = "".join(mark if mark == "'" else next(rest) for mark in word)
+        parts.append(text.capitalize() if word.split("'")[0] == "i" else text)
+    return " ".join(parts)

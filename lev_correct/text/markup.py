@@ -53,6 +53,17 @@ def opens_sentence(line: str, start: int) -> bool:
     return before[-1] in _ENDS_SENTENCE and not _TITLE.search(before[-5:])
 
 
+def case_of(line: str, start: int, end: int) -> str:
+    """Returns ``small``, ``first`` (a capital that a sentence begins with), ``name`` or
+    ``mixed``."""
+    text = line[start:end]
+    if text == text.lower():
+        return "small"
+    if text[1:] != text[1:].lower():
+        return "mixed"
+    return "first" if opens_sentence(line, start) else "name"
+
+
 _SIGNS = re.compile(r"[*~<\[/]")
 
 

@@ -136,6 +136,16 @@ def plain_apostrophes(text: str) -> str:
     return text.translate(_STRAIGHT)
 
 
+def looked_up(word: str) -> str:
+    """Returns a word in small letters, with plain apostrophes."""
+    return plain_apostrophes(word.lower())
+
+
+def bare_letters(text: str) -> str:
+    """Returns a text without spaces and apostrophes."""
+    return plain_apostrophes(text).replace(" ", "").replace("'", "")
+
+
 def with_marks_as_letters(line: str) -> str:
     """A line in which each mark on a letter (an accent of its own, a soft hyphen, a joiner) has
     given way to that letter: Python takes a word for ended at them."""

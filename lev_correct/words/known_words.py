@@ -8,7 +8,6 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import read_bytes
 
 from .prepared import read_arrays
-from .sorted_lines import SortedLines
 
 MOST_KEPT = 100_000  # words whose place in the list is remembered
 LEVELS = range(10)
@@ -18,20 +17,21 @@ TEXT = "known"  # the array of a prepared list
 class KnownWords:
     """Terms, names, rare and foreign words, each with a level from 1 (met somewhere) to 9 (sure).
 
-    A level is evidence, in nats, that the word is meant as it is written.
+    A level is evidence, in nats, that the word is meant as it is written. Words are found by
+    halving the text, which loads in milliseconds, whatever its length.
 
     Args:
-        text: as of :class:`.SortedLines`; on each line a word in small letters and its level.
+        text: UTF-8; on each line a word in small letters, a tab and its level; sorted by bytes.
     """
 
     def __init__(self, text: bytes) -> None:
-        self._lines = SortedLines(text)
+        self._text = text if text.endswith(b"\n") else text + b"\n"
         self.level = lru_cache(MOST_KEPT)(self._level)
 
     @classmethod
     def read(cls, path: str) -> "KnownWords":
-        """A file, prepared, compressed by xz or neither; raises UserError where it cannot be read,
-        or its first line is of another form."""
+        """Reads a file, prepared, compressed by xz or neither; raises UserError where it cannot be
+        read, or its first line is of another form."""
         arrays = read_arrays(path, [TEXT])
         text = arrays[TEXT].tobytes() if arrays else read_bytes(path)
         word, tab, level = text.partition(b"\n")[0].partition(b"\t")
@@ -40,10 +40,20 @@ class KnownWords:
         return cls(text)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What it is prepared as."""
-        return {TEXT: np.frombuffer(self._lines.text, dtype=np.uint8)}
+        """Returns what it is prepared as."""
+        return {TEXT: np.frombuffer(self._text, dtype=np.uint8)}
 
     def _level(self, word: str) -> int:
-        """0 for a word that is not there."""
-        level, *_ = self._lines.get(word, ("0",))
-        return int(level)
+        """Returns 0 for a word that is not there."""
+        start = f"{word}\t".encode("utf-8", "surrogatepass")
+        text, low, high = self._text, 0, len(self._text)
+        while low < high:
+            middle = (low + high) // 2
+            begin = text.rfind(b"\n", low, middle) + 1 or low
+            end = text.find(b"\n", middle)
+            if text[begin:end] < start:
+                low = end + 1
+            else:
+                high = begin
+        is_there = text.startswith(start, low)
+        return int(text[low + len(start) : text.find(b"\n", low)]) if is_there else 0

@@ -6,7 +6,7 @@ or of another form. Lexicons and bigrams may be prepared (:mod:`.prepared`).
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
@@ -18,11 +18,9 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import all_lines
 from lev_runtime.search import WordTree
 
-from .kept_lists import kept_arrays
 from .letter_model import LetterModel as LetterModel
 from .near_words import NearWords
 from .prepared import (
-    Arrays,
     counts_as_arrays,
     counts_of,
     numbers,
@@ -31,7 +29,6 @@ from .prepared import (
     shared_counts,
     unpacked,
 )
-from .sorted_lines import SortedLines
 
 T = TypeVar("T")
 #: What stands for it in :attr:`Lexicon.tree`.
@@ -148,97 +145,68 @@ class Lexicon:
 
 
 class Lookup:
-    """Pairs of a misspelling and a correction, as met in training; there may be several of one."""
+    """Pairs of a misspelling and a correction, as met in training; there may be several of one.
 
-    NAMES = ("lines", "rights", "right_counts")  #: of :meth:`arrays`
+    Args:
+        ambiguous: misspellings whose corrections are candidates where no lexicon has the word.
+    """
 
     def __init__(
         self,
         pairs: Iterable[tuple[str, str]],
         ambiguous: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
-        self.misspellings: dict[str, int] = {}
-        #: Misspellings whose corrections are candidates where the word is none of the lexicon.
-        self.ambiguous: dict[str, tuple[str, ...]] = dict(ambiguous)
-        #: Whether it is to be asked in small letters.
-        self.is_small = False
-        corrections, misspellings = dict[str, tuple[str, ...]](), self.misspellings
-        self.corrections: Mapping[str, tuple[str, ...]] = corrections
+        self.ambiguous = ambiguous
+        self.corrections: dict[str, tuple[str, ...]] = {}
+        self.misspellings: dict[str, int] = defaultdict(int)  # how many of each correction
+        corrections, misspellings = self.corrections, self.misspellings
         for wrong, right in pairs:
             known = corrections.get(wrong, ())
             if wrong != right and right not in known:
                 corrections[wrong] = (*known, right)
-                misspellings[right] = misspellings.get(right, 0) + 1
+                misspellings[right] += 1
 
     def in_small_letters(self, known: Collection[str] = ()) -> "Lookup":
-        """The same, to be asked in small letters; corrections keep their capitals.
+        """Returns the same, to be asked in small letters; corrections keep their capitals.
 
         What is listed with capitals alone does not touch ``known`` words (*May*, *may*), nor does
         what has several corrections.
         """
-        if self.is_small:
-            return self
         listed = (
             (wrong.lower(), right)
             for wrong, corrections in self.corrections.items()
             if wrong == wrong.lower() or wrong.lower() not in known
             for right in corrections
         )
-        small = known if all_small(known) else {word.lower() for word in known}
+        small = {word.lower() for word in known} if self.ambiguous else ()
         several = (
             (wrong, right)
             for wrong, corrections in self.ambiguous.items()
             if wrong not in small
             for right in corrections
         )
-        table = Lookup(chain(listed, several))
-        table.is_small = True
-        return table
-
-    @classmethod
-    def kept(cls, path: str, lexicon: Lexicon, lexicon_path: str) -> "Lookup":
-        """What :meth:`read` and :meth:`in_small_letters` make of a file beside a lexicon, from the
-        user's cache where it is there (:mod:`.kept_lists`)."""
-
-        def make() -> Arrays:
-            return cls.read(path).in_small_letters(lexicon.counts).arrays()
-
-        arrays = kept_arrays("misspellings", [path, lexicon_path], cls.NAMES, make)
-        table = cls(())
-        table.corrections = SortedLines(arrays["lines"].tobytes())
-        rights, counts = unpacked(arrays["rights"]), arrays["right_counts"].tolist()
-        table.misspellings = dict(zip(rights, counts, strict=True))
-        table.is_small = True
-        return table
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What it is kept as."""
-        text = SortedLines.of(self.corrections).text
-        lines = np.frombuffer(text, dtype=np.uint8)
-        rights = packed([*self.misspellings])
-        counts = np.array([*self.misspellings.values()], dtype=np.int64)
-        return {"lines": lines, "rights": rights, "right_counts": numbers(counts)}
+        return Lookup(chain(listed, several))
 
     @classmethod
     def read(cls, path: str) -> "Lookup":
-        """A file with a misspelling, a tab and its correction on each line, or codespell's own
-        list (``teh->the``), in small letters; words with several corrections are
-        :attr:`ambiguous`.
+        """Reads a file with a misspelling, a tab and its correction on each line, or codespell's
+        own list (``teh->the``), in small letters; words with several corrections there are
+        ambiguous.
         """
 
-        def parse(line: str) -> tuple[str, str, bool]:
-            is_codespells = "->" in line
-            listed = line.lower().replace("\t", " ").split("->")
-            wrong, right = listed if is_codespells else line.split("\t")
+        def parse(line: str) -> tuple[str, str]:
+            wrong, mark, right = line.lower().partition("->")
+            if not mark:
+                wrong, right = line.split("\t")
+            elif "," in right:
+                ambiguous[wrong] = _alternatives(right)
+                right = wrong
             if not (wrong and right):
                 raise ValueError
-            return wrong, right, is_codespells
+            return wrong, right
 
-        rows = _parsed(path, parse, "a misspelling, a tab and its correction", empty=True)
-        several = {wrong: right for wrong, right, listed in rows if listed and "," in right}
-        pairs = ((wrong, right) for wrong, right, _ in rows if wrong not in several)
-        corrections = {wrong: _alternatives(text) for wrong, text in several.items()}
-        return cls(pairs, corrections)
+        ambiguous: dict[str, tuple[str, ...]] = {}
+        return cls(_parsed(path, parse, "a misspelling, a tab and its correction", True), ambiguous)
 
 
 def _alternatives(text: str) -> tuple[str, ...]:
@@ -247,93 +215,41 @@ def _alternatives(text: str) -> tuple[str, ...]:
     return () if remark else tuple(corrections)
 
 
-class PairCounts(Mapping[tuple[str, str], float]):
-    """How often each of many pairs of words is met.
+class Bigrams:
+    """Pairs of neighbouring words, each with how often it is met, above 0.
 
-    The words at the right of word n, by their numbers, in order, are
-    ``rights[starts[n] : starts[n + 1]]``.
+    A pair is a number: that of its left word times the number of words, and that of its right one.
     """
 
     NAMES = ("words", "row_sizes", "rights", *_COUNTS)  #: of :meth:`arrays`
 
-    def __init__(
-        self, words: Sequence[str], row_sizes: np.ndarray, rights: np.ndarray, counts: np.ndarray
-    ) -> None:
-        self.words = words
-        self.row_sizes = row_sizes
-        self.rights = rights
-        self.counts = counts
-        self._numbers = {word: number for number, word in enumerate(words)}
-        self._starts = [0, *row_sizes.cumsum(dtype=np.int64).tolist()]
-
-    @classmethod
-    def of(cls, counts: Mapping[tuple[str, str], float]) -> "PairCounts":
-        """The same counts."""
+    def __init__(self, counts: Mapping[tuple[str, str], float]) -> None:
         words = sorted({word for pair in counts for word in pair})
         places = {word: number for number, word in enumerate(words)}
-        rows = sorted((places[left], places[right], met) for (left, right), met in counts.items())
-        lefts, rights, met_in_order = zip(*rows, strict=True)
-        sizes = np.bincount(lefts, minlength=len(words))
-        return cls(words, sizes, np.array(rights, dtype=np.int64), np.array(met_in_order))
+        numbered = {
+            places[left] * len(words) + places[right]: (left, right) for left, right in counts
+        }
+        pairs = sorted(numbered)
+        self._set(words, np.array(pairs), np.array([counts[numbered[pair]] for pair in pairs]))
 
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> "PairCounts":
-        """Of :meth:`arrays`."""
-        words = unpacked(arrays["words"])
-        return cls(words, arrays["row_sizes"], arrays["rights"], counts_of(arrays))
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What it is prepared as."""
-        words = packed(self.words)
-        sizes = numbers(self.row_sizes)
-        rights = numbers(self.rights)
-        counts = counts_as_arrays(self.counts.tolist())
-        return {"words": words, "row_sizes": sizes, "rights": rights, **counts}
-
-    def __getitem__(self, pair: tuple[str, str]) -> float:
-        left, right = map(self._numbers.get, pair)
-        if left is not None and right is not None:
-            start, end = self._starts[left : left + 2]
-            place = start + int(np.searchsorted(self.rights[start:end], right))
-            if place < end and self.rights[place] == right:
-                return float(self.counts[place])
-        raise KeyError(pair)
-
-    def __len__(self) -> int:
-        return len(self.rights)
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        for left, right in zip(self._lefts().tolist(), self.rights.tolist(), strict=True):
-            yield self.words[left], self.words[right]
-
-    def _lefts(self) -> np.ndarray:
-        """Of each pair the number of its left word."""
-        return np.repeat(np.arange(len(self.words)), self.row_sizes)
-
-    def sums(self) -> tuple[dict[str, float], dict[str, float]]:
-        """How often each word stands left and right in a pair, where it does."""
-
-        def met(side: np.ndarray) -> dict[str, float]:
-            sums = np.bincount(side, self.counts, len(self.words)).tolist()
-            return {word: count for word, count in zip(self.words, sums, strict=True) if count}
-
-        return met(self._lefts()), met(self.rights)
-
-
-class Bigrams:
-    """Pairs of neighbouring words, each with how often it is met, above 0."""
-
-    def __init__(self, counts: Mapping[tuple[str, str], float]) -> None:
-        self.counts = counts if isinstance(counts, PairCounts) else PairCounts.of(counts)
-        self.first, self.second = self.counts.sums()
-        self.total = math.fsum(self.first.values())
-        self.least = float(self.counts.counts.min())
+    def _set(self, words: Sequence[str], pairs: np.ndarray, counts: np.ndarray) -> None:
+        self.words, self._pairs, self._counts = words, pairs, counts
+        self._numbers = {word: number for number, word in enumerate(words)}
+        lefts, rights = np.divmod(pairs, len(words))
+        self._first = np.bincount(lefts, counts, len(words))
+        self._second = np.bincount(rights, counts, len(words))
+        self.total = math.fsum(self._first)
+        self.least = float(counts.min())
 
     @classmethod
     def read(cls, path: str) -> "Bigrams":
-        """A file of two words and their count on each line; capitals do not matter."""
-        if arrays := read_arrays(path, PairCounts.NAMES):
-            return cls(PairCounts.from_arrays(arrays))
+        """Reads a file of two words and their count on each line; capitals do not matter."""
+        if arrays := read_arrays(path, cls.NAMES):
+            bigrams, words = cls.__new__(cls), unpacked(arrays["words"])
+            lefts = np.repeat(np.arange(len(words)), arrays["row_sizes"])
+            pairs = lefts * len(words) + arrays["rights"]
+            bigrams._set(words, pairs, counts_of(arrays))
+            return bigrams
 
         def parse(line: str) -> tuple[str, str, float]:
             left, right, count = line.lower().split()
@@ -347,26 +263,47 @@ class Bigrams:
         return cls(counts)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What it is prepared as."""
-        return self.counts.arrays()
+        """Returns what it is prepared as."""
+        lefts, rights = np.divmod(self._pairs, len(self.words))
+        sizes = np.bincount(lefts, minlength=len(self.words))
+        words, counts = packed(self.words), counts_as_arrays(self._counts.tolist())
+        return {"words": words, "row_sizes": numbers(sizes), "rights": numbers(rights), **counts}
 
     def __contains__(self, word: str) -> bool:
-        return word in self.first or word in self.second
+        return word in self._numbers
+
+    def count(self, left: str, right: str) -> float:
+        """Returns how often two words are met side by side; 0 for a pair that is not listed."""
+        first, second = self._numbers.get(left), self._numbers.get(right)
+        if first is None or second is None:
+            return 0.0
+        pair = first * len(self.words) + second
+        place = int(np.searchsorted(self._pairs, pair))
+        is_listed = place < len(self._pairs) and self._pairs[place] == pair
+        return float(self._counts[place]) if is_listed else 0.0
+
+    def common(self, share: float) -> set[str]:
+        """Returns the words that are in this share of all pairs."""
+        pairs = np.divmod(self._pairs, len(self.words))
+        neighbours = np.bincount(np.concatenate(pairs))
+        places = np.flatnonzero(neighbours >= share * len(self._pairs))
+        return {self.words[place] for place in places.tolist()}
 
     def association(self, left: str, right: str) -> float:
-        """Their pointwise mutual information, in nats; 0 where one of the words is in no pair.
+        """Returns their pointwise mutual information, in nats; 0 where one of the words is in no
+        pair.
 
         To both counts the smallest of the list is added, since a pair that is not listed was met
         less often.
         """
-        met_left = self.first.get(left, 0.0)
-        met_right = self.second.get(right, 0.0)
-        chance = met_left * met_right / self.total
-        met = self.counts.get((left, right), 0.0)
-        return math.log((met + self.least) / (chance + self.least))
+        if left not in self or right not in self:
+            return 0.0
+        met_left, met_right = self._first[self._numbers[left]], self._second[self._numbers[right]]
+        chance = float(met_left * met_right) / self.total
+        return math.log((self.count(left, right) + self.least) / (chance + self.least))
 
     def score(self, text: str, left: str, right: str) -> float:
-        """Of a text of one word or more between two others, ``""`` where there is none."""
+        """Returns that of a text of one word or more between two others, ``""`` for none."""
         words = [word for word in (left, *text.split(), right) if word]
         return sum(self.association(*pair) for pair in zip(words, words[1:]))
 

@@ -8,7 +8,7 @@ from fake_backend import Scripted, ranking
 from refusals import refuses
 
 from lev_correct.evidence.evidence import Evidence, Run
-from lev_correct.evidence.languages import LANGUAGES, Languages, Word
+from lev_correct.evidence.languages import Languages
 from lev_correct.text.units import spans
 from lev_correct.words.known_words import KnownWords
 from lev_correct.words.lexicon import Lexicon, Lookup
@@ -25,7 +25,7 @@ class English(Languages):
         super().__init__()
         self.asked, self._foreign = [], foreign
 
-    def _is_english(self, text, share):
+    def _is_english(self, text):
         self.asked.append(text)
         return not any(text.startswith(beginning) for beginning in self._foreign)
 
@@ -46,9 +46,10 @@ def evidence(*lines, run=None, path=None, foreign=()):
     return text
 
 
-def read(text, lines):
+def read(text, lines, counted=False):
     """Where the lines of a text are in another language."""
-    return text.read(lines, [False] * len(lines), [[*spans(line, "letters")] for line in lines])
+    places = [[*spans(line, "letters")] for line in lines]
+    return text.read(lines, [False] * len(lines), places, counted)
 
 
 CAREFUL = [f"the {'x' * n} cat sat" for n in range(3, 40)]
@@ -58,12 +59,10 @@ CARELESS = [f"the {wrong} cat sat" for wrong, _ in PAIRS]
 def test_words_are_found_in_a_list_by_their_bytes_and_others_are_not(tmp_path):
     words = {"a": 1, "ab": 2, "abc": 3, "b": 9, "zoo": 4, "étale": 5, "İ": 6}
     text = b"".join(sorted(f"{word}\t{level}\n".encode() for word, level in words.items()))
-    (tmp_path / "known").write_bytes(lzma.compress(text))
+    (tmp_path / "known").write_bytes(lzma.compress(text.rstrip()))
     known = KnownWords.read(str(tmp_path / "known"))
-    assert {word: known.level(word) for word in words} == words
-    others = ("", "aa", "c", "zo", "zooo", "\t", "\udc80", "ab\t2")
-    assert [known.level(word) for word in others] == [0] * len(others)
-    assert KnownWords(b"").level("a") == 0
+    others = dict.fromkeys(("", "aa", "c", "zo", "zooo", "\t", "\udc80", "ab\t2"), 0)
+    assert {word: known.level(word) for word in words | others} == words | others
 
 
 @pytest.mark.parametrize("text", ["", "word", "word 3", "word\t12", "\t3"])
@@ -91,18 +90,12 @@ def test_a_known_misspelling_is_judged_by_the_model_alone_wherever_it_stands():
     assert chance(text, "htea", "then", 0.3) < 0.1, "the second one"
 
 
-def test_other_errors_of_a_text_make_no_term_suspicious():
-    texts = [evidence(), evidence(*CAREFUL[:20]), evidence(*CARELESS * 3)]
-    assert len({chance(text, "xyzzq", "xyza") for text in texts}) == 1
-
-
 @pytest.mark.parametrize(
     ("surer", "less_sure"),
     [
         ({"word": "runkle"}, {"word": "functor"}),
         ({"word": "functor"}, {"word": "rustc"}),
         ({"word": "runkle"}, {"word": "functoring"}),
-        ({"word": "runkle"}, {"word": "unfunctor"}),
         ({"word": "runkle"}, {"word": "rnkl"}),
         ({"word": "runkle"}, {"word": "runkle", "line": "{}"}),
         ({"word": "runkle"}, {"word": "runkle", "line": "--x y=2 {} f(x) a_b 12 the cat"}),
@@ -119,17 +112,15 @@ def test_an_edit_is_judged_by_its_word_and_its_line(surer, less_sure):
 
 
 def test_what_stands_three_times_alike_in_texts_of_a_run_is_a_term():
-    first = evidence("a runkle is")
-    run = first.run
-    assert not first.leaves_alone("runkle") and first.leaves_alone("rustc")
-    lines = ["the Runkle sat", "the runkle sat", "this runkle sat", "a runkle"]
-    places = [[*spans(line, "letters")] for line in lines]
+    first = evidence()
+    lines = ["a runkle is", "the Runkle sat", "the runkle sat", "this runkle sat"]
     before = chance(first, "runkle", "rumple")
-    Evidence(run).read(lines, [False] * 4, places, counted=False)
+    read(Evidence(first.run), lines)
     assert chance(first, "runkle", "rumple") == before, "nor do a request's own lines"
-    Evidence(run).read(lines, [False] * 4, places, counted=True)
-    assert first.leaves_alone("runkle") and not first.leaves_alone("Runkle")
+    read(Evidence(first.run), lines, counted=True)
     assert chance(first, "runkle", "rumple") < before
+    alone = {word: first.leaves_alone(word) for word in ("runkle", "Runkle", "rustc")}
+    assert alone == {"runkle": True, "Runkle": False, "rustc": True}
 
 
 @pytest.mark.parametrize(
@@ -137,11 +128,10 @@ def test_what_stands_three_times_alike_in_texts_of_a_run_is_a_term():
     [("is is", "is"), ("isit", "is it"), ("t he", "the"), ("dont", "don't"), ("Frenc", "French")],
 )
 def test_spaces_apostrophes_and_slips_are_judged_by_what_changes(before, after):
-    chances = []
-    for line in (LINE.format(before), f"x=1 {before} y=2"):
-        judge = evidence().line(line, [*spans(line, "letters")])
-        chances.append(judge.respaced(line.index(before), before, after, 0.99))
-    plain, odd = chances
+    lines = LINE.format(before), f"x=1 {before} y=2"
+    judges = [evidence().line(line, [*spans(line, "letters")]) for line in lines]
+    starts = [line.index(before) for line in lines]
+    plain, odd = (j.respaced(n, before, after, 0.99) for j, n in zip(judges, starts, strict=True))
     assert plain > 0.2 and (plain == odd if before == "is is" else plain > odd)
 
 
@@ -172,36 +162,19 @@ def test_lines_and_quotations_in_another_language_are_found_and_count_for_nothin
     assert text.foreign
 
 
-def test_each_run_of_strange_words_is_asked_about_alone():
-    line = "the cat je ne sais the cat sat on habe das nicht"
-    words = [
-        Word(start, end, line[start:end] not in LEXICON) for start, end in spans(line, "letters")
-    ]
-    languages = English(("je ne", "habe das"))
-    assert languages.foreign(line, words) == [(8, 18), (34, 48)]
-
-
 def test_an_installed_library_tells_languages():
-    languages = Languages()
-    texts = {"Ich habe das nicht gewusst": False, "I dont beleive you hav seen it": True,
-             "je ne sais pas quoi faire": False, "the goverment recieved it": True}  # fmt: skip
-    assert {text: languages.is_english(text, 0.5) for text in texts} == texts
-    assert "en" in LANGUAGES
-    line = "Ich habe das nicht gewusst"
-    words = [Word(0, 3, True), Word(4, 8, True), Word(9, 12, False)]
-    assert languages.foreign(line, words) == [(0, len(line))]
+    texts = {"Ich habe das nicht gewusst": False, "I dont beleive you hav seen it": True}
+    assert {text: Languages().is_english(text) for text in texts} == texts
 
 
 def test_a_corrector_with_a_list_is_careful_unless_it_is_eager(tmp_path):
     (tmp_path / "known").write_bytes(b"rustic\t1\nthx\t8\n")
-    likes = {"the": 9.0, "cat": 9.0}
-    corrector = ranking(Scripted(likes=likes), pairs=[("teha", "the")], weights={"model": 1.0})
-    corrector.settings = replace(
-        corrector.settings, known=str(tmp_path / "known"), protect_code=True
-    )
-    lines = ["the thx cat", *(f"the {'x' * n} cat" for n in range(12, 40)), "teha cat"]
-    careful = corrector.correct(lines)
-    assert careful[0].text == "the thx cat" and careful[-1].text == "the cat"
+    model = Scripted(likes={"the": 9.0, "cat": 9.0})
+    corrector = ranking(model, pairs=[("teha", "the")], weights={"model": 1.0})
+    known = str(tmp_path / "known")
+    corrector.settings = replace(corrector.settings, known=known, protect_code=True)
+    lines = ["the thx cat", "teha cat"]
+    assert [line.text for line in corrector.correct(lines)] == ["the thx cat", "the cat"]
     corrector.eager = True
     assert corrector.correct(lines)[0].text == "the the cat"
 

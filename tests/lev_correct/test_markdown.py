@@ -1,8 +1,5 @@
 """Of a Markdown file prose is corrected; what its grammar says is code or an address stays."""
 
-import subprocess
-import sys
-
 import pytest
 from fake_backend import Scripted, ranking
 
@@ -94,14 +91,3 @@ def test_spaces_are_not_changed_over_markup():
     document = Document(lambda word: False, path="a.md", text=lines)
     corrected = [line.text for line in corrector.correct(lines, document=document)]
     assert corrected == ["of the world to the cat", lines[1]]
-
-
-def test_the_parser_is_loaded_for_the_first_markdown_alone():
-    script = """
-import sys
-from lev_correct.text.protection import Document
-for path, is_loaded in (("a.txt", False), (None, False), ("a.md", True)):
-    Document(lambda word: False, path=path, text=["a *b*"]).read(["a *b*"])
-    assert ("markdown_it" in sys.modules) is is_loaded, path
-"""
-    subprocess.run([sys.executable, "-c", script], check=True)

@@ -9,7 +9,7 @@ from lev_correct.text.markup import (
     opens_sentence,
     without_markup,
 )
-from lev_correct.text.units import context, spans
+from lev_correct.text.units import spans
 
 
 def words(line):
@@ -35,12 +35,6 @@ def words(line):
 def test_words_are_read_within_markup_and_not_in_code(line, read):
     assert words(line) == read.split()
     assert len(without_markup(line)) == len(line)
-
-
-def test_a_word_within_markup_has_neighbours():
-    line = "the <b>cat</b> sat"
-    places = [*spans(line, "letters")]
-    assert context(line, places, 1) == ("the", "sat")
 
 
 def test_a_line_in_capitals_is_corrected_in_capitals():

@@ -130,24 +130,14 @@ def test_a_text_of_unknown_words_is_foreign():
     assert not document.foreign
 
 
-def test_texts_of_a_run_are_read_before_the_first_is_corrected_and_asked_for_together():
+@pytest.mark.parametrize("shared", [False, True])
+def test_texts_of_a_run_are_read_before_the_first_is_corrected_and_asked_for_together(shared):
     model = Scripted(likes={"the": 0.0})
-    corrector = ranking(model)
-
-    def corrected(*texts: list[str], shared: bool) -> list[list[tuple[str, float]]]:
-        others, read = None, []
-        for text in texts:
-            document = Document(lambda word: word == "teh", others if shared else None)
-            read.append((text, document, ()))
-            others = document
-        done = corrector.correct_documents(read)
-        return [[(line.text, line.edits[0].probability) for line in lines] for lines in done]
-
-    texts = (["teh a"], ["a teh", "teh"])
-    alone = corrected(*texts, shared=False)
+    first = Document(lambda word: word == "teh")
+    second = Document(lambda word: word == "teh", first if shared else None)
+    texts = [(["teh a"], first, ()), (["a teh", "teh"], second, ())]
+    done = [*ranking(model).correct_documents(texts)]
+    assert [[line.text for line in lines] for lines in done] == [["the a"], ["a the", "the"]]
+    one, two = (lines[0].edits[0].probability for lines in done)
+    assert one == two if shared else one > two
     assert model.asked.count("teh") == 1
-    assert [[text for text, _ in lines] for lines in alone] == [["the a"], ["a the", "the"]]
-    assert alone[0][0][1] > alone[1][0][1]
-    together = corrected(*texts, shared=True)
-    assert len({chance for lines in together for _, chance in lines}) == 1
-    assert together[0][0][1] < alone[1][0][1]

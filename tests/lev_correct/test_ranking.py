@@ -31,6 +31,7 @@ def features(ranker, unit, text):
 
 
 NAMES = Lexicon({"the": 100.0, "Hund": 9.0, "London": 20.0, "Mark": 2.0, "mark": 3.0, "USA": 5.0})
+MEAN = sum(math.log1p(count) for count in LEXICON.counts.values()) / len(LEXICON.counts)
 GLUED = f"{'tehcat' * 9} receivecatreceiv"  # no word
 SHOUTED = Lexicon({"THE": 9.0, "CAT": 5.0})  # says nothing about capitals
 
@@ -67,44 +68,45 @@ def test_words_of_the_lexicon_stay_unread_and_others_become_near_ones_with_their
     assert with_case("to", "T") == "To"
 
 
-def test_features_compare_a_candidate_with_the_word():
-    model = Scripted({"extordonary": ["extraordinary"], "catts": ["Cats"]}, {"cats": -2.0})
-    ranker = ranker_of(ranking(model, pairs=[("hte", "the")]))
-    far = features(ranker, "extordonary", "extraordinary")
-    assert (far["edits"], far["growth"], far["consonants"]) == (pytest.approx(3 / 11), 2.0, 0.0)
-    assert (far["first"], far["last"], far["unchanged"]) == (0.0, 0.0, 0.0)
-    near = features(ranker, "catz", "cats")
-    assert (near["edits"], near["growth"], near["consonants"]) == (0.25, 0.0, 1.0)
-    assert (near["first"], near["last"], near["model"]) == (0.0, 1.0, -2.0)
-    same = features(ranker, "catz", "catz")
-    assert {same[name] for name in ("edits", "growth", "consonants", "first", "last")} == {0.0}
-    assert (same["unchanged"], same["lexicon"], same["length"]) == (1.0, 0.0, -2.0)
-    assert near["length"] == near["shape"] == 0.0 != same["shape"]
-    for word, short in [("km", 1.0), ("tha", 1.0), ("hte", 0.0), ("catt", 0.0)]:
-        assert features(ranker, word, word)["short"] == short
-    listed, other = features(ranker, "hte", "the"), features(ranker, "tha", "the")
-    assert (listed["lookup"], other["lookup"]) == (1.0, 0.0)
-    assert listed["misspelt"] == other["misspelt"] == math.log(2) and near["misspelt"] == 0.0
-    counts = [math.log1p(count) for count in LEXICON.counts.values()]
-    assert listed["frequency"] == pytest.approx(math.log1p(100) - sum(counts) / len(counts))
-    assert same["frequency"] == 0.0
+BEFORE_AND_AFTER = {
+    ("extordonary", "extraordinary"): {
+        "edits": 3 / 11, "growth": 2, "consonants": 0, "first": 0, "last": 0, "unchanged": 0,
+    },
+    ("catz", "cats"): {
+        "edits": 0.25, "growth": 0, "consonants": 1, "first": 0, "last": 1, "model": -2,
+        "length": 0, "shape": 0, "misspelt": 0,
+    },
+    ("catz", "catz"): {
+        "edits": 0, "growth": 0, "consonants": 0, "first": 0, "last": 0, "unchanged": 1,
+        "lexicon": 0, "length": -2, "frequency": 0, "short": 0,
+    },
+    ("km", "km"): {"short": 1},
+    ("tha", "tha"): {"short": 1},
+    ("hte", "hte"): {"short": 0},
+    ("hte", "the"): {"lookup": 1, "misspelt": math.log(2), "frequency": math.log1p(100) - MEAN},
+    ("tha", "the"): {"lookup": 0, "misspelt": math.log(2)},
     # a capital is an edit where the lexicon has it, and none of its own where the model writes it
-    ours, theirs = (
-        features(ranker_of(ranking(lexicon=NAMES)), "london", "London"),
-        features(ranker, "catts", "Cats"),
-    )
-    assert (ours["lexicon"], ours["edits"]) == (1.0, pytest.approx(1 / 6))
-    assert (theirs["lexicon"], theirs["edits"]) == (0.0, pytest.approx(2 / 5))
+    ("london", "London"): {"lexicon": 1, "edits": 1 / 6},
+    ("catts", "Cats"): {"lexicon": 0, "edits": 2 / 5},
+}  # fmt: skip
 
 
-def test_probabilities_add_up_to_one_and_a_capital_favours_the_word():
+@pytest.mark.parametrize("pair", BEFORE_AND_AFTER)
+def test_features_compare_a_candidate_with_the_word(pair):
+    model = Scripted({"extordonary": ["extraordinary"], "catts": ["Cats"]}, {"cats": -2.0})
+    lexicon = NAMES if pair[1] == "London" else LEXICON
+    wanted = BEFORE_AND_AFTER[pair]
+    measured = features(ranker_of(ranking(model, lexicon, [("hte", "the")])), *pair)
+    assert {name: measured[name] for name in wanted} == pytest.approx(wanted)
+    assert pair != ("catz", "catz") or measured["shape"]
+
+
+def test_a_capital_favours_the_word():
     ranker = ranker_of(ranking())
     (candidates,) = ranker.candidates(["teh"], 8)
     small, capital = (ranker.probabilities(candidates, word) for word in ("teh", "Teh"))
-    assert (
-        candidates.texts[0] == "teh" and small.sum() == pytest.approx(1) and capital[0] > small[0]
-    )
     odds = capital[0] / (1 - capital[0]) * (1 - small[0]) / small[0]
+    assert candidates.texts[0] == "teh" and small.sum() == pytest.approx(1)
     assert odds == pytest.approx(math.exp(WEIGHTS["capital"]), rel=1e-9)
 
 
@@ -132,8 +134,8 @@ def in_context(weight, **more):
     return ranking(lexicon=lexicon, bigrams=counts, weights=WEIGHTS | {"bigrams": weight}, **more)
 
 
-def test_neighbours_are_units_with_nothing_but_whitespace_between():
-    line = "The  cat, sat (down) Now 3 x"
+def test_neighbours_are_units_with_nothing_but_whitespace_and_markup_between():
+    line = "The  <b>cat</b> , sat (down) Now 3 x"
     places = list(spans(line, "letters"))
     contexts = {line[a:b]: context(line, places, n) for n, (a, b) in enumerate(places)}
     alone = dict.fromkeys(("sat", "down", "Now", "x"), NO_CONTEXT)
@@ -145,18 +147,15 @@ def test_the_words_beside_it_decide_what_a_misspelling_becomes():
     wanted = ["the cat sat", "the car drives", "The Car DRIVES!"]
     corrector = in_context(3.0)
     assert texts(corrector, *lines) == texts(corrector, *lines, batch_size=1) == wanted
-    assert [texts(corrector, line)[0] for line in lines] == wanted  # whatever else is read
     edit, other = (corrector.correct([f"the cax{mark}sat"])[0].edits[0] for mark in (" ", ", "))
     assert edit.probability > other.probability + 0.05
-    alike = {correction.edits[0].probability for correction in in_context(0.0).correct(lines[:2])}
-    assert len(alike) == 1
 
 
 def test_a_neighbour_that_fits_no_candidate_does_not_speak_for_the_unknown_word():
     ranker = ranker_of(in_context(3.0))
     (candidates,) = ranker.candidates(["cax"], 1)
     alone, beside = (
-        ranker.probabilities(candidates, "cax", context) for context in (NO_CONTEXT, ("cat", ""))
+        ranker.probabilities(candidates, "cax", at) for at in (NO_CONTEXT, ("cat", ""))
     )
     assert beside[0] <= alone[0]
 
@@ -190,21 +189,12 @@ def test_a_word_becomes_another_where_both_neighbours_speak_for_it(line, right):
     assert texts(corrector, line) == [right or line] and ranker_of(corrector).model.asked == []
 
 
-def test_its_probability_is_bayes_rule_with_equal_slips():
-    (edit,) = confused().correct(["more then that"])[0].edits
-    bigrams = Bigrams(PAIRS)
-    odds = defaults(True)["confused"] + math.log((1 + COUNTS["than"]) / (1 + COUNTS["then"]))
-    odds += bigrams.score("than", "more", "that") - bigrams.score("then", "more", "that")
-    assert edit.probability == pytest.approx(1 / (1 + math.exp(-odds)), rel=1e-9)
-    frequent = confused([("went", "and", "that")], confused=-0.1)
-    assert texts(frequent, "zoo went zoo") == ["zoo went zoo"]  # is no reason by itself
-
-
 def test_what_is_listed_as_wrong_is_a_misspelling_and_what_is_in_no_list_is_left_out():
-    sets = [("then", "than"), ("that", "thet"), ("he", "she")]
-    sets_found = ranker_of(confused(sets)).confused
-    assert sets_found == {"then": ("than",), "than": ("then",)}  # no pair has thet, no lexicon she
+    sets = [("then", "than"), ("that", "thet"), ("he", "she")]  # no pair has thet, no lexicon she
+    assert ranker_of(confused(sets)).confused == {"then": ("than",), "than": ("then",)}
     assert ranker_of(confused(pairs=[("then", "that")])).confused.keys() == {"than"}
+    frequent = confused([("went", "and", "that")], confused=-0.1)
+    assert texts(frequent, "zoo went zoo") == ["zoo went zoo"]  # that is no reason by itself
 
 
 # lines and windows ------------------------------------------------------------------------------
@@ -222,29 +212,24 @@ def test_candidates_are_the_unit_hypotheses_single_edits_listed_words_and_near_o
     script = {"teh kat xat": ["the cat xat"], "aa bb": many}
     ranker = ranker_of(lines(script, pairs=[("xat", "sat")]))
     units = ["teh kat xat", "Ob THB mat", "(caat),", "aa bb"]
-    full, near, marks, most = (candidates_.texts for candidates_ in ranker.candidates(units, 9))
-    assert full[0] == "teh kat xat"
+    full, near, marks, most = (row.texts for row in ranker.candidates(units, 9))
     assert {"the cat xat", "the kat xat", "teh cat xat", "teh kat sat"} <= {*full}
     assert {"On THB mat", "Ob THE mat", "Ob THB Mat"} <= {*near}
     assert near.index("On THB mat") < near.index("on THB mat")  # nearer
     assert "(cat)," in marks and most[0] == "aa bb" and len(most) == 32
     longer = ["aaxx bbxx", "aaxxx bbxx"]  # by so much for each word
-    assert {*longer} & {*ranker.vocabulary.texts("aa bb", longer, ([], []), 2, bool)} == {
-        "aaxx bbxx"
-    }
+    assert longer[0] in (few := ranker.vocabulary.texts("aa bb", longer, ([], []), 2, bool))
+    assert longer[1] not in few
 
 
 def test_features_are_summed_over_the_words():
     ranker = ranker_of(lines({"Teh kat": ["the cat"]}, {"the cat": -2.5}, pairs=[("kat", "cat")]))
-    words = [("Teh", "the"), ("kat", "cat")]
-    for text, parts in (("the cat", words), ("Teh kat", [(word, word) for word, _ in words])):
-        features_ = features(ranker, "Teh kat", text)
-        each = [ranker.vocabulary.features(*part) for part in parts]
-        assert list(features_.values())[1:15] == pytest.approx(sum(each).tolist())
     changed = features(ranker, "Teh kat", "the cat")
-    assert (changed["model"], changed["lexicon"], changed["unchanged"]) == (-2.5, 2.0, 0.0)
-    assert (changed["capital"], changed["lookup"], features_["capital"]) == (0.0, 1.0, 1.0)
+    parts = [ranker.vocabulary.features(*pair) for pair in (("Teh", "the"), ("kat", "cat"))]
+    assert list(changed.values())[1:15] == pytest.approx(sum(parts).tolist())
+    assert (changed["model"], changed["lexicon"], changed["lookup"]) == (-2.5, 2.0, 1.0)
     assert changed["edits"] == pytest.approx(2 / 3 + 1 / 3)
+    assert features(ranker, "Teh kat", "Teh kat")["capital"] == 1.0
     assert ranker.vocabulary.features("", "on")[2] == -1.0  # a word that comes is a change
 
 
@@ -276,59 +261,40 @@ def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
     likes = {"teh kat": -3.0, "the cat": -1.0, "the kat": -2.0}
     script = {"teh kat": ["the cat", "the kat"]}
     corrector = lines(script, likes, lexicon=None, weights={"model": 1.0})
-    (line,) = corrector.correct(["teh kat"])
+    ((line, stays),) = [corrector.correct(["teh kat", "teh żżż"])]
     (candidates,) = ranker_of(corrector).candidates(["teh kat"], 9)
-    chances = dict(
-        zip(candidates.texts, ranker_of(corrector).probabilities(candidates, ""), strict=True)
-    )
-    assert line.text == "the cat"
-    assert [edit.probability for edit in line.edits] == pytest.approx(
-        [chances["the cat"] + chances["the kat"], chances["the cat"] + chances["teh cat"]]
-    )
-    assert texts(corrector, "teh żżż", "") == ["teh żżż", ""]  # what the model cannot spell stays
+    shares = ranker_of(corrector).probabilities(candidates, "")
+    chances = dict(zip(candidates.texts, shares, strict=True))
+    of_first = chances["the cat"] + chances["the kat"]
+    of_second = chances["the cat"] + chances["teh cat"]
+    assert [edit.probability for edit in line.edits] == pytest.approx([of_first, of_second])
+    assert not stays.edits  # what the model cannot spell
 
 
 # fitting ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("lexicon", "pairs"),
-    [
-        (LEXICON, [("catz", "cats"), ("teh", "the"), ("Toe", "Toe")]),
-        (NAMES, [("Hudn", "Hund"), ("lonodn", "London"), ("Londen", "London")]),
-    ],
-    ids=["small letters", "capitals"],
-)
 @pytest.mark.plugin
-def test_fitting_makes_the_right_words_win(lexicon, pairs):
-    corrector = ranking(
-        Scripted(likes={"cats": -1.0}), lexicon, weights={"model": 1.0, "capital": 3.0}
-    )
+def test_fitting_makes_the_right_words_win():
+    pairs = [("Hudn", "Hund"), ("lonodn", "London"), ("Londen", "London"), ("Mark", "Mark")]
+    corrector = ranking(Scripted(), NAMES, weights={"model": 1.0, "capital": 3.0})
     ranker, (noisy, clean) = ranker_of(corrector), map(list, zip(*pairs))
     assert texts(corrector, *noisy) != clean
     ranker.fit([(*pair, NO_CONTEXT) for pair in pairs])
     assert texts(corrector, *noisy) == clean and ranker.named_weights()["capital"] == 3.0
-    # what was meant is no candidate of a word, and says nothing of the others
-    kept = ranker.weights.copy()
-    ranker.fit([("catz", "zoo", NO_CONTEXT), ("cat", "dog", NO_CONTEXT)])
-    assert (ranker.weights == kept).all()
+    kept = ranker.weights
+    ranker.fit([("Hudn", "zoo", NO_CONTEXT), ("mark", "dog", NO_CONTEXT)])  # no candidates
+    assert ranker.weights is kept
 
 
 @pytest.mark.plugin
 def test_fitting_makes_the_best_lines_win():
     noisy, clean = ["teh", "kat", "sat", "onn", "Mat"], ["the", "cat", "sat", "on", "Mat"]
     likes = {"teh": -1.0, "kat": -1.0, "the": -4.0, "cat": -4.0, "on": -4.0, "onn": -0.5}
-    ranker = ranker_of(lines({"sat": ["cat"]}, likes, weights={"model": 1.0, "unchanged": 0.3}))
-    kept = ranker.weights.copy()
-    ranker.fit([("cat", "cat", NO_CONTEXT)])
-    assert (ranker.weights == kept).all()
+    corrector = lines({"sat": ["cat"]}, likes, weights={"model": 1.0, "unchanged": 0.3})
+    ranker = ranker_of(corrector)
     ranker.fit([*zip(noisy, clean, [NO_CONTEXT] * 5, strict=True), ("żżż", "zzz", NO_CONTEXT)])
-    candidates = ranker.candidates(noisy, 9)
-    assert [
-        candidates_.texts[ranker.probabilities(candidates_, "").argmax()]
-        for candidates_ in candidates
-    ] == clean
-    assert ranker.named_weights()["lexicon"] > 0.5
+    assert texts(corrector, *noisy) == clean and ranker.named_weights()["lexicon"] > 0.5
 
 
 # which ranking, with which weights --------------------------------------------------------------
@@ -340,15 +306,13 @@ def test_weights_are_those_of_the_unit_and_an_untuned_table_is_followed(tmp_path
     (tmp_path / "pairs").write_text("Fido\tFelix\nhund\tHund\nkat\tcat\ngovt\tgovernment\n")
     tuned = {"model": 3.0, "lookup": 1.5} if tuned_for else {}
     use = Settings(tuned_for, lookup=str(tmp_path / "pairs"), weights=tuned)
-    ranker = ranker_of(Corrector(ranked(Scripted(), use, unit, {"edits": -2.0}), unit))
+    ranker = ranked(Scripted(), use, unit, {"edits": -2.0})
     wanted = defaults(unit == "letters") | {"lookup": LISTED, "edits": -2.0}
     assert ranker.named_weights() == wanted | (tuned if tuned_for == unit else {})
     if not tuned_for:
         model = Scripted(likes={"Felix": -30.0, "Felix hund kat": -30.0})
         corrector = Corrector(ranked(model, use, unit, {}), unit)
         assert texts(corrector, "Fido hund kat", "govt") == ["Felix Hund cat", "government"]
-        other = Corrector(ranked(model, use, unit, {"lookup": -40.0}), unit)
-        assert texts(other, "Fido hund") == ["Fido hund"]
 
 
 @pytest.mark.parametrize(

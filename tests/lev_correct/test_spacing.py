@@ -2,7 +2,7 @@
 
 import pytest
 
-from lev_correct.ranking.spacing import Spacing, is_foreign
+from lev_correct.ranking.spacing import Spacing
 from lev_correct.text.units import spans
 from lev_correct.words.lexicon import Bigrams, LetterModel
 
@@ -112,13 +112,6 @@ def test_neither_half_is_changed_where_it_may_as_well_have_lost_a_letter_to_the_
 
 def test_an_unknown_word_beside_another_makes_no_line_foreign():
     assert respaced("wiht lonodnz") == [("wiht", "with")]
-
-
-def test_another_language_is_known_by_its_words():
-    for text, foreign in (("zwischen jkl qxd", True), ("the cat sat", False)):
-        rated = [SPACING.rating(word) for word in text.split()]
-        assert is_foreign(sum(rated), len(rated)) == foreign
-    assert not is_foreign(0.0, 0)
 
 
 def test_names_of_english_are_no_corrections_in_another_language():

@@ -40,22 +40,20 @@ def test_a_word_that_stays_tells_nothing():
     assert prior({**errors, "Kea": 0.0}).share < prior(errors).share
 
 
-def test_the_same_edit_is_made_in_a_list_of_errors_and_not_in_right_text():
-    unsure = {"htea": 0.97}
-    errors, right = prior({**unsure, **words(200, 0.9999)}), prior({**unsure, **words(200, 0.1)})
-    assert errors.probability("htea", 0.9) > 0.88
-    assert right.probability("htea", 0.9) == pytest.approx(0.9 * 0.31, abs=0.02)
-    assert errors.probability("known", 0.9) == pytest.approx(0.9), "of the unknown words alone"
-    once, often = (errors.probability("htea", 0.9, times) for times in (1, 27))
-    assert often < 0.75 < once
-
-
-def test_a_space_is_put_into_an_unknown_word_of_a_text_with_errors_alone():
-    errors, right = prior(words(200, 0.9999)), prior(words(200, 0.1))
-    for before, after in (("alarge", "a large"), ("abou t", "about"), ("taht", "that")):
-        assert (
-            errors.respaced(0, before, after, 0.97) > 0.9 > right.respaced(0, before, after, 0.97)
-        )
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("alarge", "a large"), ("abou t", "about"), ("taht", "that"), ("htea", "")],
+)
+def test_an_edit_is_made_in_a_list_of_errors_and_not_in_right_text(before, after):
+    texts = [prior({"htea": 0.97, **words(200, doubt)}) for doubt in (0.9999, 0.1)]
+    if after:  # a change of spaces, or a slip
+        errors, right = (text.respaced(0, before, after, 0.97) for text in texts)
+        assert errors > 0.9 > right
+    else:
+        errors, right = (text.probability(before, 0.9) for text in texts)
+        assert errors > 0.88 and right == pytest.approx(0.9 * 0.31, abs=0.02)
+        assert texts[0].probability("known", 0.9) == pytest.approx(0.9), "of unknown words alone"
+        assert texts[0].probability(before, 0.9, 27) < 0.75
 
 
 def adapting():
@@ -81,19 +79,17 @@ def test_a_corrector_adapts_to_each_text():
 
 
 def test_a_word_that_opens_a_sentence_is_held_back_no_more_than_a_capital_would():
-    chances = []
-    for capital in (0.0, 0.5, 4.5):
-        corrector = adapting()
-        ranker_of(corrector).weights[FEATURES.index("capital")] = capital
-        corrector.eager = True
+    corrector = adapting()
+    corrector.eager, weights = True, ranker_of(corrector).weights
+    small, *chances = [corrector.correct(["a teh cat"])[0].edits[0].probability]
+    for weights[FEATURES.index("capital")] in (0.0, 0.5, 4.5):
         chances.append(corrector.correct(["Teh cat"])[0].edits[0].probability)
-    small = corrector.correct(["a teh cat"])[0].edits[0].probability
-    assert chances[0] == pytest.approx(small) and chances[0] > chances[1] > chances[2]
+    assert small == pytest.approx(chances[0]) and chances[0] > chances[1] > chances[2]
 
 
 @pytest.mark.plugin
 def test_tuning_for_texts_fits_what_is_of_the_language_and_expects_errors():
-    weights = {name: both[0] for name, both in WEIGHTS.items()} | {"lookup": 0.0}
+    weights = {**WEIGHTS, "lookup": 0.0}
     corrector = ranking(Scripted(likes=LIKES), weights=weights)
     noisy, clean = ["teh cat", "zog", "the kat", "yyyy"], ["the cat", "zog", "the cat", "yyyy"]
     counts, _ = tune(corrector, noisy * 5, clean * 5, Goal(None), adapts=True)
