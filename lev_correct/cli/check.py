@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -126,7 +125,7 @@ class Check:
         for number, correction in enumerate(file.corrections, start=1):
             self.findings += findings(path, number, correction)
         if self.args.diff:
-            hunks = diff(1, file.corrections, file.text.ends, sys.stdout.isatty())
+            hunks = diff(1, file.corrections, file.text.ends)
             self.diffs += [diff_header(path), hunks] if hunks else []
         if file.foreign:
             self.foreign.append(path)

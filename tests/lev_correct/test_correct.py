@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from functools import partial
@@ -12,10 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusals import refuses
-from scripted_command import TEH, Terminal, put, run_scripted, tree
-
-from lev_correct import Correction
-from lev_correct.report import diff
+from scripted_command import TEH, put, run_scripted, tree
 
 
 @pytest.fixture
@@ -77,16 +73,11 @@ def test_words_and_patterns_are_kept(run):
     assert run(b"teh 1x abc acb", flags, changes) == b"teh 1x abd bcb"
 
 
-def test_a_line_without_an_answer_is_told_and_counts_where_someone_looks_on(
-    run, capsys, monkeypatch
-):
+def test_a_line_without_an_answer_is_told(run, capsys):
     assert run(b"a\nendless\nb endless\n") == b"a\nendless\nb endless\n"
     assert "left as it was" in (stderr := capsys.readouterr().err) and "2 lines (2, 3)\n" in stderr
     run(b"teh\n")
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    run(b"teh\n")
-    assert sys.stderr.getvalue().endswith("1 line, 1 of 1 edit made\n")
 
 
 @pytest.mark.parametrize(
@@ -145,13 +136,6 @@ def test_patch_finds_a_file_whose_name_has_a_space(run, tmp_path):
     shown = run(b"", ["a b", "--diff"])
     subprocess.run(["patch", "-s", "-p0"], input=shown, check=True, cwd=tmp_path)
     assert tree() == {"a b": CHANGED}
-
-
-def test_a_terminal_sees_a_diff_in_colour():
-    done = [Correction("teh", "the", ()), Correction("a", "a", ())]
-    plain, shown = (diff(3, done, [b"\n", b""], colour).decode() for colour in (False, True))
-    assert plain == "@@ -3 +3 @@\n-teh\n+the\n"
-    assert re.sub("\x1b\\[[0-9]*m", "", shown) == plain and shown.count("\x1b[") == 6
 
 
 @pytest.mark.parametrize("text, status", [(TEXT, 1), (b"ok\n", 0), (b"", 0)])

@@ -239,7 +239,8 @@ def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(
     corrector = Corrector.from_pretrained(path, data)
     assert isinstance(corrector.backend, Ranker)
     assert (corrector.unit, corrector.window) == ("window", 2)
-    assert corrector.correct(["abd dea"], min_confidence=0)[0].text.split()[0] == "abc", "a word of the lexicon"
+    (line,) = corrector.correct(["abd dea"], min_confidence=0)
+    assert line.text.split()[0] == "abc", "a word of the lexicon"
     stored = json.loads((tmp_path / "corrector.json").read_text())
     assert corrector.backend.named_weights() == stored["weights"] != defaults(False)
 

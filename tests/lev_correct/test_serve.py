@@ -20,7 +20,7 @@ from starlette.testclient import TestClient  # noqa: E402
 from lev_correct import Corrector  # noqa: E402
 from lev_correct.cli import serve  # noqa: E402
 from lev_correct.models.editor import LevenshteinBackend  # noqa: E402
-from lev_correct.serve import app, protocol  # noqa: E402
+from lev_correct.serve import app  # noqa: E402
 from lev_correct.serve.app import STATIC, make_app  # noqa: E402
 from lev_correct.serve.model import (  # noqa: E402
     ServedModel,
@@ -286,14 +286,14 @@ HEAD += "Content-Type: application/json\r\nConnection: close\r\nContent-Length: 
     ("sent", "status"), [("", ""), (HEAD[:9], ""), (HEAD, ""), (HEAD + '{"lines":["a"]}', "200")]
 )
 def test_a_connection_with_a_part_of_a_request_is_closed(monkeypatch, sent, status):
-    monkeypatch.setattr(protocol, "SECONDS", 0.2)
+    monkeypatch.setattr(app, "SECONDS", 0.2)
 
     def slow(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
         time.sleep(0.5)  # a request that is whole is waited for
         return [{}]
 
     application = make_app(ServedModel({"modes": ["correct"]}, {"correct": slow}), TOKEN)
-    config = uvicorn.Config(application, http=protocol.HttpProtocol, ws="none", log_level="error")
+    config = uvicorn.Config(application, http=app.HttpProtocol, ws="none", log_level="error")
     server = uvicorn.Server(config)
     with serve.listen("127.0.0.1", 0) as listening:
         address = listening.getsockname()
