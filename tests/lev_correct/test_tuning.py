@@ -167,7 +167,9 @@ def test_what_is_given_comes_before_what_was_tuned(tmp_path, tuned, lists, unit)
         assert settings.chosen(str(place), named, {}) == (settings.Settings(), None)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"luck": 1}', '{"lexicon": 3}', "\udcff"])
+@pytest.mark.parametrize("text", ["{", "[]", '{"luck": 1}', '{"lexicon": 3}', "\udcff",
+                                  '{"min_confidence": "0.9"}', '{"temperature": 0}',
+                                  '{"window": "3"}', '{"beam": -1}'])  # fmt: skip
 def test_a_broken_settings_file_is_told_in_one_line(tmp_path, text):
     path = tmp_path / "corrector.json"
     path.write_text(text, "utf-8", "surrogateescape")
