@@ -124,18 +124,11 @@ CHANGED = TEXT.replace(b"teh", b"the")
 
 @pytest.mark.parametrize("size", [1, 100])
 def test_a_diff_makes_the_text_into_what_correct_writes(run, tmp_path, size):
-    put(one=TEXT, same=b"ok\n", two=TEXT)
-    shown = run(b"", f"one same two --diff --buffer {size}")
+    put(**{"one": TEXT, "same": b"ok\n", "t o": TEXT})
+    shown = run(b"", ["one", "same", "t o", "--diff", "--buffer", str(size)])
     assert shown.count(b"@@ -") == 6 and b"same" not in shown
     subprocess.run(["patch", "-s", "-p0"], input=shown, check=True, cwd=tmp_path)
-    assert tree() == {"one": CHANGED, "same": b"ok\n", "two": CHANGED}
-
-
-def test_patch_finds_a_file_whose_name_has_a_space(run, tmp_path):
-    Path("a b").write_bytes(TEXT)
-    shown = run(b"", ["a b", "--diff"])
-    subprocess.run(["patch", "-s", "-p0"], input=shown, check=True, cwd=tmp_path)
-    assert tree() == {"a b": CHANGED}
+    assert tree() == {"one": CHANGED, "same": b"ok\n", "t o": CHANGED}
 
 
 @pytest.mark.parametrize("text, status", [(TEXT, 1), (b"ok\n", 0), (b"", 0)])
@@ -148,7 +141,7 @@ def test_a_check_ends_in_1_where_something_would_change_and_writes_no_text(run, 
     assert tree() == {"a": text}
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-32-be"])
 def test_a_file_with_the_mark_of_another_encoding_keeps_it(run, encoding):
     Path("a.txt").write_bytes("\ufeffé teh\r\n\ud83d teh".encode(encoding, "surrogatepass"))
     right = "\ufeffé the\r\n\ud83d the".encode(encoding, "surrogatepass")

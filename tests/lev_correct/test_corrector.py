@@ -142,15 +142,6 @@ def test_a_probability_is_that_of_the_tokens_written_and_of_the_one_behind(
     assert edit.probability == pytest.approx(wanted)
 
 
-def test_words_side_by_side_stand_or_fall_by_themselves():
-    words = FakeBackend(
-        lambda unit: ["the", "cat", *unit[2:]], scores(0.9, 0.8, 0.7, 0.6), characters=False
-    )
-    edits = correct_line(words, "teh cta sat").edits
-    assert [edit.probability for edit in edits] == pytest.approx([0.9, 0.8 * 0.7])
-    assert correct_line(words, "teh cta sat", min_confidence=0.8).text == "the cta sat"
-
-
 def test_an_edit_is_as_sure_as_the_tokens_of_its_own_words():
     gone, come = [math.log(0.9), math.log(0.8), None], [math.log(0.7), math.log(0.6), None]
     rewriting = Rewriting(("teh", "cta", "sat"), ("the", "cat", "sat"), gone, come)
