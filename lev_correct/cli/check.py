@@ -159,11 +159,9 @@ class Check:
         say(*self.report.unfinished())
         if self.foreign:
             say(f"note: mostly of unknown words, as in another language: {few(self.foreign, 5)}")
-        named = len({finding.file for finding in self.findings})
-        place = f"{named:,} of {counted(files, 'file')}" if named else counted(files, "file")
         code = f", {self.report.code:,} left alone as code" if self.report.code else ""
         lines = f"{counted(self.report.lines, 'line')}{code}"
-        say(f"{counted(len(self.findings), 'finding')} in {place} ({lines})")
+        say(f"{counted(len(self.findings), 'finding')} in {counted(files, 'file')} ({lines})")
         if left_out:
             kinds = (f"{kind} ({number:,})" for kind, number in sorted(left_out.items()))
             say(f"left out: {', '.join(kinds)}")

@@ -88,7 +88,6 @@ def test_a_line_without_an_answer_is_told(run, capsys):
         ("--batch-size 0", "--batch-size 0"),
         ("--protect (", "--protect '\\('"),
         ("--protect-words gone", "gone"),
-        ("--protect-words=", "--protect-words"),
         ("--tune words words --lexicon /dev/stdin", "--lexicon /dev/stdin"),
         ("words gone", "gone"),
         (".", r"\."),

@@ -129,7 +129,7 @@ def test_lines_with_other_numbers_of_words_are_left_out_and_named():
 @pytest.mark.parametrize(
     ("noisy", "clean", "message"),
     [
-        (["zog zog"], ["zog zog"], "none of 2 words"),
+        (["zog zog"], ["zog zog"], "no word is wrong"),
         (["a b", "c"], ["ab", "c d"], "2 noisy and 2 clean"),
         (["a"], ["a", "b"], "1 noisy and 2 clean"),
         ([], [], "0 noisy and 0 clean"),
