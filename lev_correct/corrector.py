@@ -124,7 +124,7 @@ class Corrector:
         window: int | None = None, beam: int | None = None, precision: str = "fp32",
         lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
         weights: Mapping[str, float] | None = None, bigrams: str | None = None,
-        confusions: str | None = None, draft_guided: bool = False, eager: bool = False,
+        confusions: str | None = None, eager: bool = False,
         **processing: Any,
     ) -> "Corrector":  # fmt: skip
         """Loads a checkpoint of one of the tasks of :mod:`.loading`.
@@ -136,8 +136,6 @@ class Corrector:
                 the checkpoint where there is one.
             unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of
                 :class:`.settings.Settings`, before what the file says.
-            draft_guided: decode greedily and read ahead in the text, which is as a beam of 1
-                corrects it, in fewer passes (left-to-right models, without ranking).
             eager: make every edit that the model wants, also of what may well be a term.
 
         Raises:
@@ -150,15 +148,11 @@ class Corrector:
             path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         place, unit = os.fspath(path), check_unit(unit, window)
-        if draft_guided and beam not in (None, 1):
-            raise UserError(f"beam={beam}: draft-guided decoding is greedy; give 1 or leave it out")
-        use, file = chosen(place, settings, {"beam": 1 if draft_guided else beam, **files})
+        use, file = chosen(place, settings, {"beam": beam, **files})
         use.protection()  # a file that is missing is told before the model loads
         require_files([use.known] if use.known else [])
         folder = os.fspath(data) if data else None
-        backend = loading.load_backend(
-            place, folder, device, use.beam, precision, processing, draft_guided
-        )
+        backend = loading.load_backend(place, folder, device, use.beam, precision, processing)
         backend = loading.ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:
             unit, window = use.unit, use.window

@@ -65,10 +65,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     """Returns the corrector of a checkpoint; imported only here, to keep ``--help`` quick."""
     from .. import Corrector
 
-    names = (
-        "path data device unit window beam precision settings lexicon lookup bigrams confusions "
-        "draft_guided"
-    )
+    names = "path data device unit window beam precision settings lexicon lookup bigrams confusions"
     options: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     options["eager"] = args.command != "tune" and args.eager
     corrector = Corrector.from_pretrained(**options | text_processing(args))

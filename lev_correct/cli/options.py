@@ -135,11 +135,6 @@ def _add_advanced(parser: argparse.ArgumentParser) -> None:
     add("--window N", "words in a window (default: as in training)", type=int)
     add_model_data(add, "; none turns it off", advanced=True)
     add("--beam N", "left-to-right models: beam size (default: as tuned, otherwise 5)", type=int)
-    add(
-        "--draft-guided",
-        "left-to-right models without ranking: the output of --beam 1 in fewer passes, by "
-        "reading ahead in the text",
-    )
     add("--batch-size N", "units per batch (default: 64)", 64)
     add(
         "--buffer N",

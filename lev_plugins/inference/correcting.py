@@ -28,7 +28,6 @@ from lev_runtime.search import LONGEST_MORE, LONGEST_RATIO, Floats, Numbers
 from lev_runtime.text_processing import Tokens
 
 from ..data.batch import Hypothesis
-from ..nn.seq2seq.draft_guided import DraftGuidedGenerator
 from ..systems.enct5.task import TASK as ENCT5
 from .checkpoints import (
     EDITING,
@@ -50,18 +49,12 @@ def checkpoint_backend(
     beam: int | None = None,
     precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
-    draft_guided: bool = False,
 ) -> Backend:
     """Loads a checkpoint; arguments and errors are those of ``load_backend`` of lev_correct."""
     text_options = processing or {}
     place, path = device_named(device), find_checkpoint(path)
     state = load_state(path)
     name = getattr(state["cfg"].task, "_name", None)
-    if draft_guided and name in EDITING:
-        raise UserError(
-            f"draft-guided decoding: {path} is an edit model and already starts from the "
-            "text; leave it out"
-        )
     if beam is not None and name in EDITING:
         raise UserError(f"beam={beam}: {path} is an edit model and has no beam search")
     backend: Generating | LevenshteinBackend
@@ -69,11 +62,8 @@ def checkpoint_backend(
         parts = load_parts(path, state, data, text_options)
         generator = parts.task.build_generator([parts.model], GenerationConfig())
         searches = isinstance(generator, SequenceGenerator)
-        if draft_guided and not searches:
-            raise UserError(f"draft-guided decoding: --task {name} has its own generator")
         backend_class = Autoregressive if searches else Generating
-        beam = 1 if draft_guided else 5 if beam is None else beam
-        backend = backend_class(*parts, beam, place, precision, draft_guided)
+        backend = backend_class(*parts, 5 if beam is None else beam, place, precision)
     elif name in EDITING:
         editor = LevenshteinEditor.from_pretrained(
             path, data, place, precision, state=state, **text_options
@@ -188,7 +178,6 @@ class Autoregressive(Generating, Searching):
         self.spelling = frozenset(filter(self._known, self.task.source_dictionary.symbols))
         self.beam = self.generator.beam_size
         self.longest = self.generator.max_len - 1
-        self.draft_guided = isinstance(self.generator, DraftGuidedGenerator)
 
     def prefixes(self, units: Sequence[Tokens]) -> tuple[Prefixes, list[int]]:
         """See :class:`.Searching`."""

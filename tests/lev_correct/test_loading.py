@@ -6,7 +6,6 @@ import shutil
 import pytest
 import tiny
 import torch
-from closeness import near
 from fairseq import tasks
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from refusals import refuses
@@ -69,16 +68,6 @@ def test_every_kind_of_model_corrects(folder, name, backend):
     ]
 
 
-def test_guided_by_the_text_itself_it_corrects_as_greedily(folder):
-    greedy = Corrector.from_pretrained(folder / "stock.pt", beam=1)
-    guided = Corrector.from_pretrained(folder / "stock.pt", draft_guided=True)
-    lines = [LINE, "", "hgfedcba" * 30, "abc abc"]
-    for correction, other in zip(guided.correct(lines), greedy.correct(lines), strict=True):
-        assert correction.text == other.text
-        chances = [edit.probability for edit in other.edits]
-        assert [edit.probability for edit in correction.edits] == [near(p) for p in chances]
-
-
 class OtherGenerator:
     """Beam search behind fairseq's interface of generators, and nothing besides."""
 
@@ -135,13 +124,6 @@ def test_an_answer_without_end_leaves_the_unit(folder):
         ("editor.pt", {"beam": 4}, "beam=4: .*editor.pt is an edit model"),
         ("editor.pt", {"lexicon": "/dev/null"}, "--lexicon and --lookup need"),
         ("stock.pt", {"beam": 0}, "beam=0: must be 1 or more"),
-        ("stock.pt", {"beam": 5, "draft_guided": True}, "beam=5: draft-guided decoding is greedy"),
-        ("stock.pt", {"lexicon": "/dev/null", "draft_guided": True}, "ranking wants several"),
-        (
-            "editor.pt",
-            {"draft_guided": True},
-            "draft-guided decoding: .*editor.pt is an edit model",
-        ),
         ("stock.pt", {"bpe": "nonsense"}, "bpe: 'nonsense'"),
         ("stock.pt", {"bpe_codes": "gone"}, "--bpe-codes"),
         ("stock.pt", {"unit": "line"}, "unit=line: the model's dictionary has no space"),
