@@ -31,11 +31,11 @@ from .evidence.evidence import (
 from .evidence.languages import Languages
 from .evidence.text_prior import TextPrior
 from .models import loading
-from .models.backend import Answer, Backend
+from .models.backend import Backend
 from .packaged import ENGLISH_SPELLING, installed_misspellings
 from .ranking import spacing
 from .ranking.vocabulary import with_case
-from .readings import Reading, groups
+from .readings import Line, Text, groups
 from .settings import DEFAULTS, Settings, chosen
 from .text.markup import as_asked, is_shouted
 from .text.protection import (
@@ -51,7 +51,6 @@ from .text.protection import (
 from .text.units import (
     HYPHENS,
     UNREADABLE,
-    Context,
     Span,
     Unit,
     UnitKind,
@@ -125,7 +124,7 @@ class Corrector:
         window: int | None = None, beam: int | None = None, precision: str = "fp32",
         lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
         weights: Mapping[str, float] | None = None, bigrams: str | None = None,
-        confusions: str | None = None, draft_guided: bool = False, eager: bool = False,
+        confusions: str | None = None, eager: bool = False,
         **processing: Any,
     ) -> "Corrector":  # fmt: skip
         """Loads a checkpoint of one of the tasks of :mod:`.loading`.
@@ -137,8 +136,6 @@ class Corrector:
                 the checkpoint where there is one.
             unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of
                 :class:`.settings.Settings`, before what the file says.
-            draft_guided: decode greedily and read ahead in the text, which is as a beam of 1
-                corrects it, in fewer passes (left-to-right models, without ranking).
             eager: make every edit that the model wants, also of what may well be a term.
 
         Raises:
@@ -151,15 +148,11 @@ class Corrector:
             path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         place, unit = os.fspath(path), check_unit(unit, window)
-        if draft_guided and beam not in (None, 1):
-            raise UserError(f"beam={beam}: draft-guided decoding is greedy; give 1 or leave it out")
-        use, file = chosen(place, settings, {"beam": 1 if draft_guided else beam, **files})
+        use, file = chosen(place, settings, {"beam": beam, **files})
         use.protection()  # a file that is missing is told before the model loads
         require_files([use.known] if use.known else [])
         folder = os.fspath(data) if data else None
-        backend = loading.load_backend(
-            place, folder, device, use.beam, precision, processing, draft_guided
-        )
+        backend = loading.load_backend(place, folder, device, use.beam, precision, processing)
         backend = loading.ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:
             unit, window = use.unit, use.window
@@ -252,80 +245,66 @@ class Corrector:
         require_share("min_confidence=", threshold, "certainty")
         if batch_size < 1:
             raise UserError(f"batch_size={batch_size}: must be 1 or more")
-        readings = [self._reading(*text, counted) for text in texts]
-        for group in groups(readings):
+        read = [self._read(*text, counted) for text in texts]
+        for group in groups(read):
             # Equal units have equal answers: a text has many words twice.
-            units = (unit for reading in group for line in reading.units for unit in line)
-            wanted = list(dict.fromkeys((unit.text, unit.context) for unit in units))
-            contexts = [context for _, context in wanted]
-            written = self.backend.write([text for text, _ in wanted], batch_size, contexts)
-            answers = dict(zip(wanted, written, strict=True))
-            for reading in group:
-                self._learn(reading, answers)
-            for reading in group:
-                yield list(self._corrections(reading, answers, threshold, protections))
+            units = (unit for text in group for line in text.lines for unit in line.units)
+            asked = list(dict.fromkeys((unit.text, unit.context) for unit in units))
+            contexts = [context for _, context in asked]
+            written = self.backend.write([words for words, _ in asked], batch_size, contexts)
+            answers = dict(zip(asked, written, strict=True))
+            for text in group:
+                for line in text.lines:
+                    line.answers = [answers[unit.text, unit.context] for unit in line.units]
+                self._learn(text)
+            for text in group:
+                doubtful = text.document and text.document.foreign and text.evidence is None
+                least = max(threshold, SURE) if doubtful else threshold
+                yield [self._corrected(text, line, least, protections) for line in text.lines]
 
-    def _reading(
+    def _read(
         self,
         lines: Sequence[str],
         document: Document | None,
         ignored: Sequence[bool],
         counted: bool,
-    ) -> Reading:
+    ) -> Text:
         ignored = ignored or [False] * len(lines)
         code = document.read(lines, ignored) if document else [False] * len(lines)
         shown = document.shown(lines) if document and self.unit == "letters" else lines
         skipped = [*map(any, zip(code, ignored, strict=True))]
-        words: list[list[Span]] = []
-        units: list[list[Unit]] = []
-        for line, skip in zip(shown, skipped, strict=True):
-            line_words = [] if skip else [*spans(line, "letters")]
-            words.append(line_words)
-            units.append([] if skip else [*self._units(line, line_words)])
+        words = [
+            [] if skip else [*spans(line, "letters")]
+            for line, skip in zip(shown, skipped, strict=True)
+        ]
+        units = [
+            [] if skip else [*self._units(line, line_words)]
+            for line, line_words, skip in zip(shown, words, skipped, strict=True)
+        ]
         if document and self.unit == "letters":
             document.leave_divided_words(lines, units)
         evidence = document.evidence if document else self._evidence()
         foreign: Sequence[Sequence[Span]] = [()] * len(lines)
         if evidence is not None:
             foreign = evidence.read(shown, skipped, words, counted)
-            units = [
-                [unit for unit in line_units if self._is_asked(unit, parts, evidence)]
-                for line_units, parts in zip(units, foreign, strict=True)
-            ]
-        return Reading(lines, shown, code, skipped, words, units, foreign, document, evidence)
+            for line_units, parts in zip(units, foreign, strict=True):
+                line_units[:] = [
+                    unit
+                    for unit in line_units
+                    if not (inside(unit.start, parts) or evidence.leaves_alone(unit.text))
+                ]
+        columns = zip(lines, shown, code, skipped, words, units, foreign, strict=True)
+        return Text([Line(*row) for row in columns], document, evidence)
 
-    def _is_asked(self, unit: Unit, foreign: Sequence[Span], evidence: Evidence) -> bool:
-        """Whether the model is asked about a unit of a line with foreign parts."""
-        return not (inside(unit.start, foreign) or evidence.leaves_alone(unit.text))
-
-    def _learn(
-        self, reading: Reading, answers: Mapping[tuple[str, Context], Answer | None]
-    ) -> None:
+    def _learn(self, text: Text) -> None:
         """Tells what a text's words say of the errors in it."""
-        if reading.prior is None:
+        if text.prior is None:
             return
-        for line, units in zip(reading.shown, reading.units, strict=True):
-            for unit in units:
-                for chance in (answers[unit.text, unit.context] or {}).values():
+        for line in text.lines:
+            for unit, answer in zip(line.units, line.answers, strict=True):
+                for chance in (answer or {}).values():
                     chance = calibrated(chance, self.settings.temperature)
-                    reading.prior.learn(line[unit.start : unit.end], unit.text, chance)
-
-    def _corrections(
-        self,
-        reading: Reading,
-        answers: Mapping[tuple[str, Context], Answer | None],
-        threshold: float,
-        protections: Sequence[Protection],
-    ) -> Iterator[Correction]:
-        """Of each line of a text; arguments as of :meth:`_corrected`."""
-        document = reading.document
-        if document and document.foreign and reading.evidence is None:
-            threshold = max(threshold, SURE)
-        for number, line in enumerate(reading.lines):
-            if reading.skipped[number]:
-                yield Correction(line, line, (), code=reading.code[number])
-            else:
-                yield self._corrected(reading, number, answers, threshold, protections)
+                    text.prior.learn(line.shown[unit.start : unit.end], unit.text, chance)
 
     def document(
         self, others: Document | None = None, path: str | None = None, text: Sequence[str] = ()
@@ -401,38 +380,30 @@ class Corrector:
         return {phrase.lower() for phrase in self.settings.protection().words}
 
     def _corrected(
-        self,
-        reading: Reading,
-        number: int,
-        answers: Mapping[tuple[str, Context], Answer | None],
-        least: float,
-        protections: Sequence[Protection],
+        self, text: Text, line: Line, least: float, protections: Sequence[Protection]
     ) -> Correction:
-        """A line of a text with the edits that are sure enough and touch nothing protected;
-        ``answers``: of units that are written alike in the same context."""
-        line, shown, units = reading.lines[number], reading.shown[number], reading.units[number]
-        places = reading.words[number]
-        judge = reading.evidence.line(shown, places) if reading.evidence else None
-        wanted, respaced = self._wanted(reading, number, answers, judge), list[Chance]()
-        if self.backend.spacing and places:
-            text = judge or reading.prior
-            asks = (text.respaced,) if text else ()
-            wanted, respaced = self.backend.spacing.combined(shown, places, wanted, *asks)
-        unterminated = tuple(
-            (unit.start, unit.end) for unit in units if answers[unit.text, unit.context] is None
-        )
-        changes = sorted([*wanted, *respaced])
-        if not changes:
-            return Correction(line, line, (), unterminated)
+        """A line of a text with the edits that are sure enough and touch nothing protected."""
+        if line.skipped:
+            return Correction(line.text, line.text, (), code=line.is_code)
+        judge = text.evidence.line(line.shown, line.words) if text.evidence else None
+        wanted, respaced = self._wanted(text, line, judge), list[Chance]()
+        if self.backend.spacing and line.words:
+            judges = judge or text.prior
+            asks = (judges.respaced,) if judges else ()
+            wanted, respaced = self.backend.spacing.combined(line.shown, line.words, wanted, *asks)
+        answers = zip(line.units, line.answers, strict=True)
+        unterminated = tuple((unit.start, unit.end) for unit, answer in answers if answer is None)
+        changes = whole_words(line.text, sorted([*wanted, *respaced]))
         edits, longest = [], self.settings.longest
-        protected = protected_spans(protections, line, shown, reading.foreign[number])
-        asked = [protection for protection in protections if protection is not self.protections[0]]
-        markup = differing(line, shown)
-        asked_spans = protected_spans(asked if respaced else (), line, shown, markup)
-        for (start, end, after), chance in whole_words(line, changes):
-            before = line[start:end]
+        if changes:
+            protected = protected_spans(protections, line.text, line.shown, line.foreign)
+            others = [other for other in protections if other is not self.protections[0]]
+            markup = differing(line.text, line.shown)
+            asked = protected_spans(others if respaced else (), line.text, line.shown, markup)
+        for (start, end, after), chance in changes:
+            before = line.text[start:end]
             spaced = between(respaced, start, end)
-            is_covered = any(covered(asked_spans, first, last) for (first, last, _), _ in spaced)
+            is_covered = any(covered(asked, first, last) for (first, last, _), _ in spaced)
             reason: Reason | None = None
             if UNREADABLE in after:
                 reason = "unknown"
@@ -443,31 +414,24 @@ class Corrector:
             elif longest is not None and len(after) - len(before) > longest:
                 reason = "length"
             edits.append(Edit(start, before, after, chance, reason is None, reason))
-        return Correction(line, apply_edits(line, edits), tuple(edits), unterminated)
+        return Correction(line.text, apply_edits(line.text, edits), tuple(edits), unterminated)
 
-    def _wanted(
-        self,
-        reading: Reading,
-        number: int,
-        answers: Mapping[tuple[str, Context], Answer | None],
-        judge: LineJudge | None,
-    ) -> list[Chance]:
+    def _wanted(self, text: Text, line: Line, judge: LineJudge | None) -> list[Chance]:
         """The changes of units that the model wants in a line, each with its probability there."""
-        line, document = reading.shown[number], reading.document
-        shouted = self.unit == "letters" and is_shouted(line)
+        shouted = self.unit == "letters" and is_shouted(line.shown)
         wanted: list[Chance] = []
-        for unit in reading.units[number]:
-            for edit, probability in (answers[unit.text, unit.context] or {}).items():
+        for unit, answer in zip(line.units, line.answers, strict=True):
+            written = line.shown[unit.start : unit.end]
+            for edit, probability in (answer or {}).items():
                 chance = calibrated(probability, self.settings.temperature)
-                written = line[unit.start : unit.end]
                 if unit.text[:1] != written[:1] and not shouted:  # it may be a name
                     opening = min(OPENING, self.backend.odds_of_capital)
                     chance = chance / (chance + opening * (1 - chance))
-                start, end, after = placed(line, unit.start, unit.end, edit)
+                start, end, after = placed(line.shown, unit.start, unit.end, edit)
                 if judge:
                     chance = judge.probability(unit.start, written, after, chance)
-                elif document:
-                    chance = document.probability(written, chance)
+                elif text.document:
+                    chance = text.document.probability(written, chance)
                 cased = after.upper() if shouted else with_case(after, written)
                 after = cased if unit.text != written else after
                 wanted.append(((start, end, after), chance))

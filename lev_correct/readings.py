@@ -1,10 +1,11 @@
 """Texts that were read and are to be corrected."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .evidence.evidence import Evidence
 from .evidence.text_prior import TextPrior
+from .models.backend import Answer
 from .text.protection import Document
 from .text.units import Span, Unit
 
@@ -12,21 +13,31 @@ from .text.units import Span, Unit
 LINES_TOGETHER = 10_000
 
 
-@dataclass(frozen=True)
-class Reading:
-    """A text: its lines, how each is shown (:meth:`.Document.shown`), which of them are code, which
-    stay, where the words of each are, its units and its parts in other languages, and what tells
-    how sure an edit has to be."""
+@dataclass
+class Line:
+    """A line of a text.
 
-    lines: Sequence[str]
-    shown: Sequence[str]
-    code: Sequence[bool]
-    skipped: Sequence[bool]
-    words: Sequence[Sequence[Span]]
-    units: Sequence[Sequence[Unit]]
-    foreign: Sequence[Sequence[Span]]
+    shown: as of :meth:`.Document.shown`. skipped: whether it stays. words: where its words are.
+    foreign: its parts in other languages. answers: the model's, one for each unit.
+    """
+
+    text: str
+    shown: str
+    is_code: bool
+    skipped: bool
+    words: Sequence[Span]
+    units: Sequence[Unit]
+    foreign: Sequence[Span]
+    answers: Sequence[Answer | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Text:
+    """Lines, and what tells how sure an edit of them has to be."""
+
+    lines: Sequence[Line]
     document: Document | None
-    evidence: Evidence | None = None
+    evidence: Evidence | None
 
     @property
     def prior(self) -> TextPrior | None:
@@ -34,13 +45,13 @@ class Reading:
         return self.document.prior if self.document else None
 
 
-def groups(readings: Iterable[Reading]) -> Iterator[list[Reading]]:
+def groups(texts: Iterable[Text]) -> Iterator[list[Text]]:
     """Some texts at a time, of :data:`LINES_TOGETHER` lines or more but for the last."""
-    group: list[Reading] = []
+    group: list[Text] = []
     size = 0
-    for reading in readings:
-        group.append(reading)
-        size += len(reading.lines)
+    for text in texts:
+        group.append(text)
+        size += len(text.lines)
         if size >= LINES_TOGETHER:
             yield group
             group, size = [], 0

@@ -1,6 +1,6 @@
 """What ``correct`` has to say of its work: edits as JSON, a diff, counts."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self, TextIO
@@ -10,17 +10,13 @@ from lev_runtime.io.lines import STANDARD_STREAM, json_line
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import few
 
-from .text.units import core_of
-
 if TYPE_CHECKING:
     from .corrector import Correction
 
-# Words that are named at the end: so many, of those that were changed so often.
-SHOWN, OFTEN = 5, 5
 _UNTERMINATED = "left as it was, in whole or in part, because the model's answer had no end"
 
 
-def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes], colour: bool) -> bytes:
+def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes]) -> bytes:
     """The changed lines of a chunk as hunks of a unified diff without context.
 
     Args:
@@ -30,15 +26,10 @@ def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes], colour
     parts = []
     for number, (correction, end) in enumerate(zip(done, ends, strict=True), start=first):
         if correction.text != correction.source:
-            missing = [] if end else ["\\ No newline at end of file"]
-            parts += [f"@@ -{number} +{number} @@", f"-{correction.source}", *missing]
-            parts += [f"+{correction.text}", *missing]
-    if colour:
-        codes = {"@": 36, "-": 31, "+": 32}
-        parts = [
-            f"\x1b[{codes[part[0]]}m{part}\x1b[m" if part[0] in codes else part for part in parts
-        ]
-    return "".join(f"{part}\n" for part in parts).encode("utf-8", "surrogateescape")
+            missing = "" if end else "\\ No newline at end of file\n"
+            parts.append(f"@@ -{number} +{number} @@\n-{correction.source}\n{missing}")
+            parts.append(f"+{correction.text}\n{missing}")
+    return "".join(parts).encode("utf-8", "surrogateescape")
 
 
 class Report:
@@ -52,8 +43,7 @@ class Report:
     def __init__(self, edits: TextIO | None, named: bool) -> None:
         self.edits, self.named = edits, named
         self.file = STANDARD_STREAM
-        self.line = self.lines = self.wanted = self.applied = self.code = 0
-        self.words: Counter[tuple[str, str]] = Counter()  # that were changed
+        self.line = self.lines = self.code = 0
         self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
 
     @classmethod
@@ -68,14 +58,9 @@ class Report:
     def add(self, done: Sequence["Correction"]) -> None:
         """Notes the next lines."""
         for correction in done:
-            applied = [edit for edit in correction.edits if edit.applied]
             self.line += 1
             self.lines += 1
             self.code += correction.code
-            self.wanted += len(correction.edits)
-            self.applied += len(applied)
-            pairs = ((core_of(edit.before), core_of(edit.after)) for edit in applied)
-            self.words.update(both for both in pairs if both[0])  # what is no word cannot be kept
             if correction.unterminated:
                 self.unterminated[self.file].append(self.line)
             if self.edits:
@@ -85,10 +70,7 @@ class Report:
                     self.edits.write(json_line(record))
 
     def notes(self) -> Iterator[str]:
-        """What was changed often; lines that were left alone."""
-        if often := [(both, n) for both, n in self.words.most_common(SHOWN) if n >= OFTEN]:
-            shown = [f"{before} → {after} {n:,}×" for (before, after), n in often]
-            yield f"changed most often: {', '.join(shown)} (--protect-words keeps words)"
+        """Lines that were left alone."""
         if self.code:
             yield f"left alone as code: {counted(self.code, 'line')} (--protect none reads all)"
         yield from self.unfinished()
@@ -99,7 +81,3 @@ class Report:
             place = f"{file}: " if self.named else ""
             count = counted(len(lines), "line")
             yield f"{place}{_UNTERMINATED}: {count} ({few(lines, 5)})"
-
-    def __str__(self) -> str:
-        edits_made = f"{self.applied:,} of {counted(self.wanted, 'edit')} made"
-        return f"{counted(self.lines, 'line')}, {edits_made}"

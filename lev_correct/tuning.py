@@ -1,9 +1,9 @@
 """Choosing threshold and weights on a development set, for a goal."""
 
+import operator
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from lev_runtime.words import CorrectionCounts
 
 from .calibration import calibrated, temperature
 from .corrector import Corrector
-from .edits import Correction, Edit
+from .edits import Correction
 from .evidence.text_prior import EXPECTED, log_odds
 from .ranking.ranking import FEATURES, OF_LANGUAGE, Ranker
 from .text.units import (
@@ -105,11 +105,8 @@ def tune(
             _weigh_unchanged(corrector, ranker, noisy, clean, goal)
     done = corrector.correct(noisy, document=corrector.document() if adapts else None)
     best, counts = goal.best(curve(done, clean))
-    outcomes = [
-        (edit.probability, meant == edit.after.split())
-        for edit, meant in applied_edits(done, clean)
-    ]
-    warmth = 1.0 if adapts else temperature(outcomes)  # each text has its own
+    pairs = [(outcome.probability, outcome.is_right) for outcome in outcomes(done, clean)]
+    warmth = 1.0 if adapts else temperature(pairs)  # each text has its own
     least = calibrated(best, warmth)
     corrector.settings = replace(use, temperature=warmth, min_confidence=least)
     return counts, left_out
@@ -131,49 +128,46 @@ def _weigh_unchanged(
     ranker.weights = max([*(ranker.weights + steps)], key=value)  # the first of equal ones
 
 
-def applied_edits(
-    done: Sequence[Correction], clean: Sequence[str]
-) -> Iterator[tuple[Edit, list[str]]]:
-    """Each edit that was made, and the words that should stand in its place."""
-    for correction, meant in zip(done, clean, strict=True):
-        wanted = meant.split()
+class Outcome(NamedTuple):
+    """What an edit that was made did: whether it wrote what should stand there, how many words it
+    put right, and how many right ones are wrong then."""
+
+    probability: float
+    is_right: bool
+    corrected: int
+    miscorrected: int
+
+
+def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[Outcome]:
+    """Yields one of each edit that was made; a word for which more or fewer are written is wrong
+    then."""
+    for correction, line in zip(done, clean, strict=True):
+        wanted = line.split()
         for edit in (edit for edit in correction.edits if edit.applied):
             first = len(correction.source[: edit.offset].split())
-            yield edit, wanted[first : first + len(edit.before.split())]
+            before, after = edit.before.split(), edit.after.split()
+            meant = wanted[first : first + len(before)]
+            written = after if len(after) == len(before) else [""] * len(before)
+            was = [old == word for old, word in zip(before, meant, strict=True)]
+            now = [new == word for new, word in zip(written, meant, strict=True)]
+            lost = sum(map(operator.gt, was, now)) or int(not before)
+            yield Outcome(edit.probability, meant == after, sum(map(operator.lt, was, now)), lost)
 
 
 def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:
-    """What thresholds from 0 on give for corrections with all edits made.
-
-    A word for which more or fewer are written is wrong then.
-    """
+    """What thresholds from 0 on give for corrections with all edits made."""
     pairs: list[tuple[str, str]] = []
     for correction, line in zip(done, clean, strict=True):
         pairs += zip(correction.source.split(), line.split(), strict=True)
     right = sum(word == meant for word, meant in pairs)
-    applied = list(applied_edits(done, clean))
-    rows = [_words_changed(edit, meant) for edit, meant in applied]
-    chances = np.array([edit.probability for edit, _ in applied])
-    table = np.array(rows, dtype=int).reshape(-1, 2)
-    steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if rows else []
-    thresholds = (0.0, *sorted(set(steps)), 1.0)
+    table = np.array(list(outcomes(done, clean))).reshape(-1, 4)
+    chances = table[:, 0]
+    steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if len(table) else []
     points = []
-    for threshold in thresholds:
-        changed = table[chances >= threshold].sum(0).tolist()
+    for threshold in (0.0, *sorted(set(steps)), 1.0):
+        changed = table[chances >= threshold, 2:].sum(0).astype(int).tolist()
         points.append((threshold, CorrectionCounts(len(pairs), right, *changed)))
     return points
-
-
-def _words_changed(edit: Edit, meant: Sequence[str]) -> tuple[int, int]:
-    """How many words an edit puts right, and how many right ones are wrong then."""
-    before, after = edit.before.split(), edit.after.split()
-    if len(after) != len(before):
-        after = [""] * len(before)
-    righted = lost = 0
-    for old, new, word in zip(before, after, meant, strict=True):
-        righted += old != word and new == word
-        lost += old == word and new != word
-    return righted, lost or int(not before)
 
 
 def _examples(
@@ -201,15 +195,17 @@ def _same_words(
     amounts = f"tuning: {len(noisy)} noisy and {counted(len(clean), 'clean line')}"
     if len(noisy) != len(clean):
         raise UserError(f"{amounts}; line n of each must belong together")
-    sides = [(before.split(), after.split()) for before, after in zip(noisy, clean, strict=True)]
-    same = [len(before) == len(after) for before, after in sides]
-    words: list[tuple[str, str]] = []
-    for before, after in compress(sides, same):
-        words += zip(before, after, strict=True)
-    grown = [len(meant) - len(word) for word, meant in words if word != meant]
+    same, others, grown = [], [], []
+    for number, pair in enumerate(zip(noisy, clean, strict=True), start=1):
+        before, after = map(str.split, pair)
+        if len(before) != len(after):
+            others.append(number)
+            continue
+        same.append(pair)
+        both = zip(before, after, strict=True)
+        grown += [len(meant) - len(word) for word, meant in both if word != meant]
     if not grown:
-        what = f"none of {counted(len(words), 'word')}, of lines with as many in both, is wrong"
+        what = "no word is wrong in lines that have as many words in both"
         raise UserError(f"{amounts}, {what}; give text with errors, and the same corrected")
-    others = [number for number, is_same in enumerate(same, start=1) if not is_same]
-    noisy, clean = list(compress(noisy, same)), list(compress(clean, same))
-    return noisy, clean, others, max(1, *grown)
+    first, second = zip(*same, strict=True)
+    return list(first), list(second), others, max(1, *grown)

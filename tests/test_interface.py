@@ -36,15 +36,12 @@ def test_a_device_that_is_not_here_is_one_line_before_anything_is_read(kind):
 
 #: method of an editor or a corrector, its arguments → what its error names
 WRONG: list[tuple[str, dict[str, Any], str]] = [
-    ("edit_nbest", {"sources": None}, "sources"),
     ("edit_nbest", {"sources": "a b"}, "sources"),
     ("edit_nbest", {"sources": ["a", None]}, "source 2"),
     ("edit_nbest", {"sources": ["a"], "drafts": "a"}, "drafts"),
     ("edit_nbest", {"sources": ["a", "a"], "drafts": [None, 3.5]}, "draft 2"),
     ("edit_nbest", {"sources": [], "max_iter": 0}, ""),
     ("correct", {"lines": ["a"], "protect": [None]}, "protect 1"),
-    ("correct", {"lines": ["a"], "protect": None}, "protect"),
-    ("correct", {"lines": ["a"], "protect_words": ["a", 1]}, "protect_words 2"),
     ("correct", {"lines": ["a"], "protect_words": "a"}, "protect_words"),
 ]
 
@@ -123,10 +120,7 @@ def sentences(thread: int, count: int = 12) -> list[str]:
 
 def edited(editor: LevenshteinEditor, thread: int) -> Any:
     drafts = sentences(thread)
-    traces = editor.edit(drafts[::-1], drafts, max_iter=2, batch_size=5)
-    assert f"w{thread}-" in "".join(trace.text for trace in traces)
-    assert len(editor.task.tgt_dict) == editor.task.placeholder + 1
-    return traces
+    return editor.edit(drafts[::-1], drafts, max_iter=2, batch_size=5)
 
 
 def corrected(corrector: Corrector, thread: int) -> Any:
@@ -161,16 +155,3 @@ def test_every_thread_gets_what_it_gets_alone(name):
             assert list(pool.map(work, range(THREADS))) == [[answer] * ROUNDS for answer in alone]
     finally:
         sys.setswitchinterval(before)
-
-
-def test_threads_are_served_at_once_and_not_in_turn():
-    editor = editors.editor(2)
-    alone, encode, together = edited(editor, 1), editor.models[0].encode, threading.Barrier(2)
-
-    def meeting(*args: Any, **named: Any) -> Any:
-        together.wait(20)  # broken where one waits for the other
-        return encode(*args, **named)
-
-    editor.models[0].encode = meeting
-    with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(lambda thread: edited(editor, thread), [1, 1])) == [alone] * 2

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -18,7 +17,6 @@ sys.path.insert(0, str(SCRIPTS))
 
 import scans  # noqa: E402
 import training_words  # noqa: E402
-import without_rare_words  # noqa: E402
 import word_list  # noqa: E402
 
 # word_list.py ---------------------------------------------------------------------------------
@@ -68,62 +66,46 @@ def test_public_words_are_spelled_as_texts_spell_them(row, monkeypatch, tmp_path
     printed = capsys.readouterr().out
     if any(map(str.isdigit, expected)):
         assert counts(printed) == pytest.approx(counts(expected), rel=1e-4)
-        assert printed.split()[::2] == expected.split()[::2], "the most frequent first"
     else:
         assert {line.split()[0] for line in printed.splitlines()} == {*expected.split()}
 
 
-# training_words.py, without_rare_words.py -----------------------------------------------------
+# training_words.py ----------------------------------------------------------------------------
 
 
-def test_rare_words_are_learnt_nearly_as_often_as_frequent_ones(tmp_path):
-    words = put(tmp_path / "words.txt", ["der 90000", "Straße 9", "a 7", "yak 0"])
-    training_words.main([str(words), str(tmp_path)])
-    learnt = Counter((tmp_path / "train.clean").read_text("utf-8").split())
-    assert learnt.keys() == {"der", "straße", "yak"} and learnt.total() == 300_000
+def test_words_to_learn_from_and_to_tune_with(tmp_path, capsys):
+    """Rare words are learnt nearly as often as frequent ones; to tune, the list lacks two of the
+    text's sixty words, and one that is not learnt. No list has the tapir."""
+    letters = [f"{a}{b} 1" for a in "abcdefghij" for b in "klmnopqrst"]
+    counts = ["der 90000", "Straße 9", "a 7", "zz 0", *letters, "luchs 3", "yak 2"]
+    words, folder = put(tmp_path / "words.txt", counts), tmp_path / "learnt"
+    training_words.main([str(words), str(folder)])
+    learnt = Counter(read(folder / "train.clean"))
+    (unknown,) = read(folder / "unknown.clean")
+    others = (read(folder / f"{part}.clean") for part in ("dev", "test", "known"))
+    assert unknown not in learnt and not any(unknown in part for part in others)
+    assert learnt.total() == 300_000 and "a" not in learnt
     assert learnt["der"] == pytest.approx(10_000**0.4 * learnt["straße"], rel=0.1)
-
-
-def test_words_to_tune_with_that_no_list_has_are_not_learnt(tmp_path):
-    words = put(
-        tmp_path / "words.txt", [f"{a}{b} 1" for a in "abcdefghij" * 3 for b in "klmnopqrst"]
-    )
-    training_words.main([str(words), str(tmp_path)])
-    unknown = {*read(tmp_path / "unknown.clean")}
-    others = (read(tmp_path / f"{part}.clean") for part in ("train", "dev", "test", "known"))
-    assert len(unknown) == 1 and not unknown.intersection(*map(set, others))
-
-
-def test_to_tune_a_list_lacks_the_rarest_words_of_a_text(tmp_path, capsys):
-    """Two of sixty words; the zebu is not met in the text, the tapir stands in no list."""
-    words = put(tmp_path / "words", ["der 90", "hund 20", "luchs 3", "yak 2", "zebu 1"])
-    text = put(tmp_path / "text", ["Der Hund, der Luchs!", "Yak der der Tapir", "der " * 52])
-    without_rare_words.main([str(words), str(text)])
-    assert capsys.readouterr().out == "der 90\nhund 20\nzebu 1\n"
-    without = put(tmp_path / "out", ["zebu"])
-    without_rare_words.main([str(words), str(text), "--without", str(without)])
-    assert capsys.readouterr().out == "der 90\nhund 20\n"
+    text = put(tmp_path / "text", ["Der Straße, der Luchs!", "Yak der der Tapir", "der " * 52])
+    for keep in ([], ["--keep-unknown"]):
+        training_words.main([str(words), str(folder), "--tune", str(text), *keep])
+        fewer = {line.split()[0] for line in capsys.readouterr().out.splitlines()}
+        gone = {line.split()[0] for line in counts} - fewer
+        assert gone - {unknown} == {"luchs", "yak"} - {unknown} and (unknown in gone) != bool(keep)
 
 
 # scans.py -------------------------------------------------------------------------------------
 
-#: line n has a word of its own, which the scan misreads, and one that all lines have
-CLEAN = [f"word{'abcdefghij'[n // 10]}{'abcdefghij'[n % 10]} modern, n" for n in range(100)]
-NOISY = [line.replace("w", "vv").replace("modern", "modem") for line in CLEAN]
-
-
-def parts(
-    folder: Path, noisy: list[str] = NOISY, clean: list[str] = CLEAN, end: str = "\n"
-) -> Path:
-    """Returns the folder that is written for scans, beside other right text."""
-    put(folder / "parts" / "train.clean", ["modern modem"])
-    files = [put(folder / name, text, end) for name, text in (("n", noisy), ("c", clean))]
-    scans.main([*map(str, files), str(folder / "parts")])
-    return folder / "parts"
-
 
 def test_scans_to_learn_from_to_tune_with_and_to_measure_with_are_apart(tmp_path):
-    folder = parts(tmp_path)
+    """Line n has a word of its own, which the scan misreads, and one that all lines have."""
+    clean = [f"word{'abcdefghij'[n // 10]}{'abcdefghij'[n % 10]} modern, n" for n in range(100)]
+    noisy = [line.replace("w", "vv").replace("modern", "modem") for line in clean]
+    folder = tmp_path / "parts"
+    put(folder / "train.clean", ["modern modem"])
+    gaps = [*noisy[:5], "", "alone", *noisy[5:]], [*clean[:5], "alone", " ", *clean[5:]]
+    files = [put(tmp_path / name, text, "\r\n") for name, text in zip("nc", gaps)]
+    scans.main([*map(str, files), str(folder)])
     test, train, tune = (
         {line.split()[0] for line in read(folder / f"scans-{part}.clean")}
         for part in ("test", "train", "tune")
@@ -135,17 +117,10 @@ def test_scans_to_learn_from_to_tune_with_and_to_measure_with_are_apart(tmp_path
     assert len(test) == 5 and len(train) == 95 and tune < train
     assert not test & (train | listed) and not tune & apart
     assert {*read(folder / "scans-words.clean")} == {*train, "modern", "n"}
-
-
-def test_ends_of_lines_and_empty_lines_of_scans_change_nothing(tmp_path):
-    plain = parts(tmp_path / "plain")
-    gaps = [*NOISY[:5], "", "alone", *NOISY[5:]], [*CLEAN[:5], "alone", " ", *CLEAN[5:]]
-    other = parts(tmp_path / "other", *gaps, end="\r\n")
-    for file in plain.iterdir():
-        assert (other / file.name).read_bytes() == file.read_bytes()
+    put(files[0], noisy[:99])
+    put(files[1], clean[:99])
     with refuses("99 lines"):
-        parts(tmp_path / "few", [*NOISY[:99], ""])
-    assert [file.name for file in (tmp_path / "few/parts").iterdir()] == ["train.clean"]
+        scans.main([*map(str, files), str(folder)])
 
 
 def test_a_right_word_is_listed_where_it_was_misread_twice():
@@ -153,54 +128,28 @@ def test_a_right_word_is_listed_where_it_was_misread_twice():
     pairs += [("haut", "haus"), ("haut", "haut"), ("bald", "wald"), ("wald", "bald")]
     assert [*scans.misread(pairs)] == ["fein\tsein", "hans\thaus"]
     assert [*scans.misread(pairs, {"hans"})] == ["fein\tsein"]
-    words = scans.words_of([("a Das hauS", "das Haus"), ("elf", "Wort")])
-    assert words == [("das", "das"), ("haus", "haus")], "far words do not belong together"
 
 
 # prepare_typos.py -----------------------------------------------------------------------------
 
 
-def prepare(out: Path, path: Path | str = "") -> subprocess.CompletedProcess[str]:
-    """Runs the script in its own process; ``path`` comes first among the module folders."""
-    pytest.importorskip("symspellpy")
-    env = os.environ | {"PYTHONPATH": f"{path}:{os.environ.get('PYTHONPATH', '')}"}
-    command = [sys.executable, str(SCRIPTS / "prepare_typos.py"), str(out), "--lines", "4000"]
-    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
-
-
-def test_a_package_that_is_missing_is_one_error_line_and_leaves_nothing(tmp_path):
-    put(tmp_path / "hide/spellchecker.py", ["raise ModuleNotFoundError('spellchecker')"])
-    done = prepare(tmp_path / "out", tmp_path / "hide")
-    assert done.returncode and "pyspellchecker is not installed" in done.stderr
-    assert done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
-
-
 @pytest.mark.slow
 def test_nothing_to_measure_with_is_in_training_or_in_the_lists(tmp_path):
-    done = prepare(tmp_path)
-    assert done.returncode == 0 and "training lines" in done.stdout, done.stderr
+    pytest.importorskip("symspellpy")
+    command = [sys.executable, str(SCRIPTS / "prepare_typos.py"), str(tmp_path), "--lines", "4000"]
+    subprocess.run(command, check=True)
 
     def plain(name: str) -> set[str]:
         return {line.replace(" ", "").replace("▁", " ") for line in read(tmp_path / name)}
 
     met = plain("train.typo") | {line.split("\t")[0] for line in read(tmp_path / "lookup.tsv")}
     valid, test = plain("valid.typo"), plain("test.typo")
-    measured = [
-        valid,
-        test,
-        *({*read(tmp_path / f"test_{name}.noisy")} for name in ("everyday", "heldout")),
-    ]
-    assert len(valid) == len(test) == 1500 and not valid & test
-    assert not any(met & words for words in measured)
-    typos = read(tmp_path / "test.typo")
-    assert read(tmp_path / "test.draft") == typos != read(tmp_path / "test.word")
-    assert all(typos) and {len(typo) for line in typos for typo in line.split(" ")} == {1}
+    measured = valid | test | {*read(tmp_path / "test_everyday.noisy")}
+    assert len(valid) == len(test) == 1500 and not valid & test and not met & measured
     lexicon = {line.split()[0] for line in read(tmp_path / "lexicon.txt")}
     unknown = {*read(tmp_path / "test_unknown.clean")}
     seen = lexicon | plain("train.word") | {*read(tmp_path / "dev.clean")}
     assert len(unknown) == 500 and not unknown & seen
-    assert {word for word in read(tmp_path / "words.txt") if word.isalpha()} <= lexicon
     for path in tmp_path.glob("*.noisy"):
         pairs = list(zip(read(path), read(path.with_suffix(".clean")), strict=True))
         assert pairs and all(len(a.split()) == len(b.split()) for a, b in pairs)
-    assert sum(len(line.split()) for line in read(tmp_path / "test_running.noisy")) > 3000

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from lists import parser_of
 from wordfreq import get_frequency_dict
 
 from lev_correct import settings
@@ -86,9 +87,7 @@ def sources(args: argparse.Namespace) -> Iterator[tuple[str, int]]:
 
 def main() -> None:
     """Run the script."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("folder", type=Path, help="of a corrector, with corrector.json")
     parser.add_argument("--scowl", type=Path, required=True, help="folder of SCOWL's lists")
     parser.add_argument("--names", required=True, help="names of packages, one a line")

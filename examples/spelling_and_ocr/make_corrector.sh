@@ -147,7 +147,7 @@ if [ -n "$scans" ]; then
     cp "$work/text/scans-test.$side" "$work/text/test-scans.$side"
   done
   cp "$work"/text/tune.{noisy,clean} "$work"
-  without=()
+  keep=(--keep-unknown)
 else
   head -n 500 "$work/text/dev.clean" >"$work/text/tune.clean"
   misspelt "$work/text/tune" 2 0.15
@@ -155,7 +155,7 @@ else
   for side in noisy clean; do
     cat "$work/text/tune.$side" "$work/learnt/known.$side" "$work/learnt/unknown.clean" >"$work/tune.$side"
   done
-  without=(--without "$work/learnt/unknown.clean")
+  keep=()
 fi
 misspelt "$work/text/test" 7 0.15
 names=()
@@ -173,8 +173,8 @@ listed=() # tuned by a table of other lines, the model gets that of all
 [ ! -s "$work/text/scans-apart.tsv" ] || listed=(--lookup "$work/text/scans-apart.tsv")
 # other texts have words that no list has: to tune, the list lacks rare words of the text, as many as one in thirty,
 # and some rare words of its own; other rare words are misspelt, since what people misspell is rarely a frequent word
-python "$examples/spelling_and_ocr/without_rare_words.py" "$work/words.txt" "$work/text/tune.clean" \
-  ${without[@]+"${without[@]}"} >"$work/tune-words.txt"
+python "$examples/spelling_and_ocr/training_words.py" "$work/words.txt" "$work/learnt" --tune "$work/text/tune.clean" \
+  ${keep[@]+"${keep[@]}"} >"$work/tune-words.txt"
 logged "$work/tune.log" lev-correct tune --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
   --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} ${capitals[@]+"${capitals[@]}"} \
   ${listed[@]+"${listed[@]}"} "$work/tune.noisy" "$work/tune.clean" --goal accuracy --adapt ${weights[@]+"${weights[@]}"}

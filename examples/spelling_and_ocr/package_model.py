@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from fairseq.data import Dictionary
+from lists import parser_of
 from omegaconf import DictConfig, open_dict
 
-from lev_correct import settings
+from lev_correct import Corrector, settings
 from lev_plugins.export.folder import export
-from lev_plugins.fairseq_patches.checkpoint_files import FILES, difference, has_dictionaries, plain
-from lev_plugins.inference.checkpoints import find_checkpoint, load_state, symbols_in
+from lev_plugins.fairseq_patches.checkpoint_files import FILES, plain
+from lev_plugins.inference.checkpoints import find_checkpoint, load_state
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_lines, require_files
@@ -76,22 +76,6 @@ def subword_files(cfg: DictConfig) -> list[Path]:
     return [Path(part[name]) for part in parts for name in FILES if part.get(name)]
 
 
-def check_dictionaries(state: dict[str, Any], data: Path) -> None:
-    """Raises UserError unless a folder has the dictionaries that a model was trained with."""
-    task = state["cfg"].task
-    languages = {"source": task.source_lang, "target": task.target_lang}
-    if not has_dictionaries(str(data), languages.values()):
-        raise UserError(f"--data {data}: has no dict.{task.source_lang}.txt and the target's")
-    for side, known in (symbols_in(state) or {}).items():
-        path = data / f"dict.{languages[side]}.txt"
-        if differs := difference(known, Dictionary.load(str(path)).symbols):
-            number, there, here = differs
-            raise UserError(
-                f"{path}: the model was trained with another {side} dictionary (symbol {number} is "
-                f"{there} there and {here} here)"
-            )
-
-
 def short_counts(line: str) -> str:
     """A word or two with their count, of which :data:`DIGITS` digits are kept."""
     return re.sub(r"(?<= )[\d.]+$", lambda count: f"{float(count[0]):.{DIGITS}g}", line)
@@ -137,7 +121,6 @@ def package(checkpoint: str, data: Path, text: Path, out: Path) -> int:
     state = load_state(checkpoint)
     files = subword_files(state["cfg"])
     require_files([str(text / name) for name in LISTS.values()] + list(map(str, files)))
-    check_dictionaries(state, data)
     out.mkdir(parents=True, exist_ok=True)
     torch.save(small_checkpoint(state), out / "model.pt")
     for path in [*sorted(data.glob("dict.*.txt")), *files]:
@@ -145,15 +128,14 @@ def package(checkpoint: str, data: Path, text: Path, out: Path) -> int:
     stored = json.loads(Path(tuned).read_text(encoding="utf-8"))
     stored |= {"lookup": None, "protect_words": None, "protect_code": True}
     write_lists(stored, text, out)
+    Corrector.from_pretrained(out)  # refuses dictionaries of another model
     export_beside(out)
     return sum(path.stat().st_size for path in out.iterdir())
 
 
 def main() -> None:
     """Run the script."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("checkpoint", help="tuned, with corrector.json beside it")
     parser.add_argument("text", type=Path, help="folder of prepare_typos.py")
     parser.add_argument("out", type=Path, help="folder to write")

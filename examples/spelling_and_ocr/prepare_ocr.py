@@ -11,11 +11,11 @@ the same four times in five, and WORK/text/test.look-up the test text with each 
 corrected most often in train and dev: what is to be beaten.
 """
 
-import argparse
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from lists import parser_of, write_lines
 from prepare_typos import SPACE, as_characters
 
 from lev_correct.text.units import core_of
@@ -30,7 +30,7 @@ Pairs = Sequence[tuple[str, str]]  # noisy, clean
 
 def main() -> None:
     """Check all text, then write."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("work", type=Path, help="folder with text")
     parser.add_argument("words", type=int, help="words a segment; 0: whole lines")
     args = parser.parse_args()
@@ -39,21 +39,23 @@ def main() -> None:
         segments = [segment for pair in pairs for segment in paired_pieces(*pair, args.words)]
         for side, place in (("noisy", 0), ("clean", 1)):
             lines = (as_characters(segment[place]) for segment in segments)
-            _write(args.work / "characters" / f"{part}.{side}", lines)
+            write_lines(args.work / "characters" / f"{part}.{side}", lines)
     words = Counter(filter(None, (core_of(w) for _, line in texts["train"] for w in line.split())))
-    _write(args.work / "lexicon.txt", sorted(f"{word} {count}" for word, count in words.items()))
+    write_lines(
+        args.work / "lexicon.txt", sorted(f"{word} {count}" for word, count in words.items())
+    )
     seen = corrections(texts["train"])
     best = {word: (*counts.most_common(1)[0], counts.total()) for word, counts in seen.items()}
     sure = [(word, right) for word, (right, n, all_) in best.items() if n >= MAJORITY * all_]
     rows = sorted(f"{word}\t{right}" for word, right in sure if word != right)
-    _write(args.work / "lookup.tsv", rows)
+    write_lines(args.work / "lookup.tsv", rows)
     table = corrections([*texts["train"], *texts["dev"]])
     looked_up = (
         " ".join(table[word].most_common(1)[0][0] if word in table else word for word in line)
         for line in (noisy.split(" ") for noisy, _ in texts["test"])
     )
-    _write(args.work / "text" / "test.look-up", looked_up)
-    _write(args.work / "words", [str(args.words)])
+    write_lines(args.work / "text" / "test.look-up", looked_up)
+    write_lines(args.work / "words", [str(args.words)])
 
 
 def corrections(pairs: Pairs) -> dict[str, Counter[str]]:
@@ -107,11 +109,6 @@ def _read(text: Path, part: str) -> Pairs:
                     "plain space; replace it"
                 )
     return pairs
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,6 @@ neither in it nor in train, ``running`` is English text that comes with Python (
 exist too.
 """
 
-import argparse
 import gzip
 import importlib.metadata
 import importlib.resources
@@ -42,10 +41,11 @@ import random
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lists import parser_of, write_lines
 from made_up_typos import Pair, Typist
 
 from lev_correct.words.lexicon import confusions as others_of
@@ -248,31 +248,26 @@ def write(
     words: Words, lines: Sequence[Pair], plain: Mapping[str, Sequence[Pair]], out: Path
 ) -> None:
     """Writes all files."""
-    out.mkdir(parents=True, exist_ok=True)
-
-    def save(name: str, content: Iterable[str]) -> None:
-        text = "".join(line + "\n" for line in content)
-        (out / name).write_text(text, encoding="utf-8", newline="\n")
-
     for name, pairs in {"train": lines, **words.held}.items():
         for ending, side in (("typo", 0), ("draft", 0), ("word", 1)):
-            save(f"{name}.{ending}", (as_characters(pair[side]) for pair in pairs))
+            write_lines(out / f"{name}.{ending}", (as_characters(pair[side]) for pair in pairs))
     for name, pairs in plain.items():
         pairs = [pair for pair in pairs if len(pair[0].split()) == len(pair[1].split())]
         for ending, side in (("noisy", 0), ("clean", 1)):
-            save(f"{name}.{ending}", (pair[side] for pair in pairs))
-    save("lexicon.txt", (f"{word} {int(count)}" for word, count in sorted(words.counts.items())))
-    save("lookup.tsv", (f"{typo}\t{word}" for typo, word in words.listed))
-    save("bigrams.txt", installed_lines(BIGRAMS))
-    save("confusions.txt", confusions())
-    save("words.txt", words.often)
+            write_lines(out / f"{name}.{ending}", (pair[side] for pair in pairs))
+    write_lines(
+        out / "lexicon.txt",
+        (f"{word} {int(count)}" for word, count in sorted(words.counts.items())),
+    )
+    write_lines(out / "lookup.tsv", (f"{typo}\t{word}" for typo, word in words.listed))
+    write_lines(out / "bigrams.txt", installed_lines(BIGRAMS))
+    write_lines(out / "confusions.txt", confusions())
+    write_lines(out / "words.txt", words.often)
 
 
 def main() -> None:
     """Gather, then write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     add = parser.add_argument
     add("out_dir", type=Path, help="the folder to write into")
     add("--lines", type=int, default=300_000, help="of training (default 300000)")

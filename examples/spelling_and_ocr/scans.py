@@ -14,11 +14,11 @@ in FOLDER, is held out. Of the rest FOLDER gets
   lines alone: so tuning finds out what a table is worth for lines that it was not made of.
 """
 
-import argparse
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from lists import parser_of, write_lines
 from prepare_ocr import MAJORITY, Pairs, corrections
 from rapidfuzz.distance import Levenshtein
 
@@ -42,9 +42,7 @@ FARTHEST = 0.5
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Reads all lines, then writes."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("noisy", help="text as it was recognised")
     parser.add_argument("clean", help="the same as it should be")
     parser.add_argument("folder", type=Path, help="holds train.clean and gets the parts")
@@ -65,9 +63,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     write_pairs(folder / "scans-test", test)
     write_pairs(folder / "scans-tune", tune[:: math.ceil(words / TO_TUNE)])
     write_pairs(folder / "scans-words", words_of(rest))
-    write(folder / "scans-train.clean", (clean for _, clean in rest))
-    write(folder / "scans-apart.tsv", misread(words_of(apart), right))
-    write(folder / "scans.tsv", misread(words_of(rest), right))
+    write_lines(folder / "scans-train.clean", (clean for _, clean in rest))
+    write_lines(folder / "scans-apart.tsv", misread(words_of(apart), right))
+    write_lines(folder / "scans.tsv", misread(words_of(rest), right))
 
 
 def words_of(pairs: Pairs) -> list[tuple[str, str]]:
@@ -103,13 +101,8 @@ def misread(words: Pairs, text: Collection[str] = ()) -> Iterator[str]:
 
 def write_pairs(path: Path, pairs: Pairs) -> None:
     """The sides of pairs, as PATH.noisy and PATH.clean."""
-    write(Path(f"{path}.noisy"), (noisy for noisy, _ in pairs))
-    write(Path(f"{path}.clean"), (clean for _, clean in pairs))
-
-
-def write(path: Path, lines: Iterable[str]) -> None:
-    """A file of lines."""
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    write_lines(Path(f"{path}.noisy"), (noisy for noisy, _ in pairs))
+    write_lines(Path(f"{path}.clean"), (clean for _, clean in pairs))
 
 
 if __name__ == "__main__":

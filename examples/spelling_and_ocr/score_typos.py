@@ -6,17 +6,16 @@ TEXT is the folder of prepare_typos.py. Printed are, in per cent of the words: m
 corrected, held-out ones of codespell's list, alone and in running text, those of a list of this
 project's own, and words for others that exist too (then for than), in running text; and right words
 left as they are, known and unknown ones and running text. symspellpy, a dictionary corrector, runs
-with the corrector's lexicon, and with the often misspelt words alone. Last comes each system's
-speed over all lists, in CPU time. --also adds a list of your own, as it came and as it should be.
+with the corrector's lexicon, and with the often misspelt words alone. --also adds a list of your
+own, as it came and as it should be.
 """
 
-import argparse
 import json
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from lists import parser_of
 from symspell import Correct, symspell
 
 from lev_runtime.io.commands import run_cli
@@ -33,7 +32,6 @@ LISTS = {
 }
 MISSPELT = ("heldout", "inside", "everyday", "confused")
 SIDES = ("noisy", "clean")
-SPEED = "words a CPU second"
 #: for each list its words, and each system's share in per cent
 Shares = dict[str, tuple[int, dict[str, float]]]
 
@@ -72,20 +70,15 @@ def word_lists(text: Path, also: Sequence[Sequence[Path]] = ()) -> dict[str, lis
 
 
 def measured(systems: Mapping[str, Correct], lists: Mapping[str, list[list[str]]]) -> Shares:
-    """Every system on every list, and how many words a second it reads."""
+    """Every system on every list."""
     result: Shares = {}
-    seconds = dict.fromkeys(systems, 0.0)
     for name, (noisy, clean) in lists.items():
-        before, shares = noisy if name in MISSPELT else None, {}
-        for system, correct in systems.items():
-            started = time.process_time()
-            outputs = correct(noisy)
-            seconds[system] += time.process_time() - started
-            shares[system] = share(outputs, clean, before)[1]
+        before = noisy if name in MISSPELT else None
+        shares = {
+            system: share(correct(noisy), clean, before)[1] for system, correct in systems.items()
+        }
         result[name] = share(noisy, clean, before)[0], shares
-    words = sum(len(line.split()) for noisy, _ in lists.values() for line in noisy)
-    speeds = {name: words / taken if taken > 1e-2 else 0.0 for name, taken in seconds.items()}
-    return {**result, SPEED: (words, speeds)}
+    return result
 
 
 def table(measures: Shares) -> str:
@@ -94,10 +87,7 @@ def table(measures: Shares) -> str:
     systems = list(next(iter(measures.values()))[1])
     rows = [" " * width + "   words" + "".join(f"{name:>26}" for name in systems)]
     for name, (number, shares) in measures.items():
-        if name == SPEED:
-            cells = [f"{value:,.0f}" if value else "–" for value in shares.values()]
-        else:
-            cells = [f"{value:.1f} %" for value in shares.values()]
+        cells = [f"{value:.1f} %" for value in shares.values()]
         title = LISTS.get(name, name)
         rows.append(f"{title:{width}}{number:>8,}" + "".join(f"{cell:>26}" for cell in cells))
     return "\n".join(rows)
@@ -105,9 +95,7 @@ def table(measures: Shares) -> str:
 
 def main() -> None:
     """Score and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("text", type=Path, help="folder of prepare_typos.py")
     add = parser.add_argument
     add("checkpoint", nargs="?", help="tuned (default: the package's model)")

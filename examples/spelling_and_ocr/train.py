@@ -11,16 +11,17 @@ for your own data. The same command resumes a training that was interrupted.
 """
 
 import argparse
-import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+
+from lists import parser_of
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
@@ -47,11 +48,9 @@ RECIPES = {
 COMMON = """--bpe characters --share-all-embeddings --max-source-positions 128
   --max-target-positions 128 --label-smoothing 0.1 --adam-betas '(0.9, 0.98)' --clip-norm 1.0
   --lr-scheduler time_budget --warmup-share 0.08 --save-interval-updates 200
-  --keep-interval-updates 1 --cpu --no-epoch-checkpoints --disable-validation --log-format json
+  --keep-interval-updates 1 --cpu --no-epoch-checkpoints --disable-validation --log-format simple
   --log-interval 2"""
 TELLS = "lev_plugins.fairseq_patches.progress | "  # what a slow training says
-# what both kinds of systems log of how good they are
-GOOD = {"ppl": "perplexity", "del_acc": "deletions", "plh_acc": "places", "tok_acc": "tokens"}
 
 
 def main() -> None:
@@ -94,30 +93,19 @@ def train(command: Sequence[str], minutes: float) -> None:
     # threads that wait for long sleep instead of spinning: a busy machine is then not lost
     environ = {"GOMP_SPINCOUNT": "20000", **os.environ, "PYTHONWARNINGS": "ignore"}
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    started, shown, other = time.monotonic(), 0.0, []
+    started, shown = time.monotonic(), 0.0
+    last: deque[str] = deque(maxlen=20)
     with subprocess.Popen(command, env=environ, **piped) as process:
         for line in process.stdout:
+            last.append(line)
             passed = (time.monotonic() - started) / 60
-            if TELLS in line:
-                print(f"{passed:5.1f} min, {line.partition(TELLS)[2]}", end="", flush=True)
-            if not (logged := re.search(r"train_inner \| (\{.*\})", line)):
-                other = [*other[-20:], line]
-            elif passed - shown >= minutes / LINES:
-                shown, log = passed, json.loads(logged[1])
-                good = ", ".join(f"{name} {log[key]}" for key, name in GOOD.items() if key in log)
-                left, updates = float(log["minutes_left"]), log["num_updates"]
-                print(f"{passed:5.1f} min, {left:.1f} left  ", end="")
-                print(f"update {updates}  loss {log['loss']} bits  {good}", flush=True)
-            if few := re.search(r"done training in .*?; (.*)", line):
-                in_minutes = re.sub(r"--stop-time-hours ([\d.]+)", _minutes, few[1])
-                print(in_minutes[0].upper() + in_minutes[1:], flush=True)
+            logged = "train_inner | " in line and passed - shown >= minutes / LINES
+            if logged or TELLS in line or "too few to learn from" in line:
+                shown = passed if logged else shown
+                print(f"{passed:5.1f} min, {line.rpartition(' | ')[2]}", end="", flush=True)
     if process.returncode:
-        sys.stderr.write("".join([line for line in other if line.startswith("error: ")] or other))
+        sys.stderr.writelines([line for line in last if line.startswith("error: ")] or last)
         raise UserError("fairseq-train failed; the lines above say why")
-
-
-def _minutes(hours: re.Match[str]) -> str:
-    return f"--minutes {60 * float(hours[1]):.0f}"
 
 
 def _languages(data: str, system: str) -> tuple[str, str, str]:
@@ -132,9 +120,7 @@ def _languages(data: str, system: str) -> tuple[str, str, str]:
 
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     add = parser.add_argument
     add("data", help="folder that preprocess wrote")
     add("save", help="folder for the checkpoints")

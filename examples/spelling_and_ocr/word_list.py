@@ -24,13 +24,13 @@ public word that is ten times as frequent, or a thousand times if it is short, u
 more often than the language. German words as they were spelled until 1996 (*muß*) are added.
 """
 
-import argparse
 import gzip
 import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+from lists import parser_of
 from prepare_typos import installed
 
 from lev_correct.words.lexicon import Lexicon
@@ -60,9 +60,7 @@ CONFIRMED = "ar de en es eu fa fr it lv nl pt ru".split()
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Writes the list to standard output, the most frequent word first."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     add = parser.add_argument
     add("language", help="two letters, such as de")
     add("--own", metavar="FILE", help="words of your text and their counts")

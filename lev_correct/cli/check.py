@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -126,7 +125,7 @@ class Check:
         for number, correction in enumerate(file.corrections, start=1):
             self.findings += findings(path, number, correction)
         if self.args.diff:
-            hunks = diff(1, file.corrections, file.text.ends, sys.stdout.isatty())
+            hunks = diff(1, file.corrections, file.text.ends)
             self.diffs += [diff_header(path), hunks] if hunks else []
         if file.foreign:
             self.foreign.append(path)
@@ -160,11 +159,9 @@ class Check:
         say(*self.report.unfinished())
         if self.foreign:
             say(f"note: mostly of unknown words, as in another language: {few(self.foreign, 5)}")
-        named = len({finding.file for finding in self.findings})
-        place = f"{named:,} of {counted(files, 'file')}" if named else counted(files, "file")
         code = f", {self.report.code:,} left alone as code" if self.report.code else ""
         lines = f"{counted(self.report.lines, 'line')}{code}"
-        say(f"{counted(len(self.findings), 'finding')} in {place} ({lines})")
+        say(f"{counted(len(self.findings), 'finding')} in {counted(files, 'file')} ({lines})")
         if left_out:
             kinds = (f"{kind} ({number:,})" for kind, number in sorted(left_out.items()))
             say(f"left out: {', '.join(kinds)}")

@@ -9,7 +9,6 @@ given), ``line`` (of the file, from 1) and the fields of
 
 import argparse
 import shutil
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
@@ -66,10 +65,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     """Returns the corrector of a checkpoint; imported only here, to keep ``--help`` quick."""
     from .. import Corrector
 
-    names = (
-        "path data device unit window beam precision settings lexicon lookup bigrams confusions "
-        "draft_guided"
-    )
+    names = "path data device unit window beam precision settings lexicon lookup bigrams confusions"
     options: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     options["eager"] = args.command != "tune" and args.eager
     corrector = Corrector.from_pretrained(**options | text_processing(args))
@@ -98,8 +94,6 @@ def correct(
         else:
             run.to_standard_output()
     say(*report.notes())
-    if sys.stderr.isatty() and not sys.stdout.isatty():
-        say(report)
     return 0
 
 
@@ -131,13 +125,13 @@ class Run:
 
     def to_standard_output(self) -> None:
         """Writes the text of all files, or what would change in them."""
-        out, colour = standard_output().buffer, sys.stdout.isatty()
+        out = standard_output().buffer
         open_end = False
         for path in self.args.files or [STANDARD_STREAM]:
             names, encoding = diff_header(path), encoding_at(path)
             for done, end in self.corrected(path):
                 if self.args.diff:
-                    hunks = diff(self.report.line + 1, [done], [end], colour)
+                    hunks = diff(self.report.line + 1, [done], [end])
                     out.write(names + hunks if hunks else b"")
                     names = b"" if hunks else names
                 else:

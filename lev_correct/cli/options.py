@@ -135,11 +135,6 @@ def _add_advanced(parser: argparse.ArgumentParser) -> None:
     add("--window N", "words in a window (default: as in training)", type=int)
     add_model_data(add, "; none turns it off", advanced=True)
     add("--beam N", "left-to-right models: beam size (default: as tuned, otherwise 5)", type=int)
-    add(
-        "--draft-guided",
-        "left-to-right models without ranking: the output of --beam 1 in fewer passes, by "
-        "reading ahead in the text",
-    )
     add("--batch-size N", "units per batch (default: 64)", 64)
     add(
         "--buffer N",
@@ -151,7 +146,7 @@ def _add_advanced(parser: argparse.ArgumentParser) -> None:
         "--precision",
         "bf16 is faster and may change corrections (default: fp32; 8 bits: lev-export --int8)",
         "fp32",
-        choices=("fp32", "bf16", "int8"),
+        choices=("fp32", "bf16"),
     )
     add = partial(adder(parser.add_argument_group("ranking")), advanced=True)
     add("--lookup FILE", "known misspellings: wrong, tab, right, one pair a line")
@@ -179,8 +174,6 @@ def check(args: argparse.Namespace) -> None:
     at_least_one(args, "batch_size", "buffer")
     for name in LISTS:
         path, flag = getattr(args, name), f"--{name.replace('_', '-')}"
-        if path == "":
-            raise UserError(f"{flag} is empty: give a path or leave it out")
         if path and args.command == "tune" and is_stream(path):
             raise UserError(f"{flag} {path} cannot be read twice, as tune needs; give a file")
     if args.command != "tune":

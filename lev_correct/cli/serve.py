@@ -50,9 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         processing = text_processing(args)
         with as_flags(args):
-            served = model.load(
-                args.path, args.data, args.device, args.settings, args.draft_guided, **processing
-            )
+            served = model.load(args.path, args.data, args.device, args.settings, **processing)
         served.info["model"] = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
         name = f"[{args.host}]" if ":" in args.host else args.host
         hosts = [*_LOOPBACK, name]
@@ -79,7 +77,7 @@ def run(application: object, listening: socket.socket, timeout: float) -> None:
     """Runs the server until it is told to stop; requests that are under way are answered."""
     import uvicorn
 
-    from ..serve.protocol import HttpProtocol
+    from ..serve.app import HttpProtocol
 
     quiet: Any = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
     patience = max(1, round(timeout))
@@ -104,7 +102,6 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--device NAME", "device, such as cuda (default: cpu)")
     add("--settings FILE", "as in lev-correct (default: corrector.json beside the checkpoint)")
-    add("--draft-guided", "left-to-right models without ranking: as in lev-correct")
     add_model_data(add)
     add = adder(parser.add_argument_group("server"))
     add("--host NAME", "address to listen on (default: 127.0.0.1, this machine only)", "127.0.0.1")

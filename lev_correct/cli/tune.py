@@ -45,10 +45,7 @@ def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Correct
     )
     path = settings.write(use, args.path)
     if left_out:
-        print(
-            f"left out: {len(left_out):,} of {len(noisy):,} lines, which have more or fewer "
-            f"noisy than clean words (the first is line {left_out[0]})"
-        )
+        print(f"left out: {len(left_out):,} lines with more or fewer noisy than clean words")
     print(f"{summary}; --min-confidence {use.min_confidence:.3g}")
     if counts.miscorrected > counts.corrected:
         print("note: more right words are changed than wrong ones corrected: train longer")

@@ -106,8 +106,6 @@ class Backend:
     knows_spaces: bool
     words_learnt: int | None = None
     uses_context = False
-    #: Whether it decodes greedily and reads ahead in the text.
-    draft_guided = False
     processing: TextProcessing
     #: Finds what is to be joined and divided, where the lists say enough.
     spacing: Spacing | None = None

@@ -12,12 +12,10 @@ from lev_runtime.text_processing import TextProcessing, Tokens
 
 from ..text.units import Context
 from .backend import Answer, rewriting
-from .searching import Pair, Searching, Written
+from .searching import Searching
 
 #: of a pass: of small models more would wait for one another
 THREADS = 1
-#: Units that are searched at once, at most: more take memory and save no time.
-TOGETHER = 16
 
 
 class Exported(Searching):
@@ -55,31 +53,6 @@ class Exported(Searching):
     def _sources(self, units: Sequence[Tokens]) -> list[list[int]]:
         """The numbers of units' tokens, </s> behind them."""
         return [self.model.source.encode(unit)[1:] for unit in units]
-
-    def nbest(
-        self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
-    ) -> list[Written]:
-        """See :class:`.Searching`."""
-        return super().nbest(units, min(batch_size, TOGETHER), others)
-
-    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
-        """See :class:`.Searching`."""
-        texts: dict[Tokens, list[Tokens]] = {}
-        for unit, text in pairs:
-            texts.setdefault(unit, []).append(text)
-        asked = list(texts.items())
-        logs = in_batches(self._rated, asked, map(len, texts), batch_size)
-        scores: dict[Pair, float] = {}
-        for (unit, others), rows in zip(asked, logs, strict=True):
-            for text, symbol_logs in zip(others, rows, strict=True):
-                scores[unit, text] = sum(symbol_logs)
-        return [scores[pair] for pair in pairs]
-
-    def _rated(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[list[list[float]]]:
-        """Of each text of the units of a batch the log-probabilities of its symbols and </s>."""
-        texts_of_units = [list(map(self._numbered, texts)) for _, texts in asked]
-        sources = self._sources([unit for unit, _ in asked])
-        return self.model.symbol_logs(sources, texts_of_units)
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()

@@ -34,7 +34,6 @@ def load_backend(
     beam: int | None = None,
     precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
-    draft_guided: bool = False,
 ) -> Backend:
     """Loads an export, or a checkpoint where a folder has no export, or torch is needed for what is
     asked; arguments and errors are those of :meth:`.Corrector.from_pretrained`."""
@@ -42,7 +41,6 @@ def load_backend(
     needs_torch = {
         "device": None if str(device) in ("None", "cpu") else device,
         "precision": None if precision == "fp32" else precision,
-        "draft_guided": draft_guided,
         "data": data,
         **text_options,
     }
@@ -50,7 +48,7 @@ def load_backend(
         return exported_backend(path, beam)
     asked = [f"{name}={value}" for name, value in needs_torch.items() if value]
     load = plugin("backend", path, *asked[:1])
-    backend: Backend = load(path, data, device, beam, precision, text_options, draft_guided)
+    backend: Backend = load(path, data, device, beam, precision, text_options)
     return backend
 
 
@@ -106,11 +104,6 @@ def ranked(
         )
     if not use.ranks:
         return backend
-    if backend.draft_guided:
-        raise UserError(
-            "draft-guided decoding writes one text a unit, and ranking wants several: leave it "
-            "out, or --lexicon and --lookup (--settings none where the settings name them)"
-        )
     if not isinstance(backend, Searching):
         raise UserError("--lexicon and --lookup need a left-to-right model")
     stored = use.weights if by_word == (use.unit in WORDS) else {}

@@ -22,10 +22,14 @@ from .backend import Backend
 
 #: A unit, and a text that it may become.
 Pair = tuple[Tokens, Tokens]
+#: A unit, and texts to be rated.
+Asked = tuple[Tokens, Sequence[Tokens]]
 #: Texts that a model wrote, and their log-probabilities.
 Written = Mapping[Tokens, float]
 #: Width of the search among the words of a lexicon.
 LEXICON_BEAM = 10
+#: Units that are searched at once, at most: more take memory and save no time.
+TOGETHER = 16
 
 
 class Searching(Backend):
@@ -94,29 +98,44 @@ class Searching(Backend):
         """What the beam writes, then the best of the words, however far they are from the unit,
         then others that were asked for; with the log-probability of each."""
         asked = list(zip(units, others or [()] * len(units), strict=True))
-        return in_batches(self._searched, asked, map(len, units), batch_size)
-
-    def _searched(self, asked: Sequence[tuple[Tokens, Sequence[Tokens]]]) -> list[Written]:
-        """Of one batch, by one search."""
-        units = [unit for unit, _ in asked]
-        reader, order = self.prefixes(units)
-        limits = self._limits(units)[list(order)]
-        beams = [Beam(self.beam, limits, self.eos)]
-        if self._tree is not None:
-            unlimited = np.full(len(order), self.longest)
-            beams.append(Beam(LEXICON_BEAM, unlimited, self.eos, self._tree))
-        others = [list(map(self._numbered, asked[place][1])) for place in order]
-        rater = Given(others, self.eos)
-        search(reader, len(order), [*beams, rater], self.eos, self.pad)
-        written: list[dict[Tokens, float]] = [{} for _ in asked]
-        for row, place in enumerate(order):
-            rated = [pair for beam in beams for pair in beam.best(row)]
-            for text, score in rated + rater.rated(row):
-                tokens = self._spelt(text)
-                if None not in tokens:
-                    written[place][tuple(map(str, tokens))] = score
-        return list(written)
+        return in_batches(self._searched, asked, map(len, units), min(batch_size, TOGETHER))
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
         """Log-probability, in nats, of (unit, text): that the model turns one into the other."""
-        raise NotImplementedError
+        texts: dict[Tokens, list[Tokens]] = {}
+        for unit, text in pairs:
+            texts.setdefault(unit, []).append(text)
+        asked = list(texts.items())
+        rated = in_batches(self._rated, asked, map(len, texts), min(batch_size, TOGETHER))
+        scores = dict(zip(texts, rated, strict=True))
+        return [scores[unit][text] for unit, text in pairs]
+
+    def _searched(self, asked: Sequence[Asked]) -> list[Written]:
+        """Of one batch, by one search."""
+        return self._read(asked, is_searched=True)
+
+    def _rated(self, asked: Sequence[Asked]) -> list[Written]:
+        """Of one batch, the others alone."""
+        return self._read(asked, is_searched=False)
+
+    def _read(self, asked: Sequence[Asked], is_searched: bool) -> list[Written]:
+        units = [unit for unit, _ in asked]
+        reader, order = self.prefixes(units)
+        beams = []
+        if is_searched:
+            beams.append(Beam(self.beam, self._limits(units)[list(order)], self.eos))
+        if is_searched and self._tree is not None:
+            unlimited = np.full(len(order), self.longest)
+            beams.append(Beam(LEXICON_BEAM, unlimited, self.eos, self._tree))
+        rater = Given([list(map(self._numbered, asked[place][1])) for place in order], self.eos)
+        search(reader, len(order), [*beams, rater], self.eos, self.pad)
+        written: list[Written] = [{} for _ in asked]
+        for row, place in enumerate(order):
+            found = [pair for beam in beams for pair in beam.best(row)]
+            spelt = ((self._spelt(text), score) for text, score in found)
+            texts = {
+                tuple(map(str, tokens)): score for tokens, score in spelt if None not in tokens
+            }
+            scores = (score for _, score in rater.rated(row))
+            written[place] = texts | dict(zip(asked[place][1], scores, strict=True))
+        return written

@@ -3,7 +3,7 @@ a list of its words."""
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -27,7 +27,7 @@ class Repository:
     root: the folder of its settings file, else the top of a git repository, else the current one.
     protect: as of ``--protect``. words: that stay as they are. exclude: patterns of paths from the
     root, as of :meth:`excludes`. threshold: as of ``--min-confidence``. word_list: path of the file
-    of words that :meth:`accept` writes. named_at: file and line that name it, where a setting does.
+    of words that :meth:`accept` writes. named_at: the setting that names it, where one does.
     """
 
     root: str
@@ -49,7 +49,7 @@ class Repository:
         """
         if self.named_at and not accepting and not os.path.exists(self.word_list):
             where, path = self.named_at, self.word_list
-            raise UserError(f"{where}: words: {path} does not exist; --accept writes it")
+            raise UserError(f"{where}: {path} does not exist; --accept writes it")
         return _read_words(self.word_list)
 
     def accept(self, words: Iterable[str]) -> list[str]:
@@ -82,7 +82,7 @@ def find_repository(paths: Sequence[str]) -> Repository:
     the top of a git repository.
 
     Raises:
-        UserError: settings that cannot be read, or are wrong: the file, the line and the name.
+        UserError: settings that cannot be read, or are wrong: the file and the name.
     """
     folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in paths]
     start = folder = os.path.commonpath([os.path.abspath(path) for path in folders or [os.curdir]])
@@ -99,91 +99,49 @@ def find_repository(paths: Sequence[str]) -> Repository:
 
 def _read(path: str) -> Repository | None:
     """The settings of a file; None where it has no such section."""
+    import tomllib  # slow to import
+
     with reading(path), open(path, "rb") as file:
         text = file.read().decode("utf-8", "replace")
     if SECTION not in text:
         return None
     shown = _shown(path)
     try:
-        section = _section(text)
-    except ValueError as error:
+        section = tomllib.loads(text)["tool"][SECTION].items()
+    except tomllib.TOMLDecodeError as error:
         raise UserError(f"{shown} is not valid TOML: {error}") from error
-    if section is None:
+    except (KeyError, TypeError, AttributeError):  # of something else
         return None
     folder = _shown(os.path.dirname(path))
     fields: dict[str, Any] = {"word_list": os.path.normpath(os.path.join(folder, WORD_LIST))}
-    for name, value in section.items():
-        where = f"{shown}: line {_line_of(text, name)}"
+    for name, value in section:
+        where = f"{shown}: {name} of [tool.{SECTION}]"
         if name == "words" and isinstance(value, str) and value:
             fields["word_list"] = os.path.normpath(os.path.join(folder, value))
             fields["named_at"] = where
-            continue
-        try:
-            fields[name] = _checked(name, value)
-        except ValueError as error:
-            raise UserError(f"{where}: {name} of [tool.{SECTION}] {error}") from error
+        elif name == "threshold":
+            fields[name] = _threshold(where, value)
+        elif name in _LISTS:
+            fields[name] = _strings(where, value)
+        else:
+            names = ", ".join(["threshold", *_LISTS])
+            raise UserError(f"{where} is no setting; there are {names}")
     return Repository(folder, **fields)
 
 
-def _section(toml: str) -> Mapping[str, Any] | None:
-    """The settings in a text; raises ValueError where that is not valid."""
-    import tomllib  # slow to import
-
-    tools = tomllib.loads(toml).get("tool")
-    section = tools.get(SECTION) if isinstance(tools, dict) else None
-    return section if isinstance(section, dict) else None
+_LISTS = ("exclude", "protect", "words")
 
 
-def _checked(name: str, value: Any) -> Any:
-    """The value of a setting; raises ValueError, which says what is wrong with it."""
-    if name not in _CHECKS:
-        raise ValueError(f"is no setting; there are {', '.join(_CHECKS)}")
-    return _CHECKS[name](value)
-
-
-def _threshold(value: Any) -> float:
+def _threshold(where: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError(f"= {value!r}: give a probability from 0 to 1")
+        raise UserError(f"{where} = {value!r}: give a probability from 0 to 1")
     return float(value)
 
 
-def _strings(value: Any) -> tuple[str, ...]:
+def _strings(where: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-        raise ValueError(f"= {value!r}: give a list of texts in quotes, none of them empty")
+        raise UserError(f"{where} = {value!r}: give a list of texts in quotes, none of them empty")
     return tuple(value)
-
-
-def _patterns(value: Any) -> tuple[str, ...]:
-    patterns = _strings(value)
-    for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except (re.error, OverflowError) as error:
-            raise ValueError(f"has {pattern!r}, no regular expression: {error}") from error
-    return patterns
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    try:
-        return _strings(value)
-    except ValueError as error:
-        raise ValueError(f"{error}, or the path of a list of words") from error
-
-
-_CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "exclude": _strings,
-    "protect": _patterns,
-    "threshold": _threshold,
-    "words": _words,
-}
-
-
-def _line_of(text: str, name: str) -> int:
-    """Returns the number of the line in which a setting of the section begins, as it is usual."""
-    section = re.search(rf"^\s*\[tool\.\"?{SECTION}\b", text, re.MULTILINE)
-    begin = section.end() if section else 0
-    setting = re.compile(rf"^\s*\"?{re.escape(name)}\b", re.MULTILINE).search(text, begin)
-    return text.count("\n", 0, setting.end() if setting else begin) + 1
 
 
 def _read_words(path: str) -> list[str]:

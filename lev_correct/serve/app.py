@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import h11
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -14,6 +15,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lev_runtime.batching import by_budget
 from lev_runtime.errors import UserError
@@ -31,6 +33,7 @@ from .schema import (
 
 Results = dict[str, list[Result]]
 MAX_BYTES = 1_000_000  # of a request
+SECONDS = 10.0  # for a whole request to come in
 ROWS = 64  # that the model reads before other requests have their turn
 STATIC = Path(__file__).parent / "static"
 HEADERS = {
@@ -153,3 +156,27 @@ def _add_model(app: FastAPI, runners: Mapping[str, Runner], seconds: float) -> N
     for handler in (edit, correct, predict):
         if handler.__name__ in runners:
             app.post(f"/{handler.__name__}")(handler)
+
+
+class HttpProtocol(H11Protocol):
+    """uvicorn's, which closes a connection with a part of a request, or none, after a while."""
+
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """See the base class."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """See the base class."""
+        super().data_received(data)
+        self._watch()
+
+    def _watch(self) -> None:
+        is_part = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if is_part and self._limit is None:
+            self._limit = self.loop.call_later(SECONDS, self.transport.close)
+        elif self._limit is not None and not is_part:
+            self._limit.cancel()
+            self._limit = None

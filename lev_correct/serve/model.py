@@ -46,10 +46,9 @@ class ServedModel:
 
 def load(
     path: str | None,
-    data: str | None,
-    device: str | None,
-    settings: str | None,
-    draft_guided: bool = False,
+    data: str | None = None,
+    device: str | None = None,
+    settings: str | None = None,
     **processing: str,
 ) -> ServedModel:
     """Loads a checkpoint, or a folder of ``lev-export``; arguments as of
@@ -58,36 +57,30 @@ def load(
     Raises:
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
-    is_export_of = Folder(path).model if path is not None and is_export(path) else None
-    if path is not None and is_export_of not in (None, LEFT_TO_RIGHT):
-        _refuse({"draft_guided": draft_guided}, "an export does not write from left to right")
-        options = {**processing, "data": data, "device": device, "settings": settings}
-        _refuse(options, "an export has its own, and computes on the CPU")
-        return serve_export(path)
-    labeler = None if path is None or is_export_of else plugin("labeler", path)(path)
+    given: dict[str, Any] = {**processing, "data": data, "settings": settings}
+    if path is None:
+        served = serve_corrector(Corrector.from_pretrained(None, device=device, **given))
+        return replace(served, info={**served.info, **PACKAGED})
+    is_exported = is_export(path)
+    if is_exported and Folder(path).model != LEFT_TO_RIGHT:
+        _refuse({**given, "device": device}, "an export has its own, and computes on the CPU")
+        model = lev_runtime.load(path)
+        if isinstance(model, Labeler):
+            return serve_predictor(model)
+        assert isinstance(model, Editor)  # a corrector serves what writes from left to right
+        return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model)})
+    labeler = None if is_exported else plugin("labeler", path)(path)
     if labeler is None:
-        more: dict[str, Any] = {"settings": settings, "draft_guided": draft_guided, **processing}
-        served = serve_corrector(Corrector.from_pretrained(path, data, device, **more))
-        return served if path else replace(served, info={**served.info, **PACKAGED})
-    _refuse({"draft_guided": draft_guided}, "an EncT5 writes no text")
-    _refuse({**processing, "data": data, "settings": settings}, "an EncT5 has its own")
+        return serve_corrector(Corrector.from_pretrained(path, device=device, **given))
+    _refuse(given, "an EncT5 has its own")
     return serve_predictor(labeler(device=device))
 
 
-def _refuse(options: Mapping[str, str | bool | None], why: str) -> None:
+def _refuse(options: Mapping[str, str | None], why: str) -> None:
     """Raises :class:`UserError` for options that were given."""
     for name, value in options.items():
         if value:
             raise UserError(f"--{name.replace('_', '-')}: {why}; leave it out")
-
-
-def serve_export(path: str) -> ServedModel:
-    """An exported model, which edits or predicts without torch."""
-    model = lev_runtime.load(path)
-    if isinstance(model, Labeler):
-        return serve_predictor(model)
-    assert isinstance(model, Editor)  # a corrector serves what writes from left to right
-    return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model)})
 
 
 def serve_corrector(corrector: Corrector) -> ServedModel:

@@ -16,12 +16,11 @@ from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from lev_correct import settings
 from lev_correct.models.backend import Answer, Backend, rewriting
 from lev_correct.models.editor import LevenshteinBackend
-from lev_correct.models.searching import Pair, Searching
+from lev_correct.models.searching import Searching
 from lev_runtime.batching import in_batches
 from lev_runtime.errors import UserError
 from lev_runtime.labeling import TextLabeler
@@ -29,7 +28,6 @@ from lev_runtime.search import LONGEST_MORE, LONGEST_RATIO, Floats, Numbers
 from lev_runtime.text_processing import Tokens
 
 from ..data.batch import Hypothesis
-from ..nn.seq2seq.draft_guided import DraftGuidedGenerator
 from ..systems.enct5.task import TASK as ENCT5
 from .checkpoints import (
     EDITING,
@@ -41,7 +39,7 @@ from .checkpoints import (
 )
 from .editor import LevenshteinEditor
 from .enct5 import EncT5
-from .generation import GeneratingModel, is_generating, load_parts, numbered, subwords
+from .generation import GeneratingModel, is_generating, load_parts, subwords
 
 
 def checkpoint_backend(
@@ -51,18 +49,12 @@ def checkpoint_backend(
     beam: int | None = None,
     precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
-    draft_guided: bool = False,
 ) -> Backend:
     """Loads a checkpoint; arguments and errors are those of ``load_backend`` of lev_correct."""
     text_options = processing or {}
     place, path = device_named(device), find_checkpoint(path)
     state = load_state(path)
     name = getattr(state["cfg"].task, "_name", None)
-    if draft_guided and name in EDITING:
-        raise UserError(
-            f"draft-guided decoding: {path} is an edit model and already starts from the "
-            "text; leave it out"
-        )
     if beam is not None and name in EDITING:
         raise UserError(f"beam={beam}: {path} is an edit model and has no beam search")
     backend: Generating | LevenshteinBackend
@@ -70,11 +62,8 @@ def checkpoint_backend(
         parts = load_parts(path, state, data, text_options)
         generator = parts.task.build_generator([parts.model], GenerationConfig())
         searches = isinstance(generator, SequenceGenerator)
-        if draft_guided and not searches:
-            raise UserError(f"draft-guided decoding: --task {name} has its own generator")
         backend_class = Autoregressive if searches else Generating
-        beam = 1 if draft_guided else 5 if beam is None else beam
-        backend = backend_class(*parts, beam, place, precision, draft_guided)
+        backend = backend_class(*parts, 5 if beam is None else beam, place, precision)
     elif name in EDITING:
         editor = LevenshteinEditor.from_pretrained(
             path, data, place, precision, state=state, **text_options
@@ -189,37 +178,11 @@ class Autoregressive(Generating, Searching):
         self.spelling = frozenset(filter(self._known, self.task.source_dictionary.symbols))
         self.beam = self.generator.beam_size
         self.longest = self.generator.max_len - 1
-        self.draft_guided = isinstance(self.generator, DraftGuidedGenerator)
 
     def prefixes(self, units: Sequence[Tokens]) -> tuple[Prefixes, list[int]]:
         """See :class:`.Searching`."""
         inputs, order = self._inputs(units)
         return Prefixes(self.model, inputs, self.lock), order
-
-    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
-        """See :class:`.Searching`; each text is read at once."""
-        # by the length of the unit: its texts, which are about as long, stay together
-        return in_batches(self._scored, pairs, (len(unit) for unit, _ in pairs), batch_size)
-
-    @torch.no_grad()
-    def _scored(self, pairs: Sequence[Pair]) -> list[float]:
-        """Of one batch."""
-        dictionary = self.task.target_dictionary
-        units = list(dict.fromkeys(unit for unit, _ in pairs))  # each is encoded once
-        inputs, places = self._inputs(units)
-        rows = {units[i]: row for row, i in enumerate(places)}
-        order = torch.tensor([rows[unit] for unit, _ in pairs], device=self.device)
-        targets = [numbered(text, dictionary) for _, text in pairs]
-        wanted = pad_sequence(targets, True, self.pad).to(self.device)
-        eos = torch.tensor([self.eos])
-        shifted = [torch.cat([eos, target[:-1]]) for target in targets]
-        written = pad_sequence(shifted, True, self.pad).to(self.device)
-        with self.lock:
-            read = self.model.encoder.reorder_encoder_out(self.model.encoder(**inputs), order)
-            output = self.model.decoder(written, encoder_out=read)
-            logs = self.model.get_normalized_probs(output, log_probs=True).float()
-        symbol_logs = logs.gather(2, wanted.unsqueeze(2)).squeeze(2)
-        return symbol_logs.masked_fill(wanted.eq(self.pad), 0).sum(1).tolist()
 
     def _inputs(self, units: Sequence[Tokens]) -> tuple[dict[str, Tensor], list[int]]:
         """What the encoder reads of units, and where each of its rows stands among them."""

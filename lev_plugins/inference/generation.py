@@ -50,7 +50,6 @@ class GeneratingModel:
         beam: int = 5,
         device: str | torch.device = "cpu",
         precision: str = "fp32",
-        draft_guided: bool = False,
     ) -> None:
         if beam < 1:
             raise UserError(f"beam={beam}: must be 1 or more")
@@ -62,8 +61,6 @@ class GeneratingModel:
         options: Any = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):
             cfg.generation = options
-        # no option of fairseq's: the task's generator looks for it
-        options.draft_guided = draft_guided
         model.eval()
         model.to(self.device)
         model.prepare_for_inference_(cfg)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from functools import partial
@@ -12,10 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusals import refuses
-from scripted_command import TEH, Terminal, put, run_scripted, tree
-
-from lev_correct import Correction
-from lev_correct.report import diff
+from scripted_command import TEH, put, run_scripted, tree
 
 
 @pytest.fixture
@@ -77,16 +73,11 @@ def test_words_and_patterns_are_kept(run):
     assert run(b"teh 1x abc acb", flags, changes) == b"teh 1x abd bcb"
 
 
-def test_a_line_without_an_answer_is_told_and_counts_where_someone_looks_on(
-    run, capsys, monkeypatch
-):
+def test_a_line_without_an_answer_is_told(run, capsys):
     assert run(b"a\nendless\nb endless\n") == b"a\nendless\nb endless\n"
     assert "left as it was" in (stderr := capsys.readouterr().err) and "2 lines (2, 3)\n" in stderr
     run(b"teh\n")
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    run(b"teh\n")
-    assert sys.stderr.getvalue().endswith("1 line, 1 of 1 edit made\n")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +88,6 @@ def test_a_line_without_an_answer_is_told_and_counts_where_someone_looks_on(
         ("--batch-size 0", "--batch-size 0"),
         ("--protect (", "--protect '\\('"),
         ("--protect-words gone", "gone"),
-        ("--protect-words=", "--protect-words"),
         ("--tune words words --lexicon /dev/stdin", "--lexicon /dev/stdin"),
         ("words gone", "gone"),
         (".", r"\."),
@@ -133,25 +123,11 @@ CHANGED = TEXT.replace(b"teh", b"the")
 
 @pytest.mark.parametrize("size", [1, 100])
 def test_a_diff_makes_the_text_into_what_correct_writes(run, tmp_path, size):
-    put(one=TEXT, same=b"ok\n", two=TEXT)
-    shown = run(b"", f"one same two --diff --buffer {size}")
+    put(**{"one": TEXT, "same": b"ok\n", "t o": TEXT})
+    shown = run(b"", ["one", "same", "t o", "--diff", "--buffer", str(size)])
     assert shown.count(b"@@ -") == 6 and b"same" not in shown
     subprocess.run(["patch", "-s", "-p0"], input=shown, check=True, cwd=tmp_path)
-    assert tree() == {"one": CHANGED, "same": b"ok\n", "two": CHANGED}
-
-
-def test_patch_finds_a_file_whose_name_has_a_space(run, tmp_path):
-    Path("a b").write_bytes(TEXT)
-    shown = run(b"", ["a b", "--diff"])
-    subprocess.run(["patch", "-s", "-p0"], input=shown, check=True, cwd=tmp_path)
-    assert tree() == {"a b": CHANGED}
-
-
-def test_a_terminal_sees_a_diff_in_colour():
-    done = [Correction("teh", "the", ()), Correction("a", "a", ())]
-    plain, shown = (diff(3, done, [b"\n", b""], colour).decode() for colour in (False, True))
-    assert plain == "@@ -3 +3 @@\n-teh\n+the\n"
-    assert re.sub("\x1b\\[[0-9]*m", "", shown) == plain and shown.count("\x1b[") == 6
+    assert tree() == {"one": CHANGED, "same": b"ok\n", "t o": CHANGED}
 
 
 @pytest.mark.parametrize("text, status", [(TEXT, 1), (b"ok\n", 0), (b"", 0)])
@@ -164,7 +140,7 @@ def test_a_check_ends_in_1_where_something_would_change_and_writes_no_text(run, 
     assert tree() == {"a": text}
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-32-be"])
 def test_a_file_with_the_mark_of_another_encoding_keeps_it(run, encoding):
     Path("a.txt").write_bytes("\ufeffé teh\r\n\ud83d teh".encode(encoding, "surrogatepass"))
     right = "\ufeffé the\r\n\ud83d the".encode(encoding, "surrogatepass")

@@ -16,7 +16,6 @@ from lev_correct import Corrector
 from lev_correct.corrector import LONGEST_WORD
 from lev_correct.edits import apply_edits
 from lev_correct.models.backend import Rewriting
-from lev_correct.report import Report
 from lev_correct.text.protection import Protection
 from lev_correct.text.units import KINDS
 from lev_plugins.inference.text_processing import TextProcessing
@@ -143,15 +142,6 @@ def test_a_probability_is_that_of_the_tokens_written_and_of_the_one_behind(
     assert edit.probability == pytest.approx(wanted)
 
 
-def test_words_side_by_side_stand_or_fall_by_themselves():
-    words = FakeBackend(
-        lambda unit: ["the", "cat", *unit[2:]], scores(0.9, 0.8, 0.7, 0.6), characters=False
-    )
-    edits = correct_line(words, "teh cta sat").edits
-    assert [edit.probability for edit in edits] == pytest.approx([0.9, 0.8 * 0.7])
-    assert correct_line(words, "teh cta sat", min_confidence=0.8).text == "the cta sat"
-
-
 def test_an_edit_is_as_sure_as_the_tokens_of_its_own_words():
     gone, come = [math.log(0.9), math.log(0.8), None], [math.log(0.7), math.log(0.6), None]
     rewriting = Rewriting(("teh", "cta", "sat"), ("the", "cat", "sat"), gone, come)
@@ -177,14 +167,6 @@ def test_no_edit_that_is_made_changes_what_is_protected(line):
         inner = [span for span in spans if edit.offset <= span[0] and span[1] <= edit.end]
         assert edit.applied or edit.reason in ("protected", "unknown")
         assert not edit.applied or all(line[start:end] in edit.after for start, end in inner)
-
-
-@pytest.mark.parametrize(("times", "is_told"), [(4, False), (5, True)])
-def test_what_was_changed_five_times_is_told_at_the_end(times, is_told):
-    report = Report([], named=False)
-    corrector = Corrector(FakeBackend(replaced("teh", "the")), "letters")
-    report.add(corrector.correct(["teh cat"] * times))
-    assert any("teh → the 5×" in note for note in report.notes()) == is_told
 
 
 # what is read at once, and what is refused --------------------------------------------------------

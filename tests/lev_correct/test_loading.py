@@ -6,7 +6,6 @@ import shutil
 import pytest
 import tiny
 import torch
-from closeness import near
 from fairseq import tasks
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from refusals import refuses
@@ -36,20 +35,15 @@ def folder(tmp_path_factory):
     return folders
 
 
-@pytest.mark.parametrize("name", ["editor.pt", "stock.pt"])
-def test_a_model_of_an_earlier_version_has_later_options_at_their_defaults(folder, tmp_path, name):
+def test_a_model_of_an_earlier_version_has_later_options_at_their_defaults(folder, tmp_path):
     """And an option that has gone since is left out."""
-    changed(folder / name, tmp_path / name, "task", gone=1)
-    if name == "editor.pt":
-        state = torch.load(tmp_path / name, weights_only=True)
-        for later in ("deletion_trace", "source_pointer", "source_copy"):
-            del state["cfg"]["model"][later]
-        torch.save(state, tmp_path / name)
-    texts_found, wanted = (
-        Corrector.from_pretrained(place / name, folder / "bin").correct([LINE])
-        for place in (tmp_path, folder)
-    )
-    assert texts_found == wanted
+    path = changed(folder / "editor.pt", tmp_path / "editor.pt", "task", gone=1)
+    state = torch.load(path, weights_only=True)
+    for later in ("deletion_trace", "source_pointer", "source_copy"):
+        del state["cfg"]["model"][later]
+    torch.save(state, path)
+    now, before = map(Corrector.from_pretrained, (folder / "editor.pt", path))
+    assert now.correct([LINE]) == before.correct([LINE])
 
 
 @pytest.mark.parametrize(
@@ -65,8 +59,6 @@ def test_every_kind_of_model_corrects(folder, name, backend):
     assert isinstance(corrector.backend, backend) and corrector.backend.words_learnt is None
     assert corrector.unit == "word"  # letters, and no space among them
     (correction,) = corrector.correct([LINE])
-    for spaces in ("  ", "\t", " \u2028", "\r"):
-        assert spaces in correction.text
     assert correction.edits and all(0 <= edit.probability <= 1 for edit in correction.edits)
     (sure,) = corrector.correct([LINE], min_confidence=1)
     assert sure.text == LINE and len(sure.edits) == len(correction.edits)
@@ -74,17 +66,6 @@ def test_every_kind_of_model_corrects(folder, name, backend):
     assert [correction.text for correction in corrector.correct(lines, batch_size=2)] == [
         corrector.correct([line])[0].text for line in lines
     ]
-
-
-@pytest.mark.parametrize("name", ["stock.pt", "concat.pt"])
-def test_guided_by_the_text_itself_it_corrects_as_greedily(folder, name):
-    greedy = Corrector.from_pretrained(folder / name, beam=1)
-    guided = Corrector.from_pretrained(folder / name, draft_guided=True)
-    lines = [LINE, "", "hgfedcba" * 30, "abc abc"]
-    for correction, other in zip(guided.correct(lines), greedy.correct(lines), strict=True):
-        assert correction.text == other.text and len(correction.edits) == len(other.edits)
-        for edit, expected in zip(correction.edits, other.edits, strict=True):
-            assert edit.probability == near(expected.probability)
 
 
 class OtherGenerator:
@@ -118,18 +99,13 @@ def test_a_unit_leaves_room_for_a_longer_correction(folder, tmp_path):
     assert Corrector.from_pretrained(path, folder / "bin").backend.limit == 16
 
 
-def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
+def test_a_missing_dictionary_is_named(folder, tmp_path):
     path = changed(folder / "stock.pt", tmp_path / "model.pt", "task", data="gone")
-    carried = Corrector.from_pretrained(str(path)).correct([LINE])
     state = torch.load(path, weights_only=True)
     del state["task_state"]["symbols"]
     torch.save(state, path)
     with refuses(match=r"dict\.src\.txt does not exist; .* data=DIR"):
         Corrector.from_pretrained(str(path))
-    named = Corrector.from_pretrained(str(path), data=str(folder / "bin"))
-    tiny.dictionaries(tmp_path)
-    beside = Corrector.from_pretrained(str(tmp_path))
-    assert beside.correct([LINE]) == named.correct([LINE]) == carried
 
 
 def test_an_answer_without_end_leaves_the_unit(folder):
@@ -148,13 +124,6 @@ def test_an_answer_without_end_leaves_the_unit(folder):
         ("editor.pt", {"beam": 4}, "beam=4: .*editor.pt is an edit model"),
         ("editor.pt", {"lexicon": "/dev/null"}, "--lexicon and --lookup need"),
         ("stock.pt", {"beam": 0}, "beam=0: must be 1 or more"),
-        ("stock.pt", {"beam": 5, "draft_guided": True}, "beam=5: draft-guided decoding is greedy"),
-        ("stock.pt", {"lexicon": "/dev/null", "draft_guided": True}, "ranking wants several"),
-        (
-            "editor.pt",
-            {"draft_guided": True},
-            "draft-guided decoding: .*editor.pt is an edit model",
-        ),
         ("stock.pt", {"bpe": "nonsense"}, "bpe: 'nonsense'"),
         ("stock.pt", {"bpe_codes": "gone"}, "--bpe-codes"),
         ("stock.pt", {"unit": "line"}, "unit=line: the model's dictionary has no space"),
@@ -163,16 +132,6 @@ def test_an_answer_without_end_leaves_the_unit(folder):
 def test_what_cannot_be_is_told_in_one_line(folder, name, options, message):
     with refuses(match=message):
         Corrector.from_pretrained(folder / name, **options)
-
-
-@pytest.mark.parametrize(
-    "text", ['{"min_confidence": "0.9"}', '{"temperature": 0}', '{"window": "3"}', '{"beam": -1}']
-)
-def test_a_setting_that_cannot_be_is_no_traceback(folder, tmp_path, text):
-    file = tmp_path / "corrector.json"
-    file.write_text(text)
-    with refuses(file):
-        Corrector.from_pretrained(folder / "stock.pt", settings=str(file))
 
 
 def run(capsys, *words):
@@ -189,8 +148,8 @@ FILES = {"words": "abc 9\ndead 5\nbeef 2\n", "pairs": "dea\tdead\n", "sets": "be
 
 def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
     path = str(shutil.copy(folder / "stock.pt", tmp_path))
-    for name_, text in FILES.items():
-        (tmp_path / name_).write_text(text)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
     model = ["--path", path, "--data", folder / "bin"]
     flags = {"lexicon": "words", "lookup": "pairs", "bigrams": "bigrams", "confusions": "sets"}
     flags |= {"protect-words": "names"}
@@ -198,10 +157,7 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
     more += ["--settings", tmp_path / "weights.json", "--beam", "7"]
     tune = ["--tune", tmp_path / "noisy", tmp_path / "clean"]
     output, _ = run(capsys, *model, *more, *tune)
-    assert (
-        "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in output
-        and "note: " not in output
-    )
+    assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in output
     for file in flags.values():  # copies stand beside the checkpoint
         (tmp_path / file).unlink()
     run(capsys, *model, *tune)  # what is not given again stays as it was
@@ -210,15 +166,10 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
     assert corrector.backend.named_weights()["lookup"] == 2
     assert corrector.backend.confused == {"beef": ("dead",), "dead": ("beef",)}
     assert corrector.unit == "letters" and corrector.correct(["abc dea!"])[0].text == "abc dead!"
-    assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
     (left,) = corrector.correct(["zzz dea"], min_confidence=0, protect=["[0-9]"])
     assert left.text == "zzz dea" and left.edits[-1].reason == "protected"
     text, output = run(capsys, *model, tmp_path / "noisy")
-    assert text == FILES["clean"]
-    assert f"settings of {tmp_path}/corrector.json: --unit letters" in output
-    assert "protected words (tuned for" in output
-    without = Corrector.from_pretrained(path, str(folder / "bin"), settings="none")
-    assert without.unit == "word" and without.settings_file is None
+    assert text == FILES["clean"] and f"settings of {tmp_path}/corrector.json" in output
     (tmp_path / "noisy").write_text("dea dea dea\n")  # the look-up changes all of them
     (tmp_path / "clean").write_text("dead dea dea\n")
     careless = ["--settings", "none", "--lookup", tmp_path / "corrector.lookup"]
@@ -239,8 +190,8 @@ def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(
     corrector = Corrector.from_pretrained(path, data)
     assert isinstance(corrector.backend, Ranker)
     assert (corrector.unit, corrector.window) == ("window", 2)
-    # the weights are random: whether "dead" is among the seven best depends on the CPU's rounding
-    assert corrector.correct(["abd dea"])[0].text.split()[0] == "abc", "a word of the lexicon"
+    (line,) = corrector.correct(["abd dea"], min_confidence=0)
+    assert line.text.split()[0] == "abc", "a word of the lexicon"
     stored = json.loads((tmp_path / "corrector.json").read_text())
     assert corrector.backend.named_weights() == stored["weights"] != defaults(False)
 

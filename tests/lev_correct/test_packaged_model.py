@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 import tiny
 import torch
-from refusals import refuses
 from saved import changed, save
 
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
 from lev_correct.packaged import ENGLISH_SPELLING, installed_misspellings
-from lev_plugins.inference.checkpoints import load_state
 from lev_runtime.io.text_files import read_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,10 +131,6 @@ def test_the_script_makes_a_folder_that_corrects_wherever_it_is(tmp_path):
     tiny.sentencepiece_model(pieces, lines, model_type="char", vocab_size=12)
     bpe = {"_name": "sentencepiece", "sentencepiece_model": str(pieces)}
     changed(path, path, "bpe", **bpe)
-    with refuses("another source dictionary"):
-        package_model.check_dictionaries(
-            load_state(str(path)), tiny.dictionaries(tmp_path / "other", "xyz")
-        )
     for name, line in zip(package_model.LISTS.values(), ("abc 7", "abc dead 3", "abc dead")):
         (text / name).write_text(f"{line}\n")
     (run / "corrector.json").write_text(json.dumps({"min_confidence": 0.5, "unit": "letters"}))

@@ -17,11 +17,8 @@ pytest.importorskip("uvicorn")
 import uvicorn  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
-from lev_correct import Corrector  # noqa: E402
 from lev_correct.cli import serve  # noqa: E402
-from lev_correct.models.editor import LevenshteinBackend  # noqa: E402
-from lev_correct.serve import app, protocol  # noqa: E402
-from lev_correct.serve.app import STATIC, make_app  # noqa: E402
+from lev_correct.serve import app  # noqa: E402
 from lev_correct.serve.model import (  # noqa: E402
     ServedModel,
     load,
@@ -44,12 +41,16 @@ def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def client(model: ServedModel, **limits: Any) -> TestClient:
-    http = TestClient(make_app(model, TOKEN, **limits), raise_server_exceptions=False)
+    http = TestClient(app.make_app(model, TOKEN, **limits), raise_server_exceptions=False)
     http.headers.update({"Authorization": f"Bearer {TOKEN}"})
     return http
 
 
 def echo(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
+    if "bad" in rows:
+        raise RuntimeError("secret details")
+    if "wrong" in rows:
+        raise UserError("a wrong row")
     return [{"source": row, "text": row, "edits": []} for row in rows]
 
 
@@ -57,11 +58,12 @@ def scripted(correct: Any = echo, **limits: Any) -> TestClient:
     return client(ServedModel({"modes": ["correct"]}, {"correct": correct}), **limits)
 
 
+CORRECTOR = editors.edit_corrector()
+
+
 @pytest.fixture(scope="module")
 def editing() -> Iterator[TestClient]:
-    editor = editors.editor(max_insertions=1)
-    backend = LevenshteinBackend(editor, knows_spaces=True)
-    with client(serve_corrector(Corrector(backend))) as http:
+    with client(serve_corrector(CORRECTOR)) as http:
         yield http
 
 
@@ -74,68 +76,69 @@ def test_everything_but_files_and_health_needs_the_token():
         http.headers.pop("Authorization")
         for path in ("/", "/info", "/openapi.json"):
             assert http.get(f"{path}?token={TOKEN}").status_code == 200
-            for wrong in ("", "?token=wrong", "?token=", "?token=é"):
-                refused = http.get(path + wrong)
-                assert refused.status_code == 403 and "token" in refused.json()["error"]
+            for wrong in ("", "?token=wrong", "?token=é"):
+                assert http.get(path + wrong).status_code == 403
         assert http.post("/correct", json={"lines": ["a"]}).status_code == 403
         assert http.get("/health").json() == {"status": "ok"}
         assert http.get("/static/app.js").status_code == 200
 
 
 def test_a_page_elsewhere_cannot_call_the_server_and_ours_loads_nothing_from_there():
-    with scripted(hosts=["127.0.0.1", "localhost", "[::1]"]) as http:
+    with scripted(hosts=["localhost", "[::1]"]) as http:
         refused = http.get("/health", headers={"Host": "evil.example:8000"})
         assert refused.status_code == 400 and "host" in refused.json()["error"]
-        for host in ("127.0.0.1:8000", "localhost", "[::1]:8000", "LOCALHOST:1"):
+        for host in ("localhost", "[::1]:8000", "LOCALHOST:1"):
             assert http.get("/health", headers={"Host": host}).status_code == 200
-    with scripted() as http:
-        headers = http.get("/").headers
-        policy = "default-src 'none'; script-src 'self';"
-        assert headers["content-security-policy"].startswith(policy)
+        headers = http.get(f"http://localhost/?token={TOKEN}").headers
+        assert headers["content-security-policy"].startswith(
+            "default-src 'none'; script-src 'self'"
+        )
         assert headers["referrer-policy"] == "no-referrer", "the token is in the address"
-        for file in (*STATIC.iterdir(), STATIC / "style.css"):
-            answer = http.get(f"/static/{file.name}")
-            assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
+        for file in app.STATIC.iterdir():
+            answer = http.get(f"http://localhost/static/{file.name}")
+            assert answer.headers["cache-control"] == "no-store"
             assert b"://" not in answer.content and b"innerHTML" not in answer.content, file
-        assert http.get("/static/%2e%2e%2fapp.py").status_code == 404
 
 
 # what models say ----------------------------------------------------------------------------------
 
 
 def test_edit_gives_the_editors_own_answers_and_edits_that_lead_to_them(editing):
-    editor = editors.editor(max_insertions=1)
+    editor = CORRECTOR.backend.editor
     sources, drafts = ["a b", "c", "a", "d h"], ["c d e", "", None, "a c e g"]
     sentences = [{"source": s, "draft": d} for s, d in zip(sources, drafts)]
     results = editing.post("/edit", json={"sentences": sentences, "nbest": 2}).json()["results"]
     for result, expected in zip(results, editor.edit_nbest(sources, drafts, nbest=2), strict=True):
         hypotheses = result["hypotheses"]
-        assert [hypothesis["text"] for hypothesis in hypotheses] == [
-            trace.text for trace in expected
-        ]
+        texts = [hypothesis["text"] for hypothesis in hypotheses]
+        assert texts == [trace.text for trace in expected]
         for step in hypotheses[0]["iterations"]:
             assert len(step.get("token_probabilities", ())) == len(step["after"])
         for edit in hypotheses[0]["edits"]:
             assert result["draft"][edit["offset"] :].startswith(edit["before"])
 
 
-def test_marks_hold_and_markup_in_a_text_is_text(editing):
+def test_marks_hold_and_markup_in_a_text_is_text(tmp_path):
+    """Of an export too."""
+    editor = editors.editor(max_insertions=1)
+    write_folder(tmp_path / "model", editor_writer(editor, int8=False), int8=False)
     draft = "[=a=] \\[- b c"
     marks = [{"start": 6, "end": 9, "kind": "keep"}, {"start": 12, "end": 13, "kind": "drop"}]
     sentence = {"source": "a", "draft": draft, "marks": marks}
-    (result,) = editing.post("/edit", json={"sentences": [sentence]}).json()["results"]
+    with client(load(str(tmp_path / "model"))) as http:
+        assert http.get("/info").json()["modes"] == ["edit"]
+        (result,) = http.post("/edit", json={"sentences": [sentence]}).json()["results"]
     text = result["hypotheses"][0]["text"].split()
     assert result["draft"] == draft and "\\[-" in text and "c" not in text
 
 
-def test_correct_gives_the_correctors_own_text():
-    corrector = editors.edit_corrector()
+def test_correct_gives_the_correctors_own_text(editing):
     lines = ["a b c", "", "dd  e", "x\ty"]
-    with client(serve_corrector(corrector)) as http:
-        assert http.get("/info").json()["modes"] == ["edit", "correct"]
-        results = http.post("/correct", json={"lines": lines, "min_confidence": 0.1}).json()
-    pairs = [(result["source"], result["text"]) for result in results["results"]]
-    assert pairs == [(c.source, c.text) for c in corrector.correct(lines, min_confidence=0.1)]
+    assert editing.get("/info").json()["modes"] == ["edit", "correct"]
+    asked = {"lines": lines, "min_confidence": 0.1, "protect_words": ["b"]}
+    results = editing.post("/correct", json=asked).json()["results"]
+    wanted = CORRECTOR.correct(lines, min_confidence=0.1, protect_words=["b"])
+    assert [row["text"] for row in results] == [correction.text for correction in wanted]
 
 
 @pytest.mark.parametrize("kind", ["classification", "multilabel", "tagging", "regression", "pairs"])
@@ -164,52 +167,34 @@ def marked(end: int, kind: str, **more: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "message"),
+    ("path", "body", "status", "message"),
     [
-        ("{", 422, "JSON"),
-        ("[" * 100_000, 400, "parsing"),
-        ('{"sentences": [], "nbset": 1}', 422, "nbset"),
-        ('{"sentences": [{"source": 1}]}', 422, "sentences.0.source"),
-        ('{"sentences": [], "empty_penalty": NaN}', 422, "finite"),
-        (marked(2, "keep"), 422, "sentences[0].marks: 0 to 2"),
-        (marked(1, "keep", terms=["c"]), 422, "terms"),
-        (marked(1, "keep", old_source="c"), 422, "--old-source"),
-        (json.dumps({"sentences": [{"source": "a " * 200}]}), 422, "limit is"),
-        (json.dumps({"sentences": [{"source": "a"}] * 300}), 422, "256"),
-        (json.dumps({"sentences": [{"source": "a" * 10_001}]}), 422, "10000 characters"),
+        ("edit", "{", 422, "JSON"),
+        ("edit", "[" * 100_000, 400, "parsing"),
+        ("edit", '{"sentences": [], "nbset": 1}', 422, "nbset"),
+        ("edit", '{"sentences": [{"source": 1}]}', 422, "sentences.0.source"),
+        ("edit", '{"sentences": [], "empty_penalty": NaN}', 422, "finite"),
+        ("edit", marked(2, "keep"), 422, "sentences[0].marks: 0 to 2"),
+        ("edit", marked(1, "keep", terms=["c"]), 422, "terms"),
+        ("edit", marked(1, "keep", old_source="c"), 422, "--old-source"),
+        ("edit", json.dumps({"sentences": [{"source": "a " * 200}]}), 422, "limit is"),
+        ("edit", json.dumps({"sentences": [{"source": "a"}] * 300}), 422, "256"),
+        ("edit", json.dumps({"sentences": [{"source": "a" * 10_001}]}), 422, "10000 characters"),
+        ("edit", b"a" * 1_000_001, 413, "Too Large"),
+        ("edit", (b"a" * 100_000 for _ in range(11)), 413, "Too Large"),  # of an unknown length
+        ("predict", '{"texts": ["a"]}', 404, "/predict"),
     ],
 )
-def test_a_request_that_cannot_be_used_is_refused_in_one_line(editing, body, status, message):
-    refused = editing.post("/edit", content=body, headers={"Content-Type": "application/json"})
+def test_a_request_that_cannot_be_used_is_refused_in_one_line(editing, path, body, status, message):
+    kind = {"Content-Type": "application/json"}
+    refused = editing.post(f"/{path}", content=body, headers=kind)
     assert refused.status_code == status
     assert message in refused.json()["error"] and "\n" not in refused.json()["error"]
     assert editing.post("/edit", json={"sentences": [{"source": "a"}]}).status_code == 200
 
 
-def test_what_is_too_large_no_json_or_not_there_is_refused(editing):
-    pieces = (b"a" * 100_000 for _ in range(11))  # of a length that nobody has told
-    for content in (b"a" * 1_000_001, pieces):
-        refused = editing.post("/edit", content=content)
-        assert refused.status_code == 413 and "too large" in refused.json()["error"].lower()
-    refused = editing.get("/edit")
-    assert refused.status_code == 405 and "/edit" in refused.json()["error"]
-    refused = editing.post("/edit", content='{"sentences": []}')
-    assert refused.status_code == 422 and "application/json" in refused.json()["error"]
-    for path in ("/predict", "/nowhere"):
-        refused = editing.post(path, json={"texts": ["a"]})
-        assert refused.status_code == 404 and path in refused.json()["error"]
-    assert set(editing.get("/openapi.json").json()["paths"]) == {"/edit", "/correct"}
-
-
 def test_a_fault_of_the_model_is_one_line_and_the_server_continues():
-    def fails(asked: Any, rows: Sequence[Any]) -> list[Any]:
-        if "bad" in rows:
-            raise RuntimeError("secret details")
-        if "wrong" in rows:
-            raise UserError("a wrong row")
-        return echo(asked, rows)
-
-    with scripted(fails) as http:
+    with scripted() as http:
         failed = http.post("/correct", json={"lines": ["bad"]})
         assert failed.status_code == 500 and "secret" not in failed.json()["error"]
         wrong = http.post("/correct", json={"lines": ["good", "good", "wrong"]})
@@ -233,11 +218,8 @@ def test_a_request_that_takes_too_long_is_given_up_and_leaves_the_queue():
             assert time.monotonic() < deadline
 
 
-# many at once -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("rows", "parts"), [(["file"] * 6, 3), (["file" * 2000] * 3, 3)])
-def test_a_long_request_does_not_hold_up_a_short_one(rows, parts):
+@pytest.mark.parametrize("rows", [["file"] * 6, ["file" * 2000] * 3])
+def test_a_long_request_does_not_hold_up_a_short_one(rows):
     begun, go, order = threading.Event(), threading.Event(), []
 
     def noted(asked: Any, rows: Sequence[str]) -> list[Any]:
@@ -254,28 +236,23 @@ def test_a_long_request_does_not_hold_up_a_short_one(rows, parts):
         go.set()
         assert short.result(20).status_code == 200
         assert [row["text"] for row in long.result(20).json()["results"]] == rows
-    assert order == ["file", "type", *["file"] * (parts - 1)]
+    assert order == ["file", "type", "file", "file"]
 
 
 # the command --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--port 70000", "--port 70000"),
-        ("--timeout -1", "--timeout -1.0"),
-        ("--timeout inf", "--timeout inf"),
-        ("--host 192.0.2.1", "--host 192.0.2.1 --port 8000"),
-        ("--port {taken}", "--port {taken}"),
-        ("--port 0", "nowhere.pt"),
-    ],
+    "flags",
+    ["--port 70000", "--timeout -1", "--timeout inf", "--host 192.0.2.1", "--port {taken}"],
 )
-def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flags, message):
+def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flags):
     with serve.listen("127.0.0.1", 0) as listening:
-        taken = listening.getsockname()[1]
-        with refuses(message.format(taken=taken)):
-            serve.main(["--path", "nowhere.pt", *flags.format(taken=taken).split()])
+        flags = flags.format(taken=listening.getsockname()[1])
+        with refuses(flags):
+            serve.main(["--path", "nowhere.pt", *flags.split()])
+    with refuses("nowhere.pt"):
+        serve.main(["--path", "nowhere.pt", "--port", "0"])
 
 
 HEAD = f"POST /correct HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {TOKEN}\r\n"
@@ -286,43 +263,23 @@ HEAD += "Content-Type: application/json\r\nConnection: close\r\nContent-Length: 
     ("sent", "status"), [("", ""), (HEAD[:9], ""), (HEAD, ""), (HEAD + '{"lines":["a"]}', "200")]
 )
 def test_a_connection_with_a_part_of_a_request_is_closed(monkeypatch, sent, status):
-    monkeypatch.setattr(protocol, "SECONDS", 0.2)
+    monkeypatch.setattr(app, "SECONDS", 0.2)
 
     def slow(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
         time.sleep(0.5)  # a request that is whole is waited for
         return [{}]
 
-    application = make_app(ServedModel({"modes": ["correct"]}, {"correct": slow}), TOKEN)
-    config = uvicorn.Config(application, http=protocol.HttpProtocol, ws="none", log_level="error")
+    application = app.make_app(ServedModel({"modes": ["correct"]}, {"correct": slow}), TOKEN)
+    config = uvicorn.Config(application, http=app.HttpProtocol, ws="none", log_level="error")
     server = uvicorn.Server(config)
     with serve.listen("127.0.0.1", 0) as listening:
-        address = listening.getsockname()
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:
-            with socket.create_connection(address, 10) as connection:
+            with socket.create_connection(listening.getsockname(), 10) as connection:
                 connection.sendall(sent.encode())
                 answer = b"".join(iter(lambda: connection.recv(4096), b""))
         finally:
             server.should_exit = True
             thread.join(10)
     assert answer.decode().partition("\r\n")[0].split()[1:2] == status.split()
-
-
-# exports ------------------------------------------------------------------------------------------
-
-
-def test_an_exported_editor_is_recognised_and_edits_with_marks(tmp_path):
-    write_folder(tmp_path / "model", editor_writer(editors.editor(), int8=False), int8=False)
-    marks = [{"start": 0, "end": 1, "kind": "keep"}]
-    asked = {"sentences": [{"source": "a b", "draft": "c d e", "marks": marks}]}
-    with client(load(str(tmp_path / "model"), None, None, None)) as http:
-        assert http.get("/info").json()["modes"] == ["edit"]
-        (result,) = http.post("/edit", json=asked).json()["results"]
-    hypothesis = result["hypotheses"][0]
-    assert "c" in hypothesis["text"].split()
-    text = "c d e"
-    for edit in reversed(hypothesis["edits"]):
-        end = edit["offset"] + len(edit["before"])
-        text = text[: edit["offset"]] + edit["after"] + text[end:]
-    assert text == hypothesis["text"]

@@ -29,16 +29,14 @@ def outcomes(corrector: Corrector, lines: list[str], batch_size: int) -> list[tu
 
 @pytest.mark.parametrize(
     "options",
-    [{"eager": True}, {"beam": 2}, {"lexicon": "none", "settings": "none", "unit": "window"}],
-    ids=["ranked", "narrow", "alone"],
+    [{"eager": True, "beam": 2}, {"settings": "none", "unit": "window", "window": 1}],
+    ids=["ranked", "alone"],
 )
 @pytest.mark.plugin
 def test_the_export_corrects_as_torch_does(options):
     pairs = read_lines(str(ROOT / "examples/spelling_and_ocr/everyday.tsv"))
     lines = [line.split("\t")[0] for line in pairs][:40]
     lines += ["I seperated teh too, definately.", "", "naïve ünknowwn wrds", "a" * 150]
-    if options.pop("lexicon", None):
-        options["window"] = 1
     arguments = {"path": ENGLISH_SPELLING, **options}
     ours = outcomes(Corrector.from_pretrained(**arguments), lines, 7)
     theirs = outcomes(Corrector.from_pretrained(**arguments | {"path": TORCH}), lines, 64)
@@ -50,18 +48,14 @@ TORCH = ENGLISH_SPELLING / "model.pt"
 
 
 @pytest.mark.plugin
-def test_what_needs_torch_is_done_by_the_checkpoint_beside_or_refused(tmp_path):
-    options = {"settings": "none", "draft_guided": True}
-    assert Corrector.from_pretrained(ENGLISH_SPELLING, **options).backend.draft_guided
+def test_options_that_need_torch_are_refused_where_there_is_an_export_alone(tmp_path):
     alone = shutil.copytree(ENGLISH_SPELLING, tmp_path / "alone")
     (alone / "model.pt").unlink()
-    assert (
-        Corrector.from_pretrained(alone, eager=True).correct(["goverment"])[0].text == "government"
-    )
-    for name, value in {**options, "device": "cuda", "precision": "int8"}.items():
-        if name != "settings":
-            with refuses(f"{name}={value}: {alone} is an export"):
-                Corrector.from_pretrained(alone, settings="none", **{name: value})
+    corrector = Corrector.from_pretrained(alone, eager=True)
+    assert corrector.correct(["goverment"])[0].text == "government"
+    for name, value in {"device": "cuda", "precision": "bf16", "bpe": "characters"}.items():
+        with refuses(f"{name}={value}: {alone} is an export"):
+            Corrector.from_pretrained(alone, settings="none", **{name: value})
     with refuses("beam=0: must be 1 or more"):
         Corrector.from_pretrained(alone, beam=0)
 
