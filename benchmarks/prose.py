@@ -23,7 +23,7 @@ NOT_PROSE = re.compile(
 NUMBER = re.compile(r"(?<![\w.,#/-])\d(?:[\d,]*\d)?(?:\.\d+)?\b(?!\.\d)(?:\s%)?")
 
 
-def said() -> dict[str, set[str]]:
+def numbers() -> dict[str, set[str]]:
     """Returns the numbers of each document of this version, in percent with the sign."""
     texts = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in ROOT.glob("**/*.md")}
     return {
@@ -47,12 +47,12 @@ def main() -> int:
     sources = {line["page"]: line["numbers"] for line in listed}
     metrics = {(row["table"], row["system"]): row["metrics"] for row in rows if "metrics" in row}
     lines, wrong = [], []
-    for page, numbers in said().items():
+    for page, shown in numbers().items():
         known = sources.get(page, {})
         if "--accept" in sys.argv:
-            known = {number: known.get(number) for number in sorted(numbers)}
+            known = {number: known.get(number) for number in sorted(shown)}
         lines.append(json.dumps({"page": page, "numbers": known}) + "\n")
-        wrong += [f"{page}: {number} is said or listed, not both" for number in numbers ^ {*known}]
+        wrong += [f"{page}: {number} is said or listed, not both" for number in shown ^ {*known}]
         for number, source in known.items():
             *row, metric = source or [""]
             if source and not rounds(number, metrics.get(tuple(row), {}).get(metric)):

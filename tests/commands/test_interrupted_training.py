@@ -134,8 +134,8 @@ def test_a_training_that_was_stopped_ends_as_if_it_never_had_been(
     stopped = run(saved, **{variable: value})
     assert stopped.code == code and "Traceback" not in stopped.err
     if variable == "ASKED":
-        said = f"{value.partition(':')[0]}: the training ends after {reached} updates"
-        assert stopped.err.count(said) == 1
+        line = f"{value.partition(':')[0]}: the training ends after {reached} updates"
+        assert stopped.err.count(line) == 1
     else:
         assert [path.name for path in saved.glob("*.tmp")], "the kill was within a write"
     run.assert_resumes(saved, reached)
