@@ -24,7 +24,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -33,26 +33,26 @@ from lev_runtime.word_edits import word_edits  # noqa: E402
 
 
 def in_place(*command: str) -> Callable[[Path], list[str]]:
-    """A command that rewrites the file behind it."""
+    """Returns a command that rewrites the file at its end."""
     return lambda path: [*command, str(path)]
 
 
 def own_dictionary() -> str:
-    """symspellpy's frequency dictionary of English."""
+    """Returns symspellpy's frequency dictionary of English."""
     spec = importlib.util.find_spec("symspellpy")
     assert spec is not None and spec.origin is not None, "pip install symspellpy"
     return str(Path(spec.origin).with_name("frequency_dictionary_en_82_765.txt"))
 
 
 def through(*command: str) -> Callable[[Path], list[str]]:
-    """A command that reads standard input and writes the whole text."""
+    """Returns a command that reads standard input and writes the whole text."""
     quoted = " ".join(command)
     script = f'{quoted} < "$0" > "$0.out" && mv "$0.out" "$0"'
     return lambda path: ["bash", "-c", script, str(path)]
 
 
 def ours(*options: str) -> Callable[[Path], list[str]]:
-    """This package's command."""
+    """Returns this package's command."""
     return through(sys.executable, "-m", "lev_plugins", "correct", *options)
 
 
@@ -69,13 +69,6 @@ SYSTEMS: dict[str, Callable[[], Callable[[Path], list[str]]]] = {
 }
 
 
-class Cost(NamedTuple):
-    """Processor seconds, and the most memory, in megabytes, that a process took."""
-
-    seconds: float
-    memory: float
-
-
 #: Runs a command and prints its cost. A process of its own, and a small one: what a process took
 #: before it became the command counts as well.
 RUNNER = """
@@ -86,20 +79,19 @@ print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6)
 """
 
 
-def cost_of(command: Sequence[str]) -> Cost:
-    """What a command costs, with all that it starts."""
+def cost_of(command: Sequence[str]) -> list[float]:
+    """Returns processor seconds and megabytes of memory of a command, with all that it starts."""
     printed = subprocess.check_output([sys.executable, "-S", "-c", RUNNER, *command], text=True)
-    seconds, memory = map(float, printed.split())
-    return Cost(seconds, memory)
+    return list(map(float, printed.split()))
 
 
 def lines_of(path: Path) -> list[str]:
-    """The lines of a file, without their ends."""
+    """Returns the lines of a file, without their ends."""
     return path.read_text(encoding="utf-8").split("\n")
 
 
 def words_changed(before: Path, after: Path) -> tuple[int, int]:
-    """Words of a text, and how many of them were changed."""
+    """Returns the words of a text, and how many of them were changed."""
     words = changed = 0
     for old, new in zip(lines_of(before), lines_of(after), strict=True):
         words += len(old.split())
@@ -109,7 +101,7 @@ def words_changed(before: Path, after: Path) -> tuple[int, int]:
 
 
 def in_context(noisy: Path, output: Path) -> Iterator[tuple[str, bool]]:
-    """Of each word that counts: whether it was right or misspelt, and whether it is right now."""
+    """Yields for each word that counts if it was right or misspelt, and if it is right now."""
     marks_of_lines = json.loads(noisy.with_suffix(".gold").read_text(encoding="utf-8"))
     for line, answer, marks in zip(lines_of(noisy), lines_of(output), marks_of_lines):
         words = line.split()
@@ -127,7 +119,7 @@ def in_context(noisy: Path, output: Path) -> Iterator[tuple[str, bool]]:
 
 
 def measure(name: str, data: Path) -> dict[str, Any]:
-    """All files through one system.
+    """Returns what one system makes of all files.
 
     Raises:
         OSError: its command is not there.
@@ -152,6 +144,7 @@ def measure(name: str, data: Path) -> dict[str, Any]:
                 for kind, right_now in in_context(file, copy):
                     words[kind] += 1
                     changed[kind] += right_now if kind == "misspelt" else not right_now
+    seconds, memory = zip(*costs, strict=True)
     return {
         "name": name,
         **{f"{kind} words": number for kind, number in words.items()},
@@ -160,13 +153,13 @@ def measure(name: str, data: Path) -> dict[str, Any]:
         "foreign": round(1000 * changed["foreign"] / words["foreign"], 2),
         "made_right": round(100 * changed["misspelt"] / words["misspelt"], 1),
         "broken": round(1000 * changed["right"] / words["right"], 2),
-        "cpu_seconds": round(sum(cost.seconds for cost in costs), 1),
-        "memory": round(max(cost.memory for cost in costs)),
+        "cpu_seconds": round(sum(seconds), 1),
+        "memory": round(max(memory)),
     }
 
 
 def line_of(measured: dict[str, Any]) -> str:
-    """What was measured of a system, to be read."""
+    """Returns what was measured of a system, to be read."""
     return (
         "{name}: right text {right_text changed:,} of {right_text words:,} words changed"
         " ({right_text} per 1,000), foreign {foreign changed:,} of {foreign words:,} ({foreign});"
@@ -177,7 +170,7 @@ def line_of(measured: dict[str, Any]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print a line for each system."""
+    """Prints a line for each system."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -239,21 +239,14 @@ def decoders(peers: Peers) -> dict[str, Decoder]:
         for kind in (StockGenerator, RefinementGenerator)
     )
     decode: dict[str, Decoder] = {
-        "stock": lambda sample: stock.generate([peers.stock], sample),
-        "same": lambda sample: same.generate([peers.ours], sample),
-        "own": lambda sample: own.generate([peers.ours], sample),
+        "stock": partial(stock.generate, [peers.stock]),
+        "same": partial(same.generate, [peers.ours]),
+        "own": partial(own.generate, [peers.ours]),
     }
-    for name, model in peers.less.items():
-        decode[name] = partial(_decode_with, own, model, name == "tf32")
+    for name, model in peers.less.items():  # single precision multiplied as TF32 if wanted
+        settings = common.torch_settings(tf32=name == "tf32")
+        decode[name] = settings(partial(own.generate, [model]))
     return decode
-
-
-def _decode_with(
-    generator: RefinementGenerator, model: LevenshteinEditorModel, tf32: bool, sample: Any
-) -> list[Any]:
-    """Decodes with a model, single precision multiplied as TF32 if wanted."""
-    with common.torch_settings(tf32=tf32):
-        return generator.generate([model], sample)
 
 
 def agreement(
@@ -308,16 +301,14 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     add("--bf16", action="store_true", help="parameters and activations of both in bfloat16")
     add("--batches", type=lambda text: [common.count(size) for size in text.split(",")],
         default=[1, 64], help="sentences decoded at a time (default 1,64)")  # fmt: skip
-    add("--less", type=lambda text: text.split(","), default=[], metavar="PRECISIONS", help="also "
-        "time ours with fewer bits against stock in fp32: bf16")  # fmt: skip
+    add("--less", nargs="*", choices=PRECISIONS[1:], default=[], help="also time ours with fewer "
+        "bits against stock in fp32")  # fmt: skip
     add("--no-decoding", action="store_true", help="leave out what takes longest")
     return options
 
 
 def ready(args: argparse.Namespace) -> argparse.Namespace:
-    """The options, checked; torch's threads and seed are set."""
-    if not set(args.less) <= set(PRECISIONS[1:]):
-        raise UserError(f"--less {','.join(args.less)}: choose of {','.join(PRECISIONS[1:])}")
+    """Returns the options; torch's threads and seed are set."""
     if args.threads:
         torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)

@@ -47,7 +47,7 @@ class Component(NamedTuple):
 
     flag: str
     name: str
-    found: Any
+    registered_class: Any
     configuration: Any
 
 
@@ -58,27 +58,27 @@ def components() -> list[Component]:
         ("--task", tasks.TASK_REGISTRY, tasks.TASK_DATACLASS_REGISTRY),
         ("--arch", models.MODEL_REGISTRY, models.MODEL_DATACLASS_REGISTRY),
     ]
-    for name, one in registry.REGISTRIES.items():
+    for name, kind in registry.REGISTRIES.items():
         kinds.append(
-            (f"--{name.replace('_', '-')}", one["registry"], one["dataclass_registry"]),
+            (f"--{name.replace('_', '-')}", kind["registry"], kind["dataclass_registry"]),
         )
     return [
-        Component(flag, name, found, configurations.get(name))
+        Component(flag, name, registered_class, configurations.get(name))
         for flag, registered, configurations in kinds
-        for name, found in registered.items()
-        if _is_ours(found)
+        for name, registered_class in registered.items()
+        if _is_ours(registered_class)
     ]
 
 
-def _is_ours(found: Any) -> bool:
+def _is_ours(registered_class: Any) -> bool:
     """Whether it is the package's, and no stand-in for something of fairseq's."""
-    parts = found.__module__.split(".")
+    parts = registered_class.__module__.split(".")
     return parts[0] == PACKAGE and not {"compat", "fairseq_patches"} & set(parts)
 
 
 def architectures() -> dict[str, Any]:
     """Name of an arch → the settings of its model."""
-    found = {}
+    configurations = {}
     for arch, model in models.ARCH_MODEL_REGISTRY.items():
         if _is_ours(model):
             cfg = models.MODEL_DATACLASS_REGISTRY[models.ARCH_MODEL_NAME_REGISTRY[arch]]()
@@ -86,8 +86,8 @@ def architectures() -> dict[str, Any]:
             models.ARCH_CONFIG_REGISTRY[arch](values)
             for name, value in vars(values).items():
                 setattr(cfg, name, value)
-            found[arch] = cfg
-    return found
+            configurations[arch] = cfg
+    return configurations
 
 
 def own_fields(configuration: Any) -> list[dataclasses.Field]:
@@ -95,11 +95,11 @@ def own_fields(configuration: Any) -> list[dataclasses.Field]:
     inherited = set(INHERITED)
     for stock in STOCK:
         if issubclass(configuration, stock):
-            inherited |= {one.name for one in dataclasses.fields(stock)}
+            inherited |= {field.name for field in dataclasses.fields(stock)}
     return [
-        one
-        for one in dataclasses.fields(configuration)
-        if one.name not in inherited and not SHARED.match(str(one.default))
+        field
+        for field in dataclasses.fields(configuration)
+        if field.name not in inherited and not SHARED.match(str(field.default))
     ]
 
 
@@ -107,8 +107,8 @@ def component_options(configuration: Any) -> list[Option]:
     """The options that a component adds."""
     parser = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
     gen_parser_from_dataclass(parser, configuration())
-    wanted = {one.name for one in own_fields(configuration)}
-    return [one for one in parser_options(parser) if _name(one) in wanted]
+    wanted = {option.name for option in own_fields(configuration)}
+    return [option for option in parser_options(parser) if _name(option) in wanted]
 
 
 def _name(option: Option) -> str:
@@ -153,8 +153,8 @@ def command_options(name: str, parser: argparse.ArgumentParser) -> list[Option]:
     """The options of a command, without those that fairseq-preprocess has too."""
     stock = set()
     if name == "preprocess":
-        stock = {one.flags for one in parser_options(options.get_preprocessing_parser())}
-    return [one for one in parser_options(parser) if one.flags not in stock]
+        stock = {option.flags for option in parser_options(options.get_preprocessing_parser())}
+    return [option for option in parser_options(parser) if option.flags not in stock]
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
@@ -189,22 +189,26 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 def option_table(known: list[Option]) -> str:
     rows = []
-    for one in known:
-        said = (
-            one.help if one.default == "–" else one.help.removesuffix(f" (default: {one.default})")
+    for option in known:
+        text = (
+            option.help
+            if option.default == "–"
+            else option.help.removesuffix(f" (default: {option.default})")
         )
-        rows.append((f"``{one.flags}``", escape(one.kind), escape(one.default), escape(said)))
+        rows.append(
+            (f"``{option.flags}``", escape(option.kind), escape(option.default), escape(text))
+        )
     return table(("option", "takes", "default", "meaning"), rows)
 
 
-def component_page(flag: str, found: list[Component]) -> str:
+def component_page(flag: str, of_flag: list[Component]) -> str:
     """All components of a kind with their options."""
     parts = [title(f"{flag}: options")]
-    for one in sorted(found, key=lambda component: component.name):
-        parts.append(title(f"{flag} {one.name}", "-"))
-        parts.append(escape((one.found.__doc__ or "").strip().split("\n\n")[0]) + "\n")
-        if one.configuration is not None:
-            parts.append(option_table(component_options(one.configuration)))
+    for part in sorted(of_flag, key=lambda component: component.name):
+        parts.append(title(f"{flag} {part.name}", "-"))
+        parts.append(escape((part.registered_class.__doc__ or "").strip().split("\n\n")[0]) + "\n")
+        if part.configuration is not None:
+            parts.append(option_table(component_options(part.configuration)))
     return "\n".join(parts)
 
 
@@ -215,8 +219,8 @@ def sizes(cfg: Any) -> tuple[str, ...]:
         known = json.loads(plan)["plan"]
         sides = [known.get(side, known) for side in ("encoder", "decoder")]
         layers = [
-            str(one.get("layers") or known[f"{side}_layers"])
-            for side, one in zip(("encoder", "decoder"), sides)
+            str(side_sizes.get("layers") or known[f"{side}_layers"])
+            for side, side_sizes in zip(("encoder", "decoder"), sides)
         ]
         last = sides[1]
         return " + ".join(layers), str(known["dim"]), str(last["hidden"]), str(last["heads"])
@@ -242,26 +246,28 @@ def architecture_page() -> str:
 def names_table() -> str:
     """The table of user_dir.md: each registered name, with its class's first sentence."""
 
-    def said(found: Any) -> str:
-        text = " ".join((found.__doc__ or "").strip().split("\n\n")[0].split())
+    def summary(registered_class: Any) -> str:
+        text = " ".join((registered_class.__doc__ or "").strip().split("\n\n")[0].split())
         return re.sub(r":\w+:`[.~]*|``", "`", text).rstrip(".")
 
     rows = ["| flag | name | what it is |", "|---|---|---|"]
-    for flag in dict.fromkeys(one.flag for one in components()):
-        found = sorted((one for one in components() if one.flag == flag), key=lambda one: one.name)
+    for flag in dict.fromkeys(part.flag for part in components()):
+        of_flag = sorted(
+            (part for part in components() if part.flag == flag), key=lambda part: part.name
+        )
         if flag == "--scoring":
-            listed = ", ".join(f"`{one.name}`" for one in found)
+            listed = ", ".join(f"`{part.name}`" for part in of_flag)
             rows.append(f"| `{flag}` | {listed} | [metrics](docs/metrics.md) |")
             continue
-        for one in found:
-            name = f"`{one.name}`"
+        for part in of_flag:
+            name = f"`{part.name}`"
             if flag == "--arch":
                 name = ", ".join(
                     f"`{arch}` ({', '.join(sizes(cfg)[:2])})"
                     for arch, cfg in architectures().items()
-                    if models.ARCH_MODEL_NAME_REGISTRY[arch] == one.name
+                    if models.ARCH_MODEL_NAME_REGISTRY[arch] == part.name
                 )
-            rows.append(f"| `{flag}` | {name} | {said(one.found)} |")
+            rows.append(f"| `{flag}` | {name} | {summary(part.registered_class)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -286,20 +292,22 @@ def python_page() -> str:
     parts = [title("Python")]
     corrector = {name: getattr(lev_correct, name) for name in lev_correct.__all__}
     own = [name for name in lev_plugins.__all__ if name not in corrector]
-    for name, found in (corrector | {name: getattr(lev_plugins, name) for name in own}).items():
-        if isinstance(found, type):
+    for name, public in (corrector | {name: getattr(lev_plugins, name) for name in own}).items():
+        if isinstance(public, type):
             parts.append(title(name, "-"))
-            parts.append(f".. autoclass:: {found.__module__}.{found.__qualname__}\n   :members:\n")
+            parts.append(
+                f".. autoclass:: {public.__module__}.{public.__qualname__}\n   :members:\n"
+            )
     return "\n".join(parts)
 
 
 def pages(root: Path) -> Iterator[tuple[str, str]]:
     """Name and text of each page."""
     by_flag: dict[str, list[Component]] = {}
-    for one in components():
-        by_flag.setdefault(one.flag, []).append(one)
-    for flag, found in by_flag.items():
-        yield f"options{flag[1:]}", component_page(flag, found)
+    for part in components():
+        by_flag.setdefault(part.flag, []).append(part)
+    for flag, of_flag in by_flag.items():
+        yield f"options{flag[1:]}", component_page(flag, of_flag)
     yield "architectures", architecture_page()
     for name, parser in commands().items():
         yield (
@@ -314,10 +322,10 @@ def write(root: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.rst"):
         path.unlink()
-    made = dict(pages(root))
-    contents = "\n".join(f"   {name}" for name in made)
-    made["index"] = f"{title('Reference')}\n.. toctree::\n   :maxdepth: 2\n\n{contents}\n"
-    for name, text in made.items():
+    texts = dict(pages(root))
+    contents = "\n".join(f"   {name}" for name in texts)
+    texts["index"] = f"{title('Reference')}\n.. toctree::\n   :maxdepth: 2\n\n{contents}\n"
+    for name, text in texts.items():
         (folder / f"{name}.rst").write_text(text, "utf-8")
 
 

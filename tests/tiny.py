@@ -7,13 +7,14 @@ placeholder.
 
 import dataclasses
 import random
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from fairseq import utils
-from fairseq.data import Dictionary, indexed_dataset
+from fairseq.data import Dictionary, data_utils, indexed_dataset
 from torch import Tensor
 
 from lev_plugins.nn.arrays import TORCH
@@ -149,12 +150,8 @@ def letters(tokens: Tensor, symbols: Dictionary, placeholder: int | None = None)
 
 def holds(text: str, terms: list[str]) -> bool:
     """Whether the terms stand in the text one after the other, each whole."""
-    rest = f" {text} "
-    for term in terms:
-        if f" {term} " not in rest:
-            return False
-        rest = " " + rest.partition(f" {term} ")[2]
-    return True
+    pattern = "".join(rf"(?: .*)? {re.escape(term)}(?= )" for term in terms)
+    return re.match(pattern, f" {text} ", re.S) is not None
 
 
 def is_subsequence(part: str, longer: str) -> bool:
@@ -165,12 +162,8 @@ def is_subsequence(part: str, longer: str) -> bool:
 
 def stack(rows: Sequence[Tensor], pad: int, left: bool = False, extra: int = 0) -> Tensor:
     """Rows of any length → B × T, with ``extra`` columns of padding more than it takes."""
-    width = max(len(row) for row in rows) + extra
-    out = rows[0].new_full((len(rows), width), pad)
-    for i, row in enumerate(rows):
-        start = width - len(row) if left else 0
-        out[i, start : start + len(row)] = row
-    return out
+    width = max(map(len, rows)) + extra
+    return data_utils.collate_tokens(rows, pad, left_pad=left, pad_to_length=width)
 
 
 def triples(count: int, seed: int = 1, longest: int = 7) -> list[Triple]:
@@ -205,12 +198,12 @@ def batch(
     sources = [sentence(row.source, source) for row in rows]
     targets = [sentence(row.target, target) for row in rows]
     sample = {
-        "id": torch.tensor(list(ids) if ids is not None else list(range(len(rows)))),
+        "id": torch.tensor(list(range(len(rows)) if ids is None else ids)),
         "nsentences": len(rows),
         "ntokens": sum(map(len, targets)),
         "net_input": {
             "src_tokens": stack(sources, source.pad(), left, extra),
-            "src_lengths": torch.tensor([len(row) for row in sources]),
+            "src_lengths": torch.tensor(list(map(len, sources))),
         },
         "target": stack(targets, target.pad(), extra=extra),
     }

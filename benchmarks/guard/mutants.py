@@ -1,21 +1,15 @@
 """Which tests notice the mutants of mutants.jsonl: lines of the package, and others in their place.
 
-    python benchmarks/guard/mutants.py run --tree COPY --only pbd --into new.jsonl tests/systems
+    python benchmarks/guard/mutants.py run COPY new.jsonl tests/systems
     python benchmarks/guard/mutants.py compare benchmarks/guard/mutants.jsonl new.jsonl
 
-``run`` changes the files of its tree: give it a copy. Behind the options stand pytest's arguments,
-which say what tests a mutant is tried with, until the first fails. It goes on where it was stopped.
-With ``--reach`` only those of them run that reach the mutant's statement, as coverage.py tells of a
-run with ``dynamic_context = test_function`` (what other processes execute is not seen):
-
-    python -m coverage run --rcfile RC --data-file reach.db -m pytest tests/systems    # in COPY
-    python benchmarks/guard/mutants.py run --tree COPY --reach reach.db tests/systems
+``run`` changes the files of a tree: give it a copy. pytest's arguments follow, which say what tests
+a mutant is tried with, until the first fails. It goes on where it was stopped.
 
 A mutant of the list also has the verdict of the tree that the list was made from (commit c32784a),
 or, if it took the place of another whose line went, that of some tests, or ``untried``.
 """
 
-import argparse
 import ast
 import collections
 import json
@@ -31,24 +25,23 @@ Mutant = dict[str, str]
 
 
 def read(path: Path) -> list[Mutant]:
-    """The mutants of a file, none of one that is not there yet."""
+    """Returns the mutants of a file, none of one that is not there yet."""
     return [json.loads(line) for line in path.open(encoding="utf-8")] if path.exists() else []
 
 
 def key(mutant: Mutant) -> tuple[str, ...]:
-    """What tells a mutant from all others."""
+    """Returns what tells a mutant from all others."""
     return mutant["file"], mutant["function"], mutant["line"]
 
 
 def place(mutant: Mutant, tree: Path) -> tuple[Path, int] | None:
-    """File and index of a mutant's line in a tree: in its file, else where it moved to.
+    """Returns file and index of a mutant's line in a tree: in its file, else where it moved to.
 
     ``None`` where the line is gone, or stands in several other functions.
     """
     home = tree / mutant["file"]
     hits = []
-    packages = tree / "lev_plugins", tree / "lev_runtime"
-    for path in sorted(path for package in packages for path in package.rglob("*.py")):
+    for path in sorted(tree.glob("lev_*/**/*.py")):
         lines = path.read_text(encoding="utf-8").split("\n")
         same = [index for index, line in enumerate(lines) if line.strip() == mutant["line"]]
         if same:
@@ -65,40 +58,11 @@ def place(mutant: Mutant, tree: Path) -> tuple[Path, int] | None:
     return hits[0][2:]
 
 
-class Reach:
-    """Which tests reach a statement, as the contexts of a file of coverage.py say."""
-
-    def __init__(self, path: Path) -> None:
-        from coverage import CoverageData  # of all that this script does, only this needs it
-
-        self.data = CoverageData(str(path))
-        self.data.read()
-
-    def functions(self, path: Path, index: int) -> set[str]:
-        """Names of the test functions that execute the statement of a line."""
-        statements = [
-            node
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            if isinstance(node, ast.stmt) and node.lineno <= index + 1 <= (node.end_lineno or 0)
-        ]
-        first = max((node.lineno for node in statements), default=index + 1)
-        contexts = self.data.contexts_by_lineno(str(path))
-        reaching = [*contexts.get(first, ()), *contexts.get(index + 1, ())]
-        return {context.rpartition(".")[2] for context in reaching} - {""}
-
-
-def verdict(
-    mutant: Mutant, tree: Path, tests: Sequence[str], reach: Reach | None = None
-) -> tuple[str, str]:
-    """What becomes of a mutant, and the test that notices it."""
+def verdict(mutant: Mutant, tree: Path, tests: Sequence[str]) -> tuple[str, str]:
+    """Returns what becomes of a mutant, and the test that notices it."""
     if (location := place(mutant, tree)) is None:
         return "gone", ""
     path, index = location
-    if reach is not None:
-        functions = reach.functions(path, index)
-        if not functions:
-            return "unreached", ""
-        tests = [*tests, "-k", " or ".join(sorted(functions))]
     original = path.read_text(encoding="utf-8")
     lines = original.split("\n")
     lines[index] = lines[index].replace(mutant["line"], mutant["mutant"])
@@ -120,7 +84,7 @@ def verdict(
 
 
 def compare(before: Path, after: Path) -> bool:
-    """Print counts and what is noticed no more; whether that is one in a hundred at most."""
+    """Prints counts and what is noticed no more; returns whether it is one in a hundred at most."""
     old, new = ({key(mutant): mutant for mutant in read(path)} for path in (before, after))
     both = [name for name in old if name in new]
     pairs = collections.Counter((old[name]["verdict"], new[name]["verdict"]) for name in both)
@@ -134,23 +98,17 @@ def compare(before: Path, after: Path) -> bool:
 
 
 def main() -> int:
-    """Run or compare; 1 where more than one in a hundred is noticed no more."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("action", choices=("run", "compare"))
-    parser.add_argument("--tree", type=Path, default=Path(), help="run: a copy of a checkout")
-    parser.add_argument("--into", type=Path, default="new.jsonl", help="run: a file, added to")
-    parser.add_argument("--reach", type=Path, metavar="FILE", help="run: what coverage.py wrote")
-    parser.add_argument("--only", default="", metavar="TEXT", help="run: files whose name holds it")
-    args, rest = parser.parse_known_args()
-    if args.action == "compare":
-        return not compare(*map(Path, rest))
-    known = set(map(key, read(args.into)))
-    reach = Reach(args.reach) if args.reach else None
+    """Runs or compares; returns 1 where more than one in a hundred is noticed no more."""
+    action, first, second, *tests = sys.argv[1:]
+    if action == "compare":
+        return not compare(Path(first), Path(second))
+    into = Path(second)
+    known = set(map(key, read(into)))
     for mutant in read(Path(__file__).with_name("mutants.jsonl")):
-        if args.only in mutant["file"] and key(mutant) not in known:
-            what, by = verdict(mutant, args.tree.resolve(), rest, reach)
-            with args.into.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({**mutant, "verdict": what, "by": by}) + "\n")
+        if key(mutant) not in known:
+            becomes, by = verdict(mutant, Path(first).resolve(), tests)
+            with into.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({**mutant, "verdict": becomes, "by": by}) + "\n")
     return 0
 
 

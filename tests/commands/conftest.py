@@ -4,6 +4,7 @@ import fcntl
 import functools
 import hashlib
 import importlib.util
+import itertools
 import json
 import os
 import random
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 
 import example_scripts
 import pytest
-from plain_files import put
+from plain_files import put, read
 
 ROOT = Path(__file__).resolve().parents[2]
 # they run in copies of a process that has imported torch and fairseq
@@ -32,14 +33,22 @@ SIZES = (
     f"{ENCODER} --decoder-embed-dim 32 --decoder-ffn-embed-dim 64 "
     "--decoder-layers 1 --decoder-attention-heads 2"
 )
-MODEL = f"--arch levenshtein_editor_char {SIZES} --max-insertions 15"
-#: of a training in several processes on CPUs, and in two that are told how many they are
+MODEL = f"--arch levenshtein_editor_char {SIZES} --max-insertions 15 --criterion edit_policy_loss"
+#: a system's that writes from left to right
+WRITER = (
+    f"{ENCODER} --decoder-layers 1 --share-all-embeddings --dropout 0 "
+    "--criterion label_smoothed_cross_entropy --label-smoothing 0.1"
+)
+#: of a training in several processes on CPUs
 SEVERAL = "--distributed-backend gloo --ddp-backend legacy_ddp"
-TWO = f"{SEVERAL} --distributed-world-size 2"
 TRAINING = (
     "--optimizer adam --lr 0.01 --clip-norm 1 --batch-size 32 --num-workers 0 --cpu "
     "--log-format simple --log-interval 50 --no-epoch-checkpoints"
 )
+
+
+Environ = Mapping[str, str]
+EMPTY: Environ = {}
 
 
 class Result(NamedTuple):
@@ -81,25 +90,23 @@ class Result(NamedTuple):
         return lines[0].removeprefix("error: ")
 
 
+Words = str | Sequence[str]
+
+
 class Commands:
     """Runs commands, from a process that has torch and fairseq in memory (see warm.py)."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.count = 0
+        self.folder, self.numbers = folder, itertools.count(1)
         left_out = ("PYTHONPATH", "WORLD_SIZE", "RANK", "LEV_PLUGINS_TRACEBACK")
         environ = {name: value for name, value in os.environ.items() if name not in left_out}
         if os.environ.get("PYTHONPATH") == str(ROOT):  # this checkout, and no other installed one
             environ["PYTHONPATH"] = str(ROOT)
         environ |= {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "LC_ALL": "C.UTF-8"}
-        self.server = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("warm.py"))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environ,
-            text=True,
-        )
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        words = [sys.executable, str(Path(__file__).with_name("warm.py"))]
+        silent = subprocess.DEVNULL
+        self.server = subprocess.Popen(words, **streams, stderr=silent, env=environ, text=True)
         self._answer()
 
     def _answer(self) -> str:
@@ -107,7 +114,7 @@ class Commands:
         assert answer, "the process that runs the commands has died"
         return answer
 
-    def _ask(self, request: Mapping[str, Any]) -> int:
+    def _ask(self, **request: Any) -> int:
         print(json.dumps(request), file=self.server.stdin, flush=True)
         return int(self._answer())
 
@@ -117,93 +124,77 @@ class Commands:
         self.server.wait()
 
     def start(
-        self,
-        command: str | Sequence[str],
-        cwd: Path,
-        stdin: str | bytes = b"",
-        environ: Mapping[str, str] | None = None,
+        self, command: Words, cwd: Path, stdin: str | bytes = b"", environ: Environ = EMPTY
     ) -> tuple[int, list[Path]]:
-        """Begin a command; :meth:`finish` takes what this returns."""
-        words = command.split() if isinstance(command, str) else list(command)
-        self.count += 1
-        streams = [self.folder / f"{self.count}.{name}" for name in ("in", "out", "err")]
+        """Begins a command; :meth:`finish` takes what this returns."""
+        words = split(command)
+        number = next(self.numbers)
+        streams = [self.folder / f"{number}.{name}" for name in ("in", "out", "err")]
         streams[0].write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
         for path in streams[1:]:
             path.touch()
         # only our own commands have to find the package; fairseq's are told where it is
         ours = {"PYTHONPATH": str(ROOT)} if words[0] == "python" else {}
-        start = {"argv": words, "cwd": str(cwd), "environ": {**ours, **(environ or {})}}
-        return self._ask({"start": {**start, "streams": list(map(str, streams))}}), streams
+        start = {"argv": words, "cwd": str(cwd), "environ": {**ours, **environ}}
+        return self._ask(start={**start, "streams": list(map(str, streams))}), streams
 
     def finish(self, started: tuple[int, list[Path]]) -> Result:
-        """Wait for a command; one that hangs is killed, which gives a negative status."""
+        """Waits for a command; one that hangs is killed, which gives a negative status."""
         pid, (_, out, err) = started
-        code = self._ask({"wait": pid, "seconds": TIMEOUT})
+        code = self._ask(wait=pid, seconds=TIMEOUT)
         shown = out.read_text("utf-8", "surrogateescape")
         return Result(code, shown, err.read_text("utf-8", "replace"))
 
-    def __call__(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:
+    def __call__(self, command: Words, cwd: Path, **options: Any) -> Result:
         return self.finish(self.start(command, cwd, **options))
 
-    def ok(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:
-        """Run a command as it is; it has to succeed."""
+    def ok(self, command: Words, cwd: Path, **options: Any) -> Result:
+        """Runs a command as it is; it has to succeed."""
         return self(command, cwd, **options).succeeded(command)
 
     def plugin(
-        self,
-        command: str | Sequence[str],
-        cwd: Path,
-        task: str = "translation_edit",
-        **options: Any,
+        self, command: Words, cwd: Path, task: str = "translation_edit", **options: Any
     ) -> Result:
-        """Run a fairseq command with the plug-in and a task."""
-        words = command.split() if isinstance(command, str) else list(command)
-        words += ["--user-dir", str(PACKAGE), "--task", task]
+        """Runs a fairseq command with the plug-in and a task."""
+        words = [*split(command), "--user-dir", str(PACKAGE), "--task", task]
         return self(words, cwd, **options)
 
-    def done(self, command: str, cwd: Path, **options: Any) -> Result:
-        """Run a fairseq command as :meth:`plugin` does; it has to succeed."""
+    def done(self, command: Words, cwd: Path, **options: Any) -> Result:
+        """Runs a fairseq command as :meth:`plugin` does; it has to succeed."""
         return self.plugin(command, cwd, **options).succeeded(command)
 
     def ranks(
         self,
-        command: str | Sequence[str],
+        command: Words,
         cwd: Path,
         task: str | None = "translation_edit",
-        environs: Sequence[Mapping[str, str]] = ({}, {}),
+        environs: Sequence[Environ] = (EMPTY, EMPTY),
     ) -> list[Result]:
-        """Run a command as two processes, told what torchrun would tell them.
+        """Runs a command as two processes, told what torchrun would tell them.
 
         Args:
             task: named with the plug-in; None where both stand in the command.
             environs: what else each process is told.
         """
-        return [self.finish(process) for process in self.start_ranks(command, cwd, task, environs)]
-
-    def start_ranks(
-        self,
-        command: str | Sequence[str],
-        cwd: Path,
-        task: str | None = "translation_edit",
-        environs: Sequence[Mapping[str, str]] = ({}, {}),
-    ) -> list[tuple[int, list[Path]]]:
-        """Begin what :meth:`ranks` runs."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
-        words = command.split() if isinstance(command, str) else list(command)
+        words = split(command)
         if task is not None:
             words += [*SEVERAL.split(), "--user-dir", "lev_plugins", "--task", task]
-        environ = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
-        return [
-            self.start(
-                words, cwd, environ={**environ, "RANK": str(rank), "LOCAL_RANK": str(rank), **more}
-            )
-            for rank, more in enumerate(environs)
-        ]
+        started = []
+        for rank, more in enumerate(environs):
+            environ = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+            environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), **more}
+            started.append(self.start(words, cwd, environ=environ))
+        return list(map(self.finish, started))
 
     def preprocess(self, flags: str, cwd: Path) -> Result:
         return self.ok(f"python -m lev_plugins preprocess {flags}", cwd)
+
+
+def split(command: Words) -> list[str]:
+    return command.split() if isinstance(command, str) else list(command)
 
 
 @pytest.fixture(scope="session")
@@ -218,16 +209,14 @@ def succeed(
     commands: Commands, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., str]]:
     """Runs a script of examples/, whose programs don't wait for torch to be imported."""
-    with example_scripts.Programs(
-        commands, tmp_path_factory.mktemp("programs")
-    ).serving() as folder:
+    with example_scripts.programs(commands, tmp_path_factory.mktemp("programs")) as folder:
         yield functools.partial(example_scripts.succeed, programs=folder)
 
 
 class Corpus(NamedTuple):
     """A folder with text, binarised data and a checkpoint trained on them.
 
-    flags: languages (and drafts), for every command. arch: the model's options. saved: the
+    flags: languages (and drafts), for every command. arch: the model and its criterion. saved: the
     folder of the checkpoint.
     """
 
@@ -235,6 +224,7 @@ class Corpus(NamedTuple):
     flags: str
     arch: str
     saved: str = "trained"
+    task: str = "translation_edit"
 
     @property
     def data(self) -> Path:
@@ -245,21 +235,18 @@ class Corpus(NamedTuple):
         return self.folder / self.saved / "checkpoint_last.pt"
 
     def text(self, split: str, side: str) -> list[str]:
-        return (self.folder / f"{split}.{side}").read_text("utf-8").splitlines()
+        return read(self.folder / f"{split}.{side}")
 
     def train(self, more: str) -> str:
-        return (
-            f"fairseq-train {self.data} {self.flags} {self.arch} --criterion edit_policy_loss "
-            f"{TRAINING} {more}"
-        )
+        return f"fairseq-train {self.data} {self.flags} {self.arch} {TRAINING} {more}"
 
     def generate(self, more: str, checkpoint: Path | None = None) -> str:
         path = checkpoint or self.checkpoint
         return f"fairseq-generate {self.data} {self.flags} --path {path} --cpu {more}"
 
     def interactive(self, more: str = "") -> str:
-        languages = self.flags.partition(" --draft-lang")[0]
-        return f"fairseq-interactive {self.data} {languages} --path {self.checkpoint} --cpu {more}"
+        path = self.checkpoint
+        return f"fairseq-interactive {self.data} {LANGUAGES} --path {path} --cpu {more}"
 
 
 LETTERS = "abcdefgh"
@@ -361,34 +348,63 @@ def once(name: str, make: Callable[[Path], object]) -> Path:
     return folder
 
 
-def trained(commands: Commands, name: str, corpus: Corpus, training: str) -> Corpus:
-    """Returns the corpus with data, its model in ``trained`` and the log in ``train.log``."""
-
-    def make(folder: Path) -> None:
-        prepared(commands, folder, corpus.flags, joined="--share-all" in corpus.arch)
-        command = corpus._replace(folder=folder).train(f"{training} --save-dir trained")
-        (folder / "train.log").write_text(commands.done(command, folder).out)
-
-    return corpus._replace(folder=once(name, make))
-
-
 LANGUAGES = "--source-lang src --target-lang tgt"
+DRAFTED = f"{LANGUAGES} --draft-lang mt"
+#: name → languages, model, task and training; until outputs are mostly right, or differ
+TRAINED = {
+    "triples": (  # one dictionary
+        DRAFTED,
+        f"{MODEL} --share-all-embeddings --dropout 0",
+        "translation_edit",
+        "--alpha 0.8 --beta 0.8 --max-update 160",
+    ),
+    "pairs": (  # two dictionaries
+        LANGUAGES,
+        f"{MODEL} --dropout 0",
+        "translation_edit",
+        "--token-weight 2 --placeholder-weight 2 --max-update 240",
+    ),
+    "pbd": (LANGUAGES, f"--arch pbd_transformer_char {WRITER}", "translation", "--max-update 120"),
+    "gated": (
+        LANGUAGES,
+        f"--arch gated_transformer_char --gates all {WRITER}",
+        "translation",
+        "--max-update 120",
+    ),
+    "concat": (
+        DRAFTED,
+        f"--arch transformer_concat_char {WRITER}",
+        "translation_concat",
+        "--max-update 60",
+    ),
+}
 
 
 @pytest.fixture(scope="session")
-def triples(commands: Commands) -> Corpus:
-    """Drafts, one dictionary, shared embeddings; trained until edits are mostly right."""
-    flags = f"{LANGUAGES} --draft-lang mt"
-    corpus = Corpus(Path(), flags, f"{MODEL} --share-all-embeddings --dropout 0")
-    return trained(commands, "triples", corpus, "--alpha 0.8 --beta 0.8 --max-update 160")
+def trained(commands: Commands) -> Callable[[str], Corpus]:
+    """Returns a corpus of TRAINED by its name, with the log of its training in ``train.log``."""
+
+    def make(name: str) -> Corpus:
+        flags, arch, task, training = TRAINED[name]
+
+        def fill(folder: Path) -> None:
+            prepared(commands, folder, flags, joined="--share-all" in arch)
+            command = Corpus(folder, flags, arch).train(f"{training} --save-dir trained")
+            (folder / "train.log").write_text(commands.done(command, folder, task=task).out)
+
+        return Corpus(once(name, fill), flags, arch, task=task)
+
+    return make
 
 
 @pytest.fixture(scope="session")
-def pairs(commands: Commands) -> Corpus:
-    """No drafts, two dictionaries; trained until outputs are mostly right."""
-    corpus = Corpus(Path(), LANGUAGES, f"{MODEL} --dropout 0")
-    training = "--token-weight 2 --placeholder-weight 2 --max-update 240"
-    return trained(commands, "pairs", corpus, training)
+def triples(trained: Callable[[str], Corpus]) -> Corpus:
+    return trained("triples")
+
+
+@pytest.fixture(scope="session")
+def pairs(trained: Callable[[str], Corpus]) -> Corpus:
+    return trained("pairs")
 
 
 STOCK = (

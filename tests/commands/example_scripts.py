@@ -46,52 +46,51 @@ PROGRAMS = (
 OWN = {"_", "PATH", "PWD", "OLDPWD", "SHLVL"}
 
 
-class Programs:
-    """A folder of programs that are ours, for scripts that find it before all others.
+def answer(commands: "Commands", ask: Path, change: Callable[[list[str]], list[str]]) -> None:
+    """Runs the program of a stub that has asked, and tells it the status."""
+    folder, *words = ask.with_suffix(".words").read_text().split("\0")[:-1]
+    if words[0].startswith("lev-"):
+        words[:0] = ["python", "-m", "lev_plugins"]
+    environ = ask.with_suffix(".environ").read_text("utf-8", "surrogateescape")
+    pairs = [variable.split("=", 1) for variable in environ.split("\0")[:-1]]
+    # what the script has set itself
+    own = {a: b for a, b in pairs if a not in OWN and os.environ.get(a) != b}
+    typed = ask.with_suffix(".in").read_bytes()
+    done = commands(change(words), Path(folder), stdin=typed, environ=own)
+    ask.with_suffix(".out").write_text(done.out, "utf-8", "surrogateescape")
+    ask.with_suffix(".err").write_text(done.err, "utf-8")
+    ask.with_suffix(".reply").write_text(f"{done.code}\n")
 
-    Each is a stub that leaves its arguments, folder and standard input in a folder, writes its
+
+@contextlib.contextmanager
+def programs(
+    commands: "Commands", folder: Path, change: Callable[[list[str]], list[str]] = list
+) -> Iterator[Path]:
+    """Makes programs that are ours, for scripts that find their folder before all others.
+
+    Each is a stub that leaves its arguments, folder and standard input in the folder, writes its
     number into a pipe and waits for its status. A thread reads the pipe and runs the programs one
     after the other (see warm.py), so nothing waits for torch. A script must not kill them.
+    ``change`` sees every call.
     """
+    os.mkfifo(pipe := folder / "pipe")
+    home = Path(sys.executable).parent
+    stub, torchrun = STUB.format(requests=folder, home=home), TORCHRUN.format(home=home)
+    for name, text in {**dict.fromkeys(PROGRAMS, stub), "torchrun": torchrun}.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
 
-    def __init__(self, commands: "Commands", folder: Path) -> None:
-        self.commands, self.folder = commands, folder
-        os.mkfifo(folder / "pipe")
-        home = Path(sys.executable).parent
-        stub = STUB.format(requests=folder, home=home)
-        torchrun = TORCHRUN.format(home=home)
-        for name, text in {**dict.fromkeys(PROGRAMS, stub), "torchrun": torchrun}.items():
-            (folder / name).write_text(text)
-            (folder / name).chmod(0o755)
+    def serve() -> None:
+        while (number := pipe.read_text().split()[0]) != "end":
+            answer(commands, folder / number, change)
 
-    def _serve(self, change: Callable[[list[str]], list[str]]) -> None:
-        while number := (self.folder / "pipe").read_text().split()[:1]:
-            if number == ["end"]:
-                return
-            ask = self.folder / number[0]
-            folder, *words = ask.with_suffix(".words").read_text().split("\0")[:-1]
-            if words[0].startswith("lev-"):
-                words[:0] = ["python", "-m", "lev_plugins"]
-            environ = ask.with_suffix(".environ").read_text("utf-8", "surrogateescape")
-            pairs = [variable.split("=", 1) for variable in environ.split("\0")[:-1]]
-            # what the script has set itself
-            own = {a: b for a, b in pairs if a not in OWN and os.environ.get(a) != b}
-            typed = ask.with_suffix(".in").read_bytes()
-            done = self.commands(change(words), Path(folder), stdin=typed, environ=own)
-            ask.with_suffix(".out").write_text(done.out, "utf-8", "surrogateescape")
-            ask.with_suffix(".err").write_text(done.err, "utf-8")
-            ask.with_suffix(".reply").write_text(f"{done.code}\n")
-
-    @contextlib.contextmanager
-    def serving(self, change: Callable[[list[str]], list[str]] = list) -> Iterator[Path]:
-        """Inside, the programs answer; ``change`` sees every call."""
-        thread = threading.Thread(target=self._serve, args=(change,), daemon=True)
-        thread.start()
-        try:
-            yield self.folder
-        finally:
-            (self.folder / "pipe").write_text("end\n")
-            thread.join(timeout=300)
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield folder
+    finally:
+        pipe.write_text("end\n")
+        thread.join(timeout=300)
 
 
 def bash(
@@ -113,7 +112,7 @@ def succeed(script: str, *arguments: object, programs: Path | None = None, **env
 
 
 def refusal(script: str, *arguments: object, **environ: str) -> str:
-    """The one line of a script that refuses, without ``error:``."""
+    """Returns the one line of a script that refuses, without ``error:``."""
     done = bash([str(EXAMPLES / script), *map(str, arguments)], **environ)
     assert done.returncode == 1 and done.stdout == "", done.stdout + done.stderr
     line = re.fullmatch(r"error: ([^\n]*)\n", done.stderr)

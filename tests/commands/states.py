@@ -4,31 +4,25 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch.utils._pytree import keystr, tree_leaves_with_path
 
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 
 
 def state(path: Path) -> dict[str, Any]:
-    """All of a checkpoint."""
+    """Reads all of a checkpoint."""
     return torch.load(path, weights_only=True)
 
 
-def parameters(path: Path) -> dict[str, Tensor]:
-    """Those of the model."""
-    return state(path)["model"]
+def differences(ours: Any, other: Any) -> list[str]:
+    """Returns where two states differ, bit for bit."""
+    leaves, others = (dict(tree_leaves_with_path(tree)) for tree in (ours, other))
+    if leaves.keys() != others.keys():
+        return ["names"]
+    return [keystr(path) for path in leaves if not is_same(leaves[path], others[path])]
 
 
-def tensors(path: Path) -> dict[str, Tensor]:
-    """Those of a training's state: the model's and what the optimizer remembers."""
-    kept = state(path)
-    kept_tensors = dict(kept["model"])
-    for number, moments in kept["last_optimizer_state"]["state"].items():
-        kept_tensors |= {f"{number}.{name}": value for name, value in moments.items()}
-    return {name: value for name, value in kept_tensors.items() if torch.is_tensor(value)}
-
-
-def assert_equal(actual: dict[str, Tensor], expected: dict[str, Tensor], least: int = 20) -> None:
-    """The same names, ``least`` of them or more, and tensors equal bit for bit."""
-    assert actual.keys() == expected.keys() and len(actual) >= least
-    assert not [name for name in actual if not torch.equal(actual[name], expected[name])]
+def is_same(left: Any, right: Any) -> bool:
+    if torch.is_tensor(left) and torch.is_tensor(right):
+        return left.dtype == right.dtype and torch.equal(left, right)
+    return type(left) is type(right) and left == right

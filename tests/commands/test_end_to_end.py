@@ -4,8 +4,8 @@ import random
 import re
 
 import pytest
-from plain_files import HOSTILE as LINES
-from plain_files import put
+from conftest import TRAINED
+from plain_files import HOSTILE, put
 
 from lev_plugins.io.printed import read_printed
 
@@ -14,13 +14,7 @@ LEARNT = 9  # of eleven sentences, at least: what training makes of the tiny cor
 
 def right(outputs: list[str], targets: list[str]) -> int:
     assert len(outputs) == len(targets)
-    return sum(output == target for output, target in zip(outputs, targets, strict=True))
-
-
-@pytest.fixture(params=["triples", "pairs"])
-def corpus(request):
-    """With drafts and one dictionary; without drafts and with two."""
-    return request.getfixturevalue(request.param)
+    return sum(map(str.__eq__, outputs, targets))
 
 
 def test_validating_gives_the_loss_that_training_saw_last(commands, triples):
@@ -49,19 +43,33 @@ def test_generating_from_drafts_edits_each_of_them_and_keeps_their_order(command
     assert re.search(r"Generate valid with beam=\d+: TER = \d+\.\d+", result.out)
 
 
-def test_no_sentence_is_lost_whatever_the_batches(commands, corpus):
-    outputs = []
-    for batch in ("--batch-size 3", "--max-tokens 30"):
-        result = commands.done(corpus.generate(f"--gen-subset test {batch}"), corpus.folder)
-        outputs.append(result.texts("H"))
-        assert result.lines("S")[5] == [""] and result.lines("S")[8] == ["a <unk> b"]
-    assert len(outputs[0]) == 11 and outputs[0] == outputs[1]
+@pytest.mark.parametrize("name", TRAINED)
+def test_no_sentence_is_lost_whatever_the_batches_and_lines_typed_are_answered_alike(
+    name, commands, trained
+):
+    """The test set has an empty draft, an empty source, and words that are in no dictionary."""
+    corpus = trained(name)
+    how = {"cwd": corpus.folder, "task": corpus.task}
+    few, many = (
+        commands.done(corpus.generate(f"--gen-subset test {size} --beam 4"), **how)
+        for size in ("--batch-size 3", "--max-tokens 30")
+    )
+    sides = ("src", "mt") if "--draft-lang" in corpus.flags else ("src",)
+    columns = [corpus.text("test", side) for side in sides]
+    lines = "".join("\t".join(fields) + "\n" for fields in zip(*columns, strict=True))
+    more = "--beam 4 --buffer-size 4 --batch-size 3"
+    typed = commands.done(corpus.interactive(more), stdin=lines, **how)
+    outputs = few.texts("H")
+    assert len(outputs) == 11 and len(set(outputs)) > 2
+    assert many.texts("H") == outputs
+    assert few.lines("S")[8][0].startswith("a <unk> b") and sorted(few.lines("T")) == [*range(11)]
+    assert list(typed.lines("H")) == list(range(11)) and typed.texts("H") == outputs
 
 
 def test_lines_that_break_programs_are_answered_and_the_output_is_read_again(
     commands, triples, tmp_path
 ):
-    lines = random.Random(4).sample([*LINES, *LINES], 2 * len(LINES))
+    lines = random.Random(4).sample([*HOSTILE, *HOSTILE], 2 * len(HOSTILE))
     for side in ("src", "tgt", "mt"):
         put(tmp_path / f"odd.{side}", lines)
     known = f"--joined-dictionary --srcdict {triples.data}/dict.src.txt"
@@ -78,17 +86,24 @@ def test_lines_that_break_programs_are_answered_and_the_output_is_read_again(
 TYPED = {"\t": "", "": "", "a b c\t": "A", "a b c": "A", "a b\tA . B xyz .": "A ."}
 
 
-def test_interactive_reads_drafts_after_a_tab_and_answers_in_order(commands, triples):
-    sources, drafts = triples.text("valid", "src"), triples.text("valid", "mt")
-    lines = [f"{source}\t{draft}" for source, draft in zip(sources, drafts, strict=True)]
-    text = "".join(f"{line}\n" for line in (*TYPED, *lines))
-    flags = "--buffer-size 100 --batch-size 3 --print-step --retain-iter-history"
-    answers = [
-        commands.done(triples.interactive(more), triples.folder, stdin=text) for more in ("", flags)
-    ]
-    outputs, typed = answers[0].texts("H"), len(TYPED)
-    assert answers[0].texts("S")[typed:] == sources
-    assert right(outputs[typed:], triples.text("valid", "tgt")) >= LEARNT
+def test_interactive_reads_drafts_after_a_tab(commands, triples):
+    text = "".join(f"{line}\n" for line in TYPED)
+    outputs = commands.done(triples.interactive(), triples.folder, stdin=text).texts("H")
     assert all(map(str.startswith, outputs, TYPED.values()))
     assert outputs[0] == outputs[1] and outputs[2] == outputs[3], "an empty draft is none"
-    assert answers[1].texts("H") == outputs and answers[1].texts("S") == answers[0].texts("S")
+
+
+def test_answers_are_ranked_by_an_autoregressive_model(commands, triples, transformer):
+    """Their scores are those of tests/decoding/test_reranker.py."""
+    flags = "--gen-subset valid --nbest 4 --iter-decode-with-beam 4 --noise-scale 1"
+    both = f"{triples.checkpoint}:{transformer}"
+    ranked = triples.generate(f"{flags} --iter-decode-with-external-reranker", both)
+    own, others = (
+        re.findall(r"^H-(\d+)\t(\S+)\t", commands.done(command, triples.folder).out, re.M)
+        for command in (triples.generate(flags), ranked)
+    )
+    assert len(others) == len(own) > 11 and {score for _, score in own}.isdisjoint(
+        score for _, score in others
+    )
+    keys = [(int(number), -float(score)) for number, score in others]
+    assert sorted(keys) == sorted(keys, key=lambda key: key[0])

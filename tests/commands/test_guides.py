@@ -9,7 +9,7 @@ import checkpoints
 import pytest
 from conftest import ROOT, Commands, conllu, triple
 from enct5_corpus import write_corpus
-from example_scripts import Programs, bash
+from example_scripts import bash, programs
 from plain_files import put
 
 GUIDES = ROOT / "examples" / "guides"
@@ -54,52 +54,42 @@ def smaller(words: list[str]) -> list[str]:
     return [*words, *size.split(), *SHORT, "--cpu"]
 
 
-PARTS = {"train": 48, "valid": 8, "test": 8}
-
-
-def triples(folder: Path, rng: random.Random) -> None:
-    """my/text/PART.src, .mt and .pe, and few.tsv: source, tab, draft."""
-    for part, count in PARTS.items():
+def write_texts(folder: Path) -> None:
+    """Writes my/text/PART.src, .mt, .pe and .clean, my/PART.noisy, .clean and .conllu, tables of
+    labels, and files of single lines."""
+    rng, tags = random.Random(1), {"the": "DET", "cat": "NOUN", "sat": "VERB"}
+    for part, count in {"train": 48, "valid": 8, "dev": 8, "test": 8, "raw": 8}.items():
         rows = [triple(rng) for _ in range(count)]
         for side, texts in zip(("src", "pe", "mt"), zip(*rows, strict=True), strict=True):
             put(folder / f"text/{part}.{side}", texts)
-    put(folder / "text/few.tsv", [f"{source}\t{draft}" for source, _, draft in rows[:2]])
-
-
-def noisy(folder: Path, rng: random.Random) -> None:
-    """my/PART.noisy and .clean, my/text/PART.clean, files to correct, and names."""
-    words = checkpoints.WORDS[:6]
-    for part, count in PARTS.items():
-        clean = [" ".join(rng.choices(words, k=rng.randint(1, 4))) for _ in range(count)]
-        put(folder / f"{part}.clean", clean)
+        clean = [" ".join(rng.choices(checkpoints.WORDS[:6], k=3)) for _ in range(count)]
+        for name in (f"{part}.clean", f"text/{part}.clean"):
+            put(folder / name, clean)
         put(folder / f"{part}.noisy", [text.replace("a", "e", 1) for text in clean])
-        put(folder / f"text/{part}.clean", clean)
-    shutil.copy(folder / "train.clean", folder / "scans.clean")
-    shutil.copy(folder / "train.noisy", folder / "scans.noisy")
-    put(folder / "noisy.txt", ["the cet", "", "see https://example.org"])
-    put(folder / "scans/1890/a.txt", ["the cet sat"])
-    put(folder / "names.txt", ["Pari"])
-
-
-def labelled(folder: Path, rng: random.Random) -> None:
-    """my/train.conllu, dev and test; my/train.tsv and dev.tsv; my/lines.txt."""
-    tags = {"the": "DET", "cat": "NOUN", "sat": "VERB"}
-    for part in ("train", "dev", "test", "raw"):
-        put(folder / f"{part}.conllu", conllu([rng.choices([*tags], k=3) for _ in range(12)], tags))
+        tagged = [rng.choices([*tags], k=3) for _ in range(12)]
+        put(folder / f"{part}.conllu", conllu(tagged, tags))
     write_corpus(folder, "classification")
-    shutil.copy(folder / "valid.tsv", folder / "dev.tsv")
-    put(folder / "lines.txt", ["the cat", "", "a b"])
+    copies = {"valid.tsv": "dev.tsv", "train.clean": "scans.clean", "train.noisy": "scans.noisy"}
+    for name, copy in copies.items():
+        shutil.copy(folder / name, folder / copy)
+    lines = {
+        "text/few.tsv": ["a b\tA . B !", "c d\tC . D ."],
+        "noisy.txt": ["the cet", "", "see https://example.org"],
+        "scans/1890/a.txt": ["the cet sat"],
+        "names.txt": ["Pari"],
+        "lines.txt": ["the cat", "", "a b"],
+    }
+    for name, texts in lines.items():
+        put(folder / name, texts)
 
 
 @pytest.fixture(scope="module")
 def prepared(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All that guides begin with, and a folder of data with a trained LevT and a stock one."""
-    folder, rng = tmp_path_factory.mktemp("guides"), random.Random(1)
-    triples(folder, rng)
-    noisy(folder, rng)
-    labelled(folder, rng)
+    folder = tmp_path_factory.mktemp("guides")
+    write_texts(folder)
     checkpoints.bert(folder / "bert")
-    checkpoints.pieced_t5(folder / "t5")
+    checkpoints.t5(folder / "t5")
     languages = "--source-lang src --target-lang pe --draft-lang mt"
     text = folder / "text"
     commands.preprocess(
@@ -144,8 +134,8 @@ def test_the_commands_of_a_guide_run(page, commands, prepared, tmp_path):
     shutil.copytree(prepared, home / "my", ignore=shutil.ignore_patterns(*OWN.get(page, ())))
     for name in ("examples", "lev_plugins"):
         (home / name).symlink_to(ROOT / name)
-    (tmp_path / "requests").mkdir()
+    (requests := tmp_path / "requests").mkdir()
     words, small = ["-euo", "pipefail", "-c", script(page, home)], " ".join([BOTH, *SHORT])
-    with Programs(commands, tmp_path / "requests").serving(smaller) as programs:
-        done = bash(words, programs, home, GUIDE_TORCHRUN=small, GUIDE_HYDRA=HYDRA)
+    with programs(commands, requests, smaller):
+        done = bash(words, requests, home, GUIDE_TORCHRUN=small, GUIDE_HYDRA=HYDRA)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"

@@ -1,4 +1,4 @@
-"""A user directory for tests: the plug-in, in a process that may end within a write.
+"""A user directory for tests: the plug-in, in a process that may end within a write or a step.
 
 CUT_SHORT is ``PREFIX:N:BYTES``: when the process opens a checkpoint whose name starts with PREFIX
 for the N-th time to write it, only BYTES fit, and the system kills the process as SIGKILL would,
@@ -6,13 +6,17 @@ with nothing after them; BYTES -1 is all of them, and the end before the file ge
 It does not matter who writes, or how.
 
 ASKED is ``SIGNAL:STEP:N``: the process gets this signal at the beginning of the N-th train_step or
-valid_step. Without CUT_SHORT and ASKED nothing happens.
+valid_step. SLOW is seconds that it waits before every update.
+
+RATES is a file that gets a line for each update, a JSON list: its number, share of the time, rate.
 """
 
+import json
 import os
 import resource
 import signal
 import sys
+import time
 from typing import Any
 
 from fairseq.trainer import Trainer
@@ -39,7 +43,7 @@ def look(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def asking(self: Trainer, *arguments: Any, **options: Any) -> Any:
-    """A step, at the beginning of which a signal may come."""
+    """Takes a step, at the beginning of which a signal may come."""
     global done
     done += 1
     if done == int(count):
@@ -47,7 +51,19 @@ def asking(self: Trainer, *arguments: Any, **options: Any) -> Any:
     return take(self, *arguments, **options)
 
 
+def noting(self: Trainer, *arguments: Any, **options: Any) -> Any:
+    """Takes a step, with its line."""
+    time.sleep(float(os.environ.get("SLOW", "0")))
+    with open(os.environ["RATES"], "a") as file:
+        line = [self.get_num_updates(), self.optimizer.time_share, self.get_lr()]
+        file.write(json.dumps(line) + "\n")
+    return train_step(self, *arguments, **options)
+
+
 opened = done = 0
+train_step = Trainer.train_step
+if "RATES" in os.environ:
+    Trainer.train_step = noting
 if "CUT_SHORT" in os.environ:
     prefix, number, size = os.environ["CUT_SHORT"].split(":")
     sys.addaudithook(look)
