@@ -99,7 +99,7 @@ def prepared(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Pa
     noisy(folder, rng)
     labelled(folder, rng)
     checkpoints.bert(folder / "bert")
-    checkpoints.pieced_t5(folder / "t5")
+    checkpoints.t5(folder / "t5")
     languages = "--source-lang src --target-lang pe --draft-lang mt"
     text = folder / "text"
     commands.preprocess(

@@ -94,7 +94,7 @@ def test_a_shipped_file_trains(row, commands, triples: Corpus, tmp_path):
         subwords = "--bytes"
         if "_dir" in options:
             kind = "t5" if "t5_dir" in options else "bert"
-            make = {"t5": checkpoints.pieced_t5, "bert": checkpoints.bert}[kind]
+            make = {"t5": checkpoints.t5, "bert": checkpoints.bert}[kind]
             subwords = f"--{kind}-dir {make(tmp_path / 'model')}"
         text = f"--train train.tsv --valid valid.tsv --destdir data {subwords}"
         commands.ok(f"python -m lev_plugins enct5-prepare --kind tagging {text}", tmp_path)

@@ -127,14 +127,13 @@ def setting(**changes: Any) -> Spoil:
     return lambda folder: changed(folder, **changes)
 
 
-TOKENIZERS = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json")
 MISH = dict.fromkeys(("hidden_act", "activation_function", "feed_forward_proj"), "mish")
 #: what is wrong with a folder, and what the line says besides its name
 FAULTS: list[tuple[Spoil, str]] = [
     (shutil.rmtree, "no such folder"),
     (without(WEIGHTS), "model.safetensors or pytorch_model.bin"),
     (without("config.json"), "config.json"),
-    (without(*TOKENIZERS), "tokenizer"),
+    (without("tokenizer.json"), "save_pretrained"),
     (setting(model_type="roberta"), "known: bert, bart, t5, mt5"),
     (setting(model_type="a\nb"), "known: bert, bart, t5, mt5"),
     (setting(model_type=["bert"]), "known: bert, bart, t5, mt5"),

@@ -2,14 +2,12 @@
 
 import json
 import pickle
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import checkpoints
 import pytest
-import tiny
 import tokenizers
 from checkpoints import BERT_TOKENS, vocabulary_of
 from fairseq.data import Dictionary
@@ -23,7 +21,7 @@ from lev_plugins.pretrained import Vocabulary
 from lev_plugins.pretrained.vocabulary import PretrainedTokenizer
 
 LINES = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!", "a cat is a cat"] * 4
-KINDS = ["bert", "bart", "t5", "unigram"]
+KINDS = ["bert", "bart", "t5"]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
@@ -35,21 +33,17 @@ def config(folder: Path, kind: str) -> Path:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """WordPiece, pairs of bytes, sentencepiece, and Unigram in ``tokenizer.json``."""
+    """WordPiece, pairs of bytes and Unigram."""
     place = tmp_path_factory.mktemp("tokenizers")
-    opened_folders = {name: config(place / name, name) for name in ("bert", "bart", "t5")}
-    checkpoints.tokenizer(opened_folders["bert"], "bert")
+    named = {kind: config(place / kind, kind) for kind in KINDS}
+    checkpoints.tokenizer(named["bert"], "bert")
     trained = tokenizers.ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trained.train_from_iterator(LINES, vocab_size=300, special_tokens=special, show_progress=False)
-    trained.save_model(str(opened_folders["bart"]))
-    options = {"vocab_size": 24, **checkpoints.T5_ORDER}
-    tiny.sentencepiece_model(opened_folders["t5"] / "spiece.model", LINES, **options)
-    opened_folders["unigram"] = config(place / "unigram", "t5")
+    trained.save(str(named["bart"] / "tokenizer.json"))
     letters = dict.fromkeys("▁thecatson</s>unkpadxri_0[MASK]m")
-    pieces = ["<pad>", "</s>", "<unk>", *letters, "▁the", "<extra_id_0>"]
-    checkpoints.unigram(opened_folders["unigram"], pieces, extra_ids=1)
-    return opened_folders
+    checkpoints.unigram(named["t5"], ["<pad>", "</s>", "<unk>", *letters, "▁the", "<extra_id_0>"])
+    return named
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +65,9 @@ def test_fairseqs_symbols_stand_for_the_checkpoints_own(folders):
     assert vocabulary.mask == "[MASK]"
 
 
-def test_t5_has_its_extra_ids_behind_the_pieces(folders, tmp_path):
-    vocabulary = vocabulary_of(folders["t5"])
-    assert len(vocabulary.rows) == 124 and vocabulary.mask == "<extra_id_0>"
-    assert vocabulary.rows["<extra_id_0>"] == 123 and vocabulary.rows["<extra_id_99>"] == 24
-    assert vocabulary.rows_of(vocabulary.dictionary().symbols)[:4].tolist() == [0, 0, 1, 2]
-    folder = config(tmp_path / "mt5", "mt5")  # whose own are in its model
-    checkpoints.unigram(folder, ["<pad>", "</s>", "<unk>", "▁a", "▁<extra_id_0>"], extra_ids=0)
+def test_the_mask_of_an_mt5_is_its_first_extra_id(tmp_path):
+    folder = config(tmp_path / "mt5", "mt5")
+    checkpoints.unigram(folder, ["<pad>", "</s>", "<unk>", "▁a", "▁<extra_id_0>"])
     assert vocabulary_of(folder).mask == "▁<extra_id_0>"
 
 
@@ -102,12 +92,6 @@ def test_cutting_off_and_filling_up_are_switched_off(opened, tmp_path):
     tokenizer.enable_padding(length=9, pad_token="[PAD]")
     tokenizer.save(str(folder / "tokenizer.json"))
     assert build(folder).encode("the cat sat on a mat") == "the cat sat on a mat"
-
-
-def test_a_missing_protobuf_is_named_where_a_sentencepiece_model_is_read(folders, monkeypatch):
-    monkeypatch.setitem(sys.modules, "google.protobuf", None)
-    with refuses(folders["t5"], "google.protobuf: pip install '.[pretrained]'"):
-        checkpoints.opened(folders["t5"])
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -140,7 +124,7 @@ def test_a_typed_symbol_is_text_and_unknown_ones_are_written_and_not_dropped(ope
         sent = pickle.loads(pickle.dumps(cut))
         assert sent.encode(f"the {typed} cat") == symbols, "in a worker"
         assert not {"<s>", "</s>", "<pad>", cut.vocabulary.mask} & set(symbols.split())
-        assert name != "unigram" or cut.decode(symbols) == f"the {typed} cat"
+        assert name != "t5" or cut.decode(symbols) == f"the {typed} cat"
     assert cut.decode("") == ""
     assert cut.decode("<unk>") == cut.decode("<<unk>>") == cut.decode("madeupword0001") != ""
 

@@ -11,7 +11,6 @@ from typing import Any
 import checkpoints
 import enct5_models
 import pytest
-import sentencepiece
 import torch
 from checkpoints import BERT_TOKENS, T5_0, T5_1, T5_TOKENS
 from closeness import assert_near
@@ -131,24 +130,6 @@ def test_a_checkpoint_needs_the_folder_no_more(tmp_path, option, values):
     shutil.rmtree(folder)
     with loading_checkpoint(["last.pt"]):
         same(cfg)
-
-
-def test_a_t5_has_its_pieces_with_the_extra_ids_behind_them(tmp_path):
-    folder = checkpoints.pieced_t5(tmp_path / "t5")
-    directory = EncoderDirectory(str(folder), "t5_dir")
-    pieces = directory.pieces
-    assert pieces[:3] == ["<pad>", "</s>", "<unk>"] and len(pieces) == 124
-    assert pieces[24] == "<extra_id_99>" and pieces[-1] == "<extra_id_0>"
-    task = enct5_models.task(TAGGING, pieces=pieces)
-    model = EncT5Model.build_model(settled("t5_dir", folder), task)
-    table = load_file(str(folder / "model.safetensors"))["shared.weight"]  # has rows to spare
-    assert torch.equal(model.embed.table.weight, table[:124])
-    plain = sentencepiece.SentencePieceProcessor(str(folder / "spiece.model"))
-    cutter = directory.tokenizer()
-    for text in ("the cat sat", "", "mats!", "\ud83d", "x</s> <extra_id_0>"):
-        written = text.encode("utf-8", "replace").decode()
-        assert cutter.encode(text) == plain.encode(written)
-    assert cutter.encode_texts(["the"], 9).pieces == [*plain.encode("the"), 1]
 
 
 @pytest.fixture
