@@ -14,8 +14,7 @@ import lev_plugins  # noqa: F401  (registers what the task builds)
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.fairseq_patches.hooks import Start
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
-from lev_plugins.systems.enct5.baselines import linear_score
-from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
+from lev_plugins.systems.enct5.problem_types import KINDS
 
 #: kind → examples, and the targets of the first three
 DATA = {
@@ -137,35 +136,6 @@ def test_a_selection_that_cannot_be_is_refused_before_training(task, kind, best,
     settings = {"best_checkpoint_metric": best, "maximize_best_checkpoint_metric": maximize}
     with refuses(f"--best-checkpoint-metric {best}: "):
         task(kind, **settings).build_model(OmegaConf.create({"_name": "enct5_tiny"}))
-
-
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ("classification", ("no", "accuracy 50.00")),
-        ("tagging", ("O", "word_accuracy 57.14")),
-        ("multilabel", ("a", "micro_f1 50.00")),
-        ("regression", ()),
-    ],
-)
-def test_validation_begins_with_the_figures_of_no_model_and_of_a_linear_one(
-    task, caplog, kind, message
-):
-    enct5_task = task(kind)
-    for enct5_task.is_training_run in (False, True):
-        caplog.clear()
-        with caplog.at_level("INFO"):
-            enct5_task.load_dataset("valid1")
-        fits = enct5_task.is_training_run and kind in ("classification", "multilabel")
-        assert len(caplog.messages) == bool(message) + bool(fits)
-        assert all(f" {part}" in caplog.text for part in message)
-        assert not fits or "a linear model of the subwords: " in caplog.messages[1]
-
-
-@pytest.mark.parametrize("kind", ["multilabel", "classification"])
-def test_one_label_alone_needs_no_linear_model(kind):
-    side = [torch.tensor([3, number]) for number in (4, 5, 6)], [torch.tensor([0])] * 3
-    assert linear_score(ProblemType(kind), 2 - (kind == "multilabel"), side, side) is None
 
 
 def test_examples_that_are_too_long_are_named(task, caplog):
