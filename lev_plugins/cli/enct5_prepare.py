@@ -1,8 +1,8 @@
 """Prepare labelled text for EncT5.
 
-Reads TSV, CoNLL-U or a word and its tag a line; cuts the text into subwords, of a local T5 or BERT,
-of a sentencepiece model that is trained here, or bytes; and writes fairseq's indexed data
-sets, ``labels.txt`` and a description, whole or not at all.
+Reads TSV or CoNLL-U; cuts the text into subwords, of a local T5 or BERT, of a sentencepiece model
+that is trained here, or bytes; and writes fairseq's indexed data sets, ``labels.txt`` and a
+description, whole or not at all.
 """
 
 import argparse
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 #: of :class:`.ProblemType`, which the help is not to load
 KINDS = ("classification", "regression", "multilabel", "tagging")
 DEFAULT_MAX_LENGTH = 512
-#: format → columns of text and label, from 1, unless told otherwise; the label may be the second
-FORMATS = {"tsv": (2, 1), "conllu": (2, 4), "columns": (1, None)}
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the parser of the command's options."""
     parser = make_parser(
         "enct5-prepare",
         "Prepare labelled text for EncT5: split it into subwords and binarise it with its labels.",
@@ -45,10 +43,10 @@ def build_parser() -> argparse.ArgumentParser:
     add("--valid FILE", "validation set; several, separated by commas, become valid, valid1 …")
     add("--test FILE", "test set, likewise")
     add("--destdir DIR", "new folder, complete or not written at all", required=True)
-    columns = "columns: a word and its tag on each line, empty lines between sentences"
-    add("--format", f"format of the files (default: tsv); {columns}", "tsv", choices=FORMATS)
-    label = "column of the label, from 1 (default: tsv 1; columns: the last of two; conllu 4, upos)"
-    add("--label-column N", label, type=int)
+    add("--format", "format of the files (default: tsv)", "tsv", choices=("tsv", "conllu"))
+    add(
+        "--label-column N", "column of the label, from 1 (default: tsv 1; conllu 4, upos)", type=int
+    )
     add("--text-columns N[,N]", "tsv: column of the text, or of two texts as 2,3 (default: 2)")
     add("--header", "the first line of a TSV names the columns")
     add("--labels FILE", "all labels in their order, one a line (default: those of --train)")
@@ -68,9 +66,6 @@ def build_parser() -> argparse.ArgumentParser:
         "positions)"
     )
     add("--max-length N", longest, type=int)
-    copies = "add this many copies of the training set with sampled subwords (regularization)"
-    add("--sampled-copies N", copies, 0)
-    add("--seed N", "seed of --sampled-copies (default: 1)", type=int)
     return parser
 
 
@@ -91,30 +86,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         for example in file_format.read(path):
             labels.encode(example)
     tokenizer, max_length = make_tokenizer(args, file_format)
-    _check_copies(args, can_sample=tokenizer.model is not None)
     least = 1 + len(file_format.texts) + len(tokenizer.prefix)
     if max_length < least:
         raise UserError(f"--max-length {max_length}: give {least} or more")
-    seed = 1 if args.seed is None else args.seed
     with staging_directory(args.destdir) as folder:
-        write_all(
-            folder,
-            file_format,
-            files,
-            labels,
-            tokenizer,
-            max_length,
-            log=say,
-            copies=args.sampled_copies,
-            seed=seed,
-        )
+        write_all(folder, file_format, files, labels, tokenizer, max_length, log=say)
     say(f"prepared in {args.destdir}")
     guide = "pretrained" if args.t5_dir or args.bert_dir else "tagging"
     say(f"next: examples/guides/{guide}.md")
 
 
 def _files(args: argparse.Namespace) -> dict[str, str]:
-    """Split → file."""
+    """Returns split → file."""
     files = {"train": args.train}
     for split in ("valid", "test"):
         paths = (getattr(args, split) or "").split(",")
@@ -123,42 +106,29 @@ def _files(args: argparse.Namespace) -> dict[str, str]:
     return files
 
 
-def _check_copies(args: argparse.Namespace, can_sample: bool) -> None:
-    if args.seed is not None and not args.sampled_copies:
-        raise UserError("--seed only works with --sampled-copies; leave it out")
-    if args.seed is not None and not 0 <= args.seed < 2**32:
-        raise UserError(f"--seed {args.seed}: give a number from 0 to {2**32 - 1}")
-    if args.sampled_copies and not can_sample:
-        raise UserError(
-            "--sampled-copies does not work with bytes or a folder's subwords; leave it out"
-        )
-
-
 def _file_format(args: argparse.Namespace) -> "FileFormat":
-    """How the files are written."""
+    """Returns how the files are written."""
     from ..systems.enct5.problem_types import ProblemType
     from ..systems.enct5.reading import FileFormat
+    from ..systems.enct5.sentences import FORM, UPOS
 
     problem_type = ProblemType(args.kind)
     is_tagging = problem_type is ProblemType.TAGGING
-    is_tsv = args.format == "tsv"
+    is_conllu = args.format == "conllu"
     for name, fits, owner in (
-        ("format", is_tagging or is_tsv, "--kind tagging"),
-        ("text_columns", is_tsv, "--format tsv"),
-        ("header", is_tsv, "--format tsv"),
+        ("format", is_tagging or not is_conllu, "--kind tagging"),
+        ("text_columns", not is_conllu, "--format tsv"),
+        ("header", not is_conllu, "--format tsv"),
         ("label_separator", problem_type.is_multilabel, "--kind multilabel"),
         ("labels", problem_type is not ProblemType.REGRESSION, "labels, not for values"),
     ):
         if getattr(args, name) and not fits:
             raise UserError(f"--{name.replace('_', '-')} is for {owner}; leave it out")
-    default_text, label = FORMATS[args.format]
-    if args.label_column is not None:
-        label = args.label_column
-    text_columns = (args.text_columns or str(default_text)).split(",")
+    default_label, default_text = (UPOS, FORM) if is_conllu else (0, 1)
+    label = default_label + 1 if args.label_column is None else args.label_column
+    text_columns = (args.text_columns or str(default_text + 1)).split(",")
     texts = [int(column) if column.isdecimal() else -1 for column in text_columns]
-    max_texts = 1 if is_tagging else 2
-    least = min(*texts, 1 if label is None else label)
-    if least < 1 or len(texts) > max_texts or label in texts:
+    if min(*texts, label) < 1 or len(texts) > (1 if is_tagging else 2) or label in texts:
         raise UserError(
             f"--label-column {label} --text-columns {','.join(text_columns)}: columns are "
             "numbered from 1; give one or two for the text (tagging: one) and a different "
@@ -167,22 +137,20 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
     names_columns = args.label_column is not None or args.text_columns is not None
     return FileFormat(
         problem_type,
-        args.format,
-        label=None if label is None else label - 1,
+        is_conllu,
+        label=label - 1,
         texts=[column - 1 for column in texts],
         header=args.header,
         separator=args.label_separator or ",",
-        # else as many as the first line has
-        width=2 if is_tsv and not names_columns else None,
+        width=None if names_columns else 2,
     )
 
 
 def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tuple[Tokenizer, int]":
-    """The tokenizer, and most subwords of an example."""
+    """Returns the tokenizer, and the most subwords of an example."""
     from lev_runtime.pieces import Tokenizer
 
     from ..systems.enct5.directory import DIRECTORIES
-    from ..systems.enct5.problem_types import ProblemType
     from ..systems.enct5.writing import train_tokenizer
 
     max_length = DEFAULT_MAX_LENGTH if args.max_length is None else args.max_length
@@ -198,8 +166,7 @@ def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tupl
     if args.bytes:
         return Tokenizer(), max_length
     examples = (example.texts for example in file_format.read(args.train))
-    is_tagging = file_format.problem_type is ProblemType.TAGGING
-    texts = map(" ".join, examples) if is_tagging else chain.from_iterable(examples)
+    texts = map(" ".join, examples) if args.kind == "tagging" else chain.from_iterable(examples)
     return train_tokenizer(iter(texts), args.vocab_size), max_length
 
 
@@ -217,7 +184,7 @@ def _tokenizer_of_folder(
 
 
 def _kept_subwords(path: str) -> "Metadata":
-    """What prepared data, or a checkpoint, say of their subwords."""
+    """Returns the description that prepared data, or a checkpoint, keep."""
     from ..inference.checkpoints import find_checkpoint, load_state
     from ..systems.enct5.metadata import DESCRIPTION, Metadata
 

@@ -125,50 +125,40 @@ def test_a_mistake_is_told_and_nothing_is_written(
     assert message in refusal(main, *words, *more.split())
 
 
-WORDS = (
+CONLLU = (
     "# sent_id = 1\n1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n1\tdo\tdo\tAUX\tVB\tA=B\t2\taux\t_\t_\n"
     "2\t10 000\t_\t_\t_\t_\t0\troot\t_\t_\n2.1\tto\t_\t_\t_\t_\t_\t_\t_\t_\n\n\n"
     "# sent_id = 2\n1\tgo\tgo\t_\t_\t_\t0\troot\t_\t_"
 )
 
 
-def test_conllu_comes_out_as_it_was_with_the_tags_of_python(predict, folder):
+@pytest.mark.parametrize(("flags", "column"), [("", 3), ("--label-column 5", 4)])
+def test_conllu_comes_out_as_it_was_with_the_tags_of_python(predict, folder, flags, column):
     model = EncT5.from_pretrained(folder / "tagging.pt")
     first, second = model.predict_tags([["do", "10 000"], ["go"]])
-    options = "--input-format", "conllu"
-    rows = [json.loads(line) for line in predict("tagging", *options, text=WORDS)[0].splitlines()]
-    assert [row.pop("line") for row in rows] == [3, 9]
-    assert_same(rows, [first, second])
-    rows = [line.split("\t") for line in WORDS.split("\n")]
+    rows = [line.split("\t") for line in CONLLU.split("\n")]
     for place, tag in zip((2, 3, 8), (*first.tags, *second.tags), strict=True):
-        rows[place][3] = tag
+        rows[place][column] = tag
     tagged = "\n".join(map("\t".join, rows))
     # with the ends of its lines: of all, of some, of the last
     for ends in (("\n", "\n"), ("\n", "\r\n"), ("= 2\n", "= 2\r\n")):
         for last in ("", "\n", "\n\n", "\r\n"):
-            text, expected = (side.replace(*ends) + last for side in (WORDS, tagged))
-            assert predict("tagging", *options, "--format", "conllu", text=text)[0] == expected
-
-
-def test_columns_come_out_with_other_tags_and_their_comments(predict, folder):
-    model = EncT5.from_pretrained(folder / "tagging.pt")
-    (prediction,) = model.predict_tags([["#", "a b"]])
-    options = "--input-format", "columns", "--format", "columns"
-    lines = predict("tagging", *options, text="# id 1 x\n#\tO\na b\tO\n\n")[0]
-    assert lines == f"# id 1 x\n#\t{prediction.tags[0]}\na b\t{prediction.tags[1]}\n\n"
+            text, expected = (side.replace(*ends) + last for side in (CONLLU, tagged))
+            written = predict("tagging", "--format", "conllu", *flags.split(), text=text)[0]
+            assert written == expected
 
 
 @pytest.mark.parametrize(
     ("name", "flags", "message"),
     [
-        ("classification", "--input-format conllu", "does not tag words"),
-        ("words", "--input-format conllu --format conllu", "'dark blue'"),
-        ("tagging", "--format conllu", "--input-format conllu"),
+        ("classification", "--format conllu", "does not tag words"),
+        ("words", "--format conllu", "'dark blue'"),
         ("tagging", "--label-column 3", "--label-column"),
-        ("tagging", "--input-format conllu --format conllu --label-column 2", "--label-column 2"),
-        ("tagging", "--input-format conllu --format conllu --top-k 2", "--top-k"),
+        ("tagging", "--format conllu --label-column 2", "--label-column 2"),
+        ("tagging", "--format conllu --label-column 0", "--label-column 0"),
+        ("tagging", "--format conllu --top-k 2", "--top-k"),
     ],
 )
 def test_formats_that_do_not_fit_are_refused(predict, name, flags, message):
     with refuses(message):
-        predict(name, *flags.split(), text=WORDS)
+        predict(name, *flags.split(), text=CONLLU)
