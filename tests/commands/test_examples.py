@@ -150,7 +150,7 @@ def test_tags_labels_and_classes_are_learnt_and_scored(kind, count, tmp_path, su
     texts = read(work / "text" / "test.tsv")
     assert len(texts) == count and (kind == "tagging" or texts[0].endswith('\tthe "cat" a'))
     scores = json.loads((work / "output" / "scores.json").read_text("utf-8"))["systems"]
-    assert list(scores)[-1] == f"{kind}-1" and scores[f"{kind}-1"]["updates"] <= 3
+    assert list(scores) == ["baseline", f"{kind}-1"]
     assert len(read(work / "output" / f"{kind}-1.jsonl")) == count
 
 
