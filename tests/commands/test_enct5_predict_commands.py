@@ -16,12 +16,11 @@ ODD = "one two\n\n\0 a\tb\u2028c\n👩‍👩‍👧 ☃\n" + "x" * 100_000 + "\
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """``<kind>.pt`` of each kind, ``pairs.pt``, and two with labels that hold signs."""
+    """``<kind>.pt`` of each kind, ``pairs.pt``, and one whose tags hold spaces."""
     models = tmp_path_factory.mktemp("saved")
     for kind in KINDS:
         save(models / f"{kind}.pt", kind)
     save(models / "pairs.pt", "classification", texts=2)
-    save(models / "signs.pt", "multilabel", labels=["a,b", *LABELS[1:]])
     save(models / "words.pt", "tagging", labels=["dark blue", *LABELS[1:]])
     return models
 
@@ -47,22 +46,11 @@ def records(text):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_line_has_the_record_and_the_line_of_tsv_that_python_gives(predict, folder, kind):
+def test_every_line_has_the_record_that_python_gives(predict, folder, kind):
     wanted = EncT5.from_pretrained(folder / f"{kind}.pt").predict(ODD.split("\n"))
     predicted = records(predict(kind)[0])
     assert [list(record) for record in predicted] == [list(record.to_dict()) for record in wanted]
     assert_same(predicted, wanted)
-    lines = predict(kind, "--format", "tsv")[0].split("\n")[:-1]
-    sign = " " if kind == "tagging" else ","
-    for line, record in zip(lines, predicted, strict=True):
-        if kind == "regression":
-            assert float(line) == record["value"]
-            continue
-        names, scores = line.split("\t")
-        several = record.get("tags", record.get("labels"))
-        assert names == (record["label"] if several is None else sign.join(several))
-        numbers = [record["score"]] if several is None else record["scores"]
-        assert [float(score) for score in scores.split(sign) if score] == numbers
 
 
 def test_what_was_not_read_at_once_is_told(predict):
@@ -107,9 +95,6 @@ def test_streams_give_what_files_give_or_one_line_and_a_status(
         ("tagging", "--threshold 0.5", "threshold"),
         ("multilabel", "--threshold 50", "threshold 50.0"),
         ("tagging", "--top-k 0", "--top-k 0"),
-        ("tagging", "--top-k 2 --format tsv", "--top-k 2"),
-        ("words", "--format tsv", "'dark blue'"),
-        ("signs", "--format tsv", "'a,b'"),
         ("tagging", "--output none/out", "none/out"),
         ("tagging", "--input latin.txt --output latin.txt", "--output"),
     ],
@@ -151,8 +136,8 @@ def test_conllu_comes_out_as_it_was_with_the_tags_of_python(predict, folder, fla
 @pytest.mark.parametrize(
     ("name", "flags", "message"),
     [
-        ("classification", "--format conllu", "does not tag words"),
-        ("words", "--format conllu", "'dark blue'"),
+        ("classification", "--format conllu", "trained for classification"),
+        ("words", "--format conllu", "without spaces"),
         ("tagging", "--label-column 3", "--label-column"),
         ("tagging", "--format conllu --label-column 2", "--label-column 2"),
         ("tagging", "--format conllu --label-column 0", "--label-column 0"),
