@@ -5,14 +5,12 @@ What they compute: test_parity.py.
 
 import json
 import shutil
-import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import checkpoints
-import damage
 import pytest
 import torch
 from checkpoints import LAYERS, Model, Tensors, vocabulary_of
@@ -184,27 +182,6 @@ def test_another_table_is_refused_and_heads_for_classes_are_left_out(tmp_path):
         more = {side: tensors[table].clone(), "classification_head.dense.weight": torch.ones(2)}
         save_file({**tensors, **more}, folder / WEIGHTS)
         loaded(folder)  # a copy
-
-
-@pytest.mark.parametrize("named", ["evil.Evil", "elsewhere/repository--evil.Evil"])
-def test_code_that_lies_in_a_folder_does_not_run_and_nothing_is_fetched(
-    folder, named, capsys, monkeypatch
-):
-    def refuse(*arguments: object) -> None:
-        raise AssertionError("a connection was made")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr("builtins.input", lambda *arguments: "y")  # asked whether to trust it
-    (folder / "evil.py").write_text("print('code of a folder has run')\nclass Evil: ...\n")
-    classes = ["AutoConfig", "AutoModel", "AutoTokenizer"]
-    known = json.loads((folder / "config.json").read_text())["model_type"]
-    for kind in (known, "evil"):
-        changed(folder, model_type=kind, auto_map=dict.fromkeys(classes, named))
-        settings = {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": [named, named]}}
-        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-        damage.outcome(lambda: inspect(folder), folder)
-    assert "has run" not in capsys.readouterr().out
-    assert "evil" not in sys.modules
 
 
 @pytest.mark.parametrize("library", ["safetensors.torch", "tokenizers"])
