@@ -7,6 +7,7 @@ description, whole or not at all.
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -147,40 +148,38 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
 
 
 def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tuple[Tokenizer, int]":
-    """Returns the tokenizer, and the most subwords of an example."""
+    """Returns the tokenizer, and the most subwords of an example.
+
+    Raises:
+        UserError: more than the folder's model has positions for.
+    """
     from lev_runtime.pieces import Tokenizer
 
-    from ..systems.enct5.directory import DIRECTORIES
+    from ..systems.enct5.directory import DIRECTORIES, EncoderDirectory
     from ..systems.enct5.writing import train_tokenizer
 
-    max_length = DEFAULT_MAX_LENGTH if args.max_length is None else args.max_length
-    for option in DIRECTORIES:
-        if getattr(args, option):
-            return _tokenizer_of_folder(args, option, max_length)
+    most = sys.maxsize
+    folders = {option: getattr(args, option) for option in DIRECTORIES}
+    for option, path in folders.items():
+        if path:
+            directory = EncoderDirectory(path, option)
+            most = getattr(directory.config, "positions", most)
+            tokenizer: Tokenizer = directory.tokenizer()
+    if args.max_length is not None and args.max_length > most:
+        raise UserError(f"--max-length {args.max_length}: the model has only {most} positions")
     if args.subwords_of:
         kept = _kept_subwords(args.subwords_of)
-        # no text may be longer than a BERT's positions
-        if kept.hf_tokenizer is not None and args.max_length is None:
-            max_length = kept.max_length
-        return kept.tokenizer(args.subwords_of), max_length
-    if args.bytes:
-        return Tokenizer(), max_length
-    examples = (example.texts for example in file_format.read(args.train))
-    texts = map(" ".join, examples) if args.kind == "tagging" else chain.from_iterable(examples)
-    return train_tokenizer(iter(texts), args.vocab_size), max_length
-
-
-def _tokenizer_of_folder(
-    args: argparse.Namespace, option: str, max_length: int
-) -> "tuple[Tokenizer, int]":
-    from ..systems.enct5.directory import EncoderDirectory
-
-    path = getattr(args, option)
-    directory = EncoderDirectory(path, option)
-    max_positions = getattr(directory.config, "positions", max_length)
-    if max_length > max_positions and args.max_length is not None:
-        raise UserError(f"--max-length {max_length}: {path} has only {max_positions} positions")
-    return directory.tokenizer(), min(max_length, max_positions)
+        tokenizer = kept.tokenizer(args.subwords_of)
+        if kept.hf_tokenizer is not None:  # no text may be longer than a BERT's positions
+            most = kept.max_length
+    elif args.bytes:
+        tokenizer = Tokenizer()
+    elif args.vocab_size is not None:
+        examples = (example.texts for example in file_format.read(args.train))
+        texts = map(" ".join, examples) if args.kind == "tagging" else chain.from_iterable(examples)
+        tokenizer = train_tokenizer(iter(texts), args.vocab_size)
+    default = min(DEFAULT_MAX_LENGTH, most)
+    return tokenizer, default if args.max_length is None else args.max_length
 
 
 def _kept_subwords(path: str) -> "Metadata":

@@ -199,51 +199,44 @@ def test_in_training_the_loss_alone_is_counted_in_bits(task):
 
 # begun from a checkpoint ------------------------------------------------------------------------
 
-
-def begun(task, finetuned, **changes):
-    """What stays the model's own where it begins from what it would keep, with another threshold
-    and other data."""
-    kept = task.state_dict()
-    state = {"description": {**kept["description"], **changes}, "threshold": 0.23}
-    net = model(task)
-    checkpoint = {"model": {name: tensor + 1 for name, tensor in net.state_dict().items()}}
-    task.begin_from(Start("some.pt", {**checkpoint, "task_state": state}, net, finetuned))
-    own = net.state_dict().items()
-    return {
-        name.rpartition(".")[0] for name, tensor in own if tensor.equal(checkpoint["model"][name])
-    }
+BOTH = {"head", "decoder.table"}
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "anew"),
+    ("kind", "changes", "own", "resumed"),
     [
-        ("multilabel", {}, set()),
-        ("multilabel", {"labels": ["a", "c", "b"]}, {"head", "decoder.table"}),
-        ("multilabel", {"labels": ["a", "b"], "kind": "tagging"}, {"head", "decoder.table"}),
-        ("multilabel_pooled", {"labels": ["a", "b"]}, {"head"}),
+        ("multilabel", {}, set(), ""),
+        ("multilabel", {"labels": ["a", "c", "b"]}, BOTH, "other labels"),
+        ("multilabel", {"labels": ["a", "b"], "kind": "tagging"}, BOTH, "other kind"),
+        ("multilabel_pooled", {"labels": ["a", "b"]}, {"head"}, "other labels"),
+        ("multilabel", {"texts_per_example": 2}, set(), "other texts"),
+        ("multilabel", {"pieces": ["a"]}, "other pieces", "--subwords-of"),
     ],
 )
-def test_what_belongs_to_other_labels_begins_anew_and_is_not_resumed(task, kind, changes, anew):
+@pytest.mark.parametrize("finetuned", [True, False])
+def test_other_labels_reset_the_head_and_are_not_resumed(
+    task, kind, changes, own, resumed, finetuned
+):
+    """``own``: the layers that keep their values; or why the fine-tuning is refused."""
     enct5_task = task(kind)
-    assert begun(enct5_task, True, **changes) == anew
-    assert enct5_task.threshold == (0.5 if changes else 0.23)
-    if not changes:
-        resumed = task(kind)
-        assert begun(resumed, False) == anew and resumed.threshold == 0.23
+    description = enct5_task.state_dict()["description"]
+    kept = {"description": {**description, **changes}, "threshold": 0.23}
+    net = model(enct5_task)
+    theirs = {name: tensor + 1 for name, tensor in net.state_dict().items()}
+    start = Start("x.pt", {"model": theirs, "task_state": kept}, net, finetuned)
+    outcome = own if finetuned else resumed or set()
+    if isinstance(outcome, str):
+        with refuses(outcome):
+            enct5_task.begin_from(start)
         return
-    with refuses("kind" if "kind" in changes else "labels"):
-        begun(enct5_task, False, **changes)
-    with refuses("pieces", "--subwords-of"):
-        begun(enct5_task, True, pieces=["a"], **changes)
+    enct5_task.begin_from(start)
+    tensors = net.state_dict()
+    same = [name for name, tensor in tensors.items() if tensor.equal(theirs[name])]
+    assert {name.rpartition(".")[0] for name in same} == outcome
+    assert enct5_task.threshold == (0.5 if outcome else 0.23)
+
+
+@pytest.mark.parametrize("state", [{}, {"description": {"kind": "multilabel", "labels": []}}])
+def test_a_state_of_other_data_is_refused(task, state):
     with refuses("description"):
-        enct5_task.load_state_dict({})
-
-
-def test_pairs_of_texts_may_begin_from_a_model_of_single_ones_and_are_not_its_data(task):
-    enct5_task = task("multilabel")
-    assert begun(enct5_task, True, texts=2) == set()
-    with refuses("other texts"):
-        begun(enct5_task, False, texts=2)
-    state = enct5_task.state_dict()
-    with refuses("other texts"):
-        enct5_task.load_state_dict({**state, "description": {**state["description"], "texts": 2}})
+        task("multilabel").load_state_dict(state)
