@@ -189,9 +189,3 @@ def test_a_missing_library_is_named_with_the_way_to_get_it(folder, monkeypatch, 
     monkeypatch.setitem(sys.modules, library, None)
     with refuses(folder, f"{library}: pip install '.[pretrained]'"):
         inspect(folder)
-
-
-def test_transformers_is_not_needed(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    inspect(folder)
-    assert checkpoints.opened(folder).encode("the cat")
