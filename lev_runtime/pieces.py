@@ -45,9 +45,6 @@ class Tokenizer:
     word_separator = ""
     #: the tokenizer of a pre-trained folder, JSON
     hf_tokenizer: str | None = None
-    #: above 0: each text gets a random segmentation, of a probability proportional to the model's
-    #: to this power (subword regularization; Kudo, 2018)
-    alpha = 0.0
 
     def __init__(self, model: bytes | None = None) -> None:
         self.model = model
@@ -71,9 +68,7 @@ class Tokenizer:
         encoded = text.encode("utf-8", "replace")
         if self.processor is None:
             return [self.indices[byte] for byte in encoded]
-        sampling = {"enable_sampling": self.alpha > 0, "alpha": self.alpha, "nbest_size": -1}
-        numbers = self.processor.encode(encoded.decode(), **sampling)
-        return [self.indices[number] for number in numbers]
+        return [self.indices[number] for number in self.processor.encode(encoded.decode())]
 
     def encode_texts(self, texts: Sequence[str], max_length: int) -> Encoding:
         """One text, or two, each with ``</s>`` behind it, of ``max_length`` subwords in all.

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import tiny
 import torch
 from fairseq.data import Dictionary
+from tokenizers import BertWordPieceTokenizer, ByteLevelBPETokenizer
 from torch import Tensor
 
 from lev_plugins.nn.backbone import Backbone
@@ -113,18 +113,17 @@ def write(folder: Path, config: dict[str, Any], tensors: Tensors) -> Path:
 
 
 def tokenizer(folder: Path, kind: str) -> None:
-    if kind == "bert":
-        (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in BERT_TOKENS))
-    elif kind == "bart":
-        rows = {token: row for row, token in enumerate(BART_TOKENS)}
-        (folder / "vocab.json").write_text(json.dumps(rows))
-        (folder / "merges.txt").write_text("#version: 0.2\n")
+    if kind in ("bert", "bart"):
+        is_bert = kind == "bert"
+        rows = {token: row for row, token in enumerate(BERT_TOKENS if is_bert else BART_TOKENS)}
+        made = BertWordPieceTokenizer(rows) if is_bert else ByteLevelBPETokenizer(rows, [])
+        made.save(str(folder / "tokenizer.json"))
     else:
         unigram(folder, T5_TOKENS)
 
 
-def unigram(folder: Path, tokens: list[str], extra_ids: int = 2) -> None:
-    """A T5's ``tokenizer.json`` with these tokens, ``extra_ids`` of which are T5's."""
+def unigram(folder: Path, tokens: list[str]) -> None:
+    """A T5's ``tokenizer.json`` with these tokens."""
     model = {"type": "Unigram", "vocab": [[token, -float(row)] for row, token in enumerate(tokens)]}
     spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
     steps = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, spaces]}
@@ -136,7 +135,6 @@ def unigram(folder: Path, tokens: list[str], extra_ids: int = 2) -> None:
         "model": {**model, "unk_id": 2},
     }
     (folder / "tokenizer.json").write_text(json.dumps(content))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"extra_ids": extra_ids}))
 
 
 def bert(folder: Path, **options: Any) -> Path:
@@ -152,21 +150,7 @@ def t5(folder: Path, new: bool = True) -> Path:
     return write(folder, T5_1 if new else T5_0, t5_tensors(gated=new, tied=not new))
 
 
-def pieced_t5(folder: Path) -> Path:
-    """A T5 with a sentencepiece model, as published ones are: 24 subwords and 100 extra ids."""
-    config = {**T5_1, "vocab_size": 128}
-    write(folder, config, random_tensors("T5ForConditionalGeneration", config, "embed_tokens"))
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        (folder / name).unlink()
-    lines = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!"] * 4
-    tiny.sentencepiece_model(folder / "spiece.model", lines, **{"vocab_size": 24, **T5_ORDER})
-    return folder
-
-
 KINDS = {"bert": bert, "bart": bart, "t5": t5}
-
-#: how T5's own sentencepiece models number their special subwords
-T5_ORDER = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
 
 
 def opened(folder: Path) -> PretrainedTokenizer:

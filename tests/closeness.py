@@ -36,6 +36,15 @@ def assert_near(
     torch.testing.assert_close(ours, theirs, rtol=0, atol=atol)
 
 
+def rounded(record: Any) -> Any:
+    """A record with numbers that tell no last digits apart."""
+    if isinstance(record, dict):
+        return {name: rounded(value) for name, value in record.items()}
+    if isinstance(record, list):
+        return [rounded(value) for value in record]
+    return near(record) if isinstance(record, float) else record
+
+
 def near(expected: Any) -> Any:
     """The same for numbers, log-probabilities and probabilities: ``assert found == near(1.5)``."""
     return pytest.approx(expected, rel=SHARE, abs=SHARE)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A table of the test set: baselines without training, and the models of train.sh.
+# Scores on the test set of the models of train.sh, after a baseline without training.
 #
 #     bash examples/classification/evaluate.sh WORK [SYSTEM …]
 #
@@ -16,9 +16,6 @@ trained best "classification/train.sh $work" "$@"
 mkdir -p "$work/output"
 cut -f 2- "$work/text/test.tsv" >"$work/output/test.txt"
 for system in "${chosen[@]}"; do
-  checkpoint="$work/$system/checkpoint_best.pt" lowest=()
-  [ "$(cat "$work/kind")" != multilabel ] || lowest=(--threshold 0)
-  lev-predict --path "$checkpoint" --input "$work/output/test.txt" --output "$work/output/$system.jsonl" \
-    ${lowest[@]+"${lowest[@]}"}
+  lev-predict --path "$work/$system/checkpoint_best.pt" --input "$work/output/test.txt" --output "$work/output/$system.jsonl"
 done
 exec python "$root/examples/classification/evaluate.py" "$work" "${chosen[@]}"

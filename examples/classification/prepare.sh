@@ -40,10 +40,9 @@ take() { # take NAME: DATA's one file of that name, unpacked into WORK/source; f
   [ ${#all[@]} -le 1 ] || fail "$data has several files $1: ${all[*]}"
   [ ${#all[@]} -eq 1 ] && unpack "${all[0]}" "$source/$1"
 }
-unquote() { # unquote TSV: where a line is quoted as in CSV, the quotes around its cells go
-  awk -F'\t' -v OFS='\t' -v quoted='^"([^"]|"")*"$' '{ sub(/\r$/, "") }
-    $1 ~ quoted || ($2 ~ quoted && substr($2, 2, length($2) - 2) ~ /""/) {
-      for (i = 1; i <= NF; i++) if ($i ~ quoted) { $i = substr($i, 2, length($i) - 2); gsub(/""/, "\"", $i) } }
+unquote() { # unquote TSV: cells in quotes, with doubled ones inside, are those of a CSV
+  awk -F'\t' -v OFS='\t' '{ sub(/\r$/, "")
+    for (i = 1; i <= NF; i++) if ($i ~ /^"[^"]*(""[^"]*)+"$/) { $i = substr($i, 2, length($i) - 2); gsub(/""/, "\"", $i) } }
     1' "$1"
 }
 source="$work/source" text="$work/text" pieces=(--vocab-size "$vocab")

@@ -1,12 +1,13 @@
 """Prepare labelled text for EncT5.
 
-Reads TSV, CoNLL-U or a word and its tag a line; cuts the text into subwords, of a local T5 or BERT,
-of a sentencepiece model that is trained here, or bytes; and writes fairseq's indexed data
-sets, ``labels.txt`` and a description, whole or not at all.
+Reads TSV or CoNLL-U; cuts the text into subwords, of a local T5 or BERT, of a sentencepiece model
+that is trained here, or bytes; and writes fairseq's indexed data sets, ``labels.txt`` and a
+description, whole or not at all.
 """
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -27,12 +28,10 @@ if TYPE_CHECKING:
 #: of :class:`.ProblemType`, which the help is not to load
 KINDS = ("classification", "regression", "multilabel", "tagging")
 DEFAULT_MAX_LENGTH = 512
-#: format → columns of text and label, from 1, unless told otherwise; the label may be the second
-FORMATS = {"tsv": (2, 1), "conllu": (2, 4), "columns": (1, None)}
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the parser of the command's options."""
     parser = make_parser(
         "enct5-prepare",
         "Prepare labelled text for EncT5: split it into subwords and binarise it with its labels.",
@@ -45,10 +44,10 @@ def build_parser() -> argparse.ArgumentParser:
     add("--valid FILE", "validation set; several, separated by commas, become valid, valid1 …")
     add("--test FILE", "test set, likewise")
     add("--destdir DIR", "new folder, complete or not written at all", required=True)
-    columns = "columns: a word and its tag on each line, empty lines between sentences"
-    add("--format", f"format of the files (default: tsv); {columns}", "tsv", choices=FORMATS)
-    label = "column of the label, from 1 (default: tsv 1; columns: the last of two; conllu 4, upos)"
-    add("--label-column N", label, type=int)
+    add("--format", "format of the files (default: tsv)", "tsv", choices=("tsv", "conllu"))
+    add(
+        "--label-column N", "column of the label, from 1 (default: tsv 1; conllu 4, upos)", type=int
+    )
     add("--text-columns N[,N]", "tsv: column of the text, or of two texts as 2,3 (default: 2)")
     add("--header", "the first line of a TSV names the columns")
     add("--labels FILE", "all labels in their order, one a line (default: those of --train)")
@@ -68,9 +67,6 @@ def build_parser() -> argparse.ArgumentParser:
         "positions)"
     )
     add("--max-length N", longest, type=int)
-    copies = "add this many copies of the training set with sampled subwords (regularization)"
-    add("--sampled-copies N", copies, 0)
-    add("--seed N", "seed of --sampled-copies (default: 1)", type=int)
     return parser
 
 
@@ -91,30 +87,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         for example in file_format.read(path):
             labels.encode(example)
     tokenizer, max_length = make_tokenizer(args, file_format)
-    _check_copies(args, can_sample=tokenizer.model is not None)
     least = 1 + len(file_format.texts) + len(tokenizer.prefix)
     if max_length < least:
         raise UserError(f"--max-length {max_length}: give {least} or more")
-    seed = 1 if args.seed is None else args.seed
     with staging_directory(args.destdir) as folder:
-        write_all(
-            folder,
-            file_format,
-            files,
-            labels,
-            tokenizer,
-            max_length,
-            log=say,
-            copies=args.sampled_copies,
-            seed=seed,
-        )
+        write_all(folder, file_format, files, labels, tokenizer, max_length, log=say)
     say(f"prepared in {args.destdir}")
     guide = "pretrained" if args.t5_dir or args.bert_dir else "tagging"
     say(f"next: examples/guides/{guide}.md")
 
 
 def _files(args: argparse.Namespace) -> dict[str, str]:
-    """Split → file."""
+    """Returns split → file."""
     files = {"train": args.train}
     for split in ("valid", "test"):
         paths = (getattr(args, split) or "").split(",")
@@ -123,42 +107,29 @@ def _files(args: argparse.Namespace) -> dict[str, str]:
     return files
 
 
-def _check_copies(args: argparse.Namespace, can_sample: bool) -> None:
-    if args.seed is not None and not args.sampled_copies:
-        raise UserError("--seed only works with --sampled-copies; leave it out")
-    if args.seed is not None and not 0 <= args.seed < 2**32:
-        raise UserError(f"--seed {args.seed}: give a number from 0 to {2**32 - 1}")
-    if args.sampled_copies and not can_sample:
-        raise UserError(
-            "--sampled-copies does not work with bytes or a folder's subwords; leave it out"
-        )
-
-
 def _file_format(args: argparse.Namespace) -> "FileFormat":
-    """How the files are written."""
+    """Returns how the files are written."""
     from ..systems.enct5.problem_types import ProblemType
     from ..systems.enct5.reading import FileFormat
+    from ..systems.enct5.sentences import FORM, UPOS
 
     problem_type = ProblemType(args.kind)
     is_tagging = problem_type is ProblemType.TAGGING
-    is_tsv = args.format == "tsv"
+    is_conllu = args.format == "conllu"
     for name, fits, owner in (
-        ("format", is_tagging or is_tsv, "--kind tagging"),
-        ("text_columns", is_tsv, "--format tsv"),
-        ("header", is_tsv, "--format tsv"),
+        ("format", is_tagging or not is_conllu, "--kind tagging"),
+        ("text_columns", not is_conllu, "--format tsv"),
+        ("header", not is_conllu, "--format tsv"),
         ("label_separator", problem_type.is_multilabel, "--kind multilabel"),
         ("labels", problem_type is not ProblemType.REGRESSION, "labels, not for values"),
     ):
         if getattr(args, name) and not fits:
             raise UserError(f"--{name.replace('_', '-')} is for {owner}; leave it out")
-    default_text, label = FORMATS[args.format]
-    if args.label_column is not None:
-        label = args.label_column
-    text_columns = (args.text_columns or str(default_text)).split(",")
+    default_label, default_text = (UPOS, FORM) if is_conllu else (0, 1)
+    label = default_label + 1 if args.label_column is None else args.label_column
+    text_columns = (args.text_columns or str(default_text + 1)).split(",")
     texts = [int(column) if column.isdecimal() else -1 for column in text_columns]
-    max_texts = 1 if is_tagging else 2
-    least = min(*texts, 1 if label is None else label)
-    if least < 1 or len(texts) > max_texts or label in texts:
+    if min(*texts, label) < 1 or len(texts) > (1 if is_tagging else 2) or label in texts:
         raise UserError(
             f"--label-column {label} --text-columns {','.join(text_columns)}: columns are "
             "numbered from 1; give one or two for the text (tagging: one) and a different "
@@ -167,57 +138,52 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
     names_columns = args.label_column is not None or args.text_columns is not None
     return FileFormat(
         problem_type,
-        args.format,
-        label=None if label is None else label - 1,
+        is_conllu,
+        label=label - 1,
         texts=[column - 1 for column in texts],
         header=args.header,
         separator=args.label_separator or ",",
-        # else as many as the first line has
-        width=2 if is_tsv and not names_columns else None,
+        width=None if names_columns else 2,
     )
 
 
 def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tuple[Tokenizer, int]":
-    """The tokenizer, and most subwords of an example."""
+    """Returns the tokenizer, and the most subwords of an example.
+
+    Raises:
+        UserError: more than the folder's model has positions for.
+    """
     from lev_runtime.pieces import Tokenizer
 
-    from ..systems.enct5.directory import DIRECTORIES
-    from ..systems.enct5.problem_types import ProblemType
+    from ..systems.enct5.directory import DIRECTORIES, EncoderDirectory
     from ..systems.enct5.writing import train_tokenizer
 
-    max_length = DEFAULT_MAX_LENGTH if args.max_length is None else args.max_length
-    for option in DIRECTORIES:
-        if getattr(args, option):
-            return _tokenizer_of_folder(args, option, max_length)
+    most = sys.maxsize
+    folders = {option: getattr(args, option) for option in DIRECTORIES}
+    for option, path in folders.items():
+        if path:
+            directory = EncoderDirectory(path, option)
+            most = getattr(directory.config, "positions", most)
+            tokenizer: Tokenizer = directory.tokenizer()
+    if args.max_length is not None and args.max_length > most:
+        raise UserError(f"--max-length {args.max_length}: the model has only {most} positions")
     if args.subwords_of:
         kept = _kept_subwords(args.subwords_of)
-        # no text may be longer than a BERT's positions
-        if kept.hf_tokenizer is not None and args.max_length is None:
-            max_length = kept.max_length
-        return kept.tokenizer(args.subwords_of), max_length
-    if args.bytes:
-        return Tokenizer(), max_length
-    examples = (example.texts for example in file_format.read(args.train))
-    is_tagging = file_format.problem_type is ProblemType.TAGGING
-    texts = map(" ".join, examples) if is_tagging else chain.from_iterable(examples)
-    return train_tokenizer(iter(texts), args.vocab_size), max_length
-
-
-def _tokenizer_of_folder(
-    args: argparse.Namespace, option: str, max_length: int
-) -> "tuple[Tokenizer, int]":
-    from ..systems.enct5.directory import EncoderDirectory
-
-    path = getattr(args, option)
-    directory = EncoderDirectory(path, option)
-    max_positions = getattr(directory.config, "positions", max_length)
-    if max_length > max_positions and args.max_length is not None:
-        raise UserError(f"--max-length {max_length}: {path} has only {max_positions} positions")
-    return directory.tokenizer(), min(max_length, max_positions)
+        tokenizer = kept.tokenizer(args.subwords_of)
+        if kept.hf_tokenizer is not None:  # no text may be longer than a BERT's positions
+            most = kept.max_length
+    elif args.bytes:
+        tokenizer = Tokenizer()
+    elif args.vocab_size is not None:
+        examples = (example.texts for example in file_format.read(args.train))
+        texts = map(" ".join, examples) if args.kind == "tagging" else chain.from_iterable(examples)
+        tokenizer = train_tokenizer(iter(texts), args.vocab_size)
+    default = min(DEFAULT_MAX_LENGTH, most)
+    return tokenizer, default if args.max_length is None else args.max_length
 
 
 def _kept_subwords(path: str) -> "Metadata":
-    """What prepared data, or a checkpoint, say of their subwords."""
+    """Returns the description that prepared data, or a checkpoint, keep."""
     from ..inference.checkpoints import find_checkpoint, load_state
     from ..systems.enct5.metadata import DESCRIPTION, Metadata
 

@@ -5,7 +5,7 @@ Needs ``safetensors`` and ``tokenizers``. A trained model does not need its fold
 registers ``--bpe hf``.
 """
 
-from .folder import Pretrained, build_backbone, require_plan
+from .folder import Pretrained, build_backbone
 from .vocabulary import Vocabulary, read_vocabulary
 
-__all__ = ["Pretrained", "Vocabulary", "build_backbone", "read_vocabulary", "require_plan"]
+__all__ = ["Pretrained", "Vocabulary", "build_backbone", "read_vocabulary"]

@@ -18,16 +18,6 @@ from .weights import WeightLoader
 CONFIGS: dict[str, Any] = {"bert": BertConfig, "bart": BartConfig, "t5": T5Config}
 
 
-def require_plan(directory: str, plan: str | None) -> None:
-    """Refuses a checkpoint that does not say what sizes it has, of a model from a ``directory``."""
-    if not plan:
-        raise UserError(
-            f"the checkpoint was initialised from {directory} but does not record its "
-            "sizes, like those of fairseq-hydra-train up to version 0.6: repeat its "
-            "training command with one more update, which resumes it and records them"
-        )
-
-
 class Pretrained:
     """A folder that was read; what it lacks or should not hold raises :class:`UserError`.
 

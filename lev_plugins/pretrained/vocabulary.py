@@ -100,7 +100,7 @@ def _code_point(char: str) -> str:
 def read_vocabulary(directory: Directory) -> Vocabulary:
     """The vocabulary of a folder's tokenizer; a special token that it lacks raises UserError."""
     settings = read_settings(directory)
-    rows = read_tokenizer(directory, settings).get_vocab()
+    rows = read_tokenizer(directory).get_vocab()
     specials = {}
     for symbol, names in ROLES.items():
         tokens = [settings[name] for name in names if settings.get(name) in rows]
@@ -121,7 +121,7 @@ def text_tokenizer(directory: Directory) -> Any:
     like any other: there they are spelt as no text is.
     """
     settings = read_settings(directory)
-    tokenizer = read_tokenizer(directory, settings)
+    tokenizer = read_tokenizer(directory)
     content = json.loads(tokenizer.to_str())
     content.update(truncation=None, padding=None)
     if content["model"]["type"] == "Unigram":
@@ -160,7 +160,7 @@ class PretrainedTokenizer:
         symbols = self.vocabulary.symbols
         self.symbol_of_row = {row: symbols[token] for token, row in self.vocabulary.rows.items()}
         self.encoder = text_tokenizer(directory)
-        self.decoder = read_tokenizer(directory, read_settings(directory))
+        self.decoder = read_tokenizer(directory)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """In a worker that was sent it: what a pickle of a tokenizer leaves out is set again."""

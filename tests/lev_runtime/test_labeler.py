@@ -8,6 +8,7 @@ from typing import Any
 import editors
 import pytest
 import tiny
+from closeness import rounded
 
 from lev_plugins import EncT5
 from lev_plugins.export.folder import labeler_writer, write_folder
@@ -31,15 +32,6 @@ def exported(folder: Path, model: EncT5) -> tuple[EncT5, Labeler]:
 def both(folder: Path, kind: str, **options: Any) -> tuple[EncT5, Labeler]:
     """A small model of a kind and its export."""
     return exported(folder, editors.enct5(kind, **options))
-
-
-def rounded(record: Any) -> Any:
-    """A record with numbers that tell no last digits apart."""
-    if isinstance(record, dict):
-        return {name: rounded(value) for name, value in record.items()}
-    if isinstance(record, list):
-        return [rounded(value) for value in record]
-    return pytest.approx(record, abs=1e-5) if isinstance(record, float) else record
 
 
 def assert_alike(ours: EncT5, theirs: Labeler, texts: list[Any], **options: Any) -> None:

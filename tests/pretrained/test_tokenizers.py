@@ -2,19 +2,16 @@
 
 import json
 import pickle
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import checkpoints
 import pytest
-import tiny
 import tokenizers
 from checkpoints import BERT_TOKENS, vocabulary_of
 from fairseq.data import Dictionary
 from fairseq.data.encoders import build_bpe
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 from test_parity import SENTENCES, cut_alike
@@ -23,7 +20,7 @@ from lev_plugins.pretrained import Vocabulary
 from lev_plugins.pretrained.vocabulary import PretrainedTokenizer
 
 LINES = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!", "a cat is a cat"] * 4
-KINDS = ["bert", "bart", "t5", "unigram"]
+KINDS = ["bert", "bart", "t5"]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
@@ -35,21 +32,17 @@ def config(folder: Path, kind: str) -> Path:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """WordPiece, pairs of bytes, sentencepiece, and Unigram in ``tokenizer.json``."""
+    """WordPiece, pairs of bytes and Unigram."""
     place = tmp_path_factory.mktemp("tokenizers")
-    opened_folders = {name: config(place / name, name) for name in ("bert", "bart", "t5")}
-    checkpoints.tokenizer(opened_folders["bert"], "bert")
+    named = {kind: config(place / kind, kind) for kind in KINDS}
+    checkpoints.tokenizer(named["bert"], "bert")
     trained = tokenizers.ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trained.train_from_iterator(LINES, vocab_size=300, special_tokens=special, show_progress=False)
-    trained.save_model(str(opened_folders["bart"]))
-    options = {"vocab_size": 24, **checkpoints.T5_ORDER}
-    tiny.sentencepiece_model(opened_folders["t5"] / "spiece.model", LINES, **options)
-    opened_folders["unigram"] = config(place / "unigram", "t5")
+    trained.save(str(named["bart"] / "tokenizer.json"))
     letters = dict.fromkeys("▁thecatson</s>unkpadxri_0[MASK]m")
-    pieces = ["<pad>", "</s>", "<unk>", *letters, "▁the", "<extra_id_0>"]
-    checkpoints.unigram(opened_folders["unigram"], pieces, extra_ids=1)
-    return opened_folders
+    checkpoints.unigram(named["t5"], ["<pad>", "</s>", "<unk>", *letters, "▁the", "<extra_id_0>"])
+    return named
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +64,9 @@ def test_fairseqs_symbols_stand_for_the_checkpoints_own(folders):
     assert vocabulary.mask == "[MASK]"
 
 
-def test_t5_has_its_extra_ids_behind_the_pieces(folders, tmp_path):
-    vocabulary = vocabulary_of(folders["t5"])
-    assert len(vocabulary.rows) == 124 and vocabulary.mask == "<extra_id_0>"
-    assert vocabulary.rows["<extra_id_0>"] == 123 and vocabulary.rows["<extra_id_99>"] == 24
-    assert vocabulary.rows_of(vocabulary.dictionary().symbols)[:4].tolist() == [0, 0, 1, 2]
-    folder = config(tmp_path / "mt5", "mt5")  # whose own are in its model
-    checkpoints.unigram(folder, ["<pad>", "</s>", "<unk>", "▁a", "▁<extra_id_0>"], extra_ids=0)
+def test_the_mask_of_an_mt5_is_its_first_extra_id(tmp_path):
+    folder = config(tmp_path / "mt5", "mt5")
+    checkpoints.unigram(folder, ["<pad>", "</s>", "<unk>", "▁a", "▁<extra_id_0>"])
     assert vocabulary_of(folder).mask == "▁<extra_id_0>"
 
 
@@ -104,12 +93,6 @@ def test_cutting_off_and_filling_up_are_switched_off(opened, tmp_path):
     assert build(folder).encode("the cat sat on a mat") == "the cat sat on a mat"
 
 
-def test_a_missing_protobuf_is_named_where_a_sentencepiece_model_is_read(folders, monkeypatch):
-    monkeypatch.setitem(sys.modules, "google.protobuf", None)
-    with refuses(folders["t5"], "google.protobuf: pip install '.[pretrained]'"):
-        checkpoints.opened(folders["t5"])
-
-
 @pytest.mark.parametrize("name", KINDS)
 def test_a_line_is_cut_and_joined_as_transformers_does_it(transformers, folders, opened, name):
     cut_alike(
@@ -120,27 +103,16 @@ def test_a_line_is_cut_and_joined_as_transformers_does_it(transformers, folders,
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=25)
-@given(text=TEXT)
-def test_whatever_is_cut_is_in_the_dictionary(opened, name, text):
-    cut = opened[name]
-    line, symbols = cut.encode(text), cut.vocabulary.dictionary()
-    words = line.split()
-    assert line == " ".join(words) and set(words) <= set(symbols.indices)
-    assert not {"<s>", "</s>", "<pad>", cut.vocabulary.mask} & set(words)
-    if name == "bart":  # which has a subword for every byte
-        assert cut.decode(line) == text
-
-
-@pytest.mark.parametrize("name", KINDS)
 def test_a_typed_symbol_is_text_and_unknown_ones_are_written_and_not_dropped(opened, name):
     cut = opened[name]
-    for typed in ("</s>", "<pad>", "<unk>", "<extra_id_0>", "[MASK]", "<mask>"):
+    known = cut.vocabulary.dictionary().indices
+    for typed in ("</s>", "<pad>", "<unk>", "<extra_id_0>", "[MASK]", "<mask>", "\u3000 x\u2028"):
         symbols = cut.encode(f"the {typed} cat")
+        assert set(symbols.split()) <= set(known)
         sent = pickle.loads(pickle.dumps(cut))
         assert sent.encode(f"the {typed} cat") == symbols, "in a worker"
         assert not {"<s>", "</s>", "<pad>", cut.vocabulary.mask} & set(symbols.split())
-        assert name != "unigram" or cut.decode(symbols) == f"the {typed} cat"
+        assert name == "bert" or not typed.isascii() or cut.decode(symbols) == f"the {typed} cat"
     assert cut.decode("") == ""
     assert cut.decode("<unk>") == cut.decode("<<unk>>") == cut.decode("madeupword0001") != ""
 

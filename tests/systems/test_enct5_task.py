@@ -14,8 +14,7 @@ import lev_plugins  # noqa: F401  (registers what the task builds)
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.fairseq_patches.hooks import Start
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
-from lev_plugins.systems.enct5.baselines import linear_score
-from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
+from lev_plugins.systems.enct5.problem_types import KINDS
 
 #: kind → examples, and the targets of the first three
 DATA = {
@@ -139,35 +138,6 @@ def test_a_selection_that_cannot_be_is_refused_before_training(task, kind, best,
         task(kind, **settings).build_model(OmegaConf.create({"_name": "enct5_tiny"}))
 
 
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ("classification", ("no", "accuracy 50.00")),
-        ("tagging", ("O", "word_accuracy 57.14")),
-        ("multilabel", ("a", "micro_f1 50.00")),
-        ("regression", ()),
-    ],
-)
-def test_validation_begins_with_the_figures_of_no_model_and_of_a_linear_one(
-    task, caplog, kind, message
-):
-    enct5_task = task(kind)
-    for enct5_task.is_training_run in (False, True):
-        caplog.clear()
-        with caplog.at_level("INFO"):
-            enct5_task.load_dataset("valid1")
-        fits = enct5_task.is_training_run and kind in ("classification", "multilabel")
-        assert len(caplog.messages) == bool(message) + bool(fits)
-        assert all(f" {part}" in caplog.text for part in message)
-        assert not fits or "a linear model of the subwords: " in caplog.messages[1]
-
-
-@pytest.mark.parametrize("kind", ["multilabel", "classification"])
-def test_one_label_alone_needs_no_linear_model(kind):
-    side = [torch.tensor([3, number]) for number in (4, 5, 6)], [torch.tensor([0])] * 3
-    assert linear_score(ProblemType(kind), 2 - (kind == "multilabel"), side, side) is None
-
-
 def test_examples_that_are_too_long_are_named(task, caplog):
     enct5_task = task("tagging")
 
@@ -229,51 +199,44 @@ def test_in_training_the_loss_alone_is_counted_in_bits(task):
 
 # begun from a checkpoint ------------------------------------------------------------------------
 
-
-def begun(task, finetuned, **changes):
-    """What stays the model's own where it begins from what it would keep, with another threshold
-    and other data."""
-    kept = task.state_dict()
-    state = {"description": {**kept["description"], **changes}, "threshold": 0.23}
-    net = model(task)
-    checkpoint = {"model": {name: tensor + 1 for name, tensor in net.state_dict().items()}}
-    task.begin_from(Start("some.pt", {**checkpoint, "task_state": state}, net, finetuned))
-    own = net.state_dict().items()
-    return {
-        name.rpartition(".")[0] for name, tensor in own if tensor.equal(checkpoint["model"][name])
-    }
+BOTH = {"head", "decoder.table"}
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "anew"),
+    ("kind", "changes", "own", "resumed"),
     [
-        ("multilabel", {}, set()),
-        ("multilabel", {"labels": ["a", "c", "b"]}, {"head", "decoder.table"}),
-        ("multilabel", {"labels": ["a", "b"], "kind": "tagging"}, {"head", "decoder.table"}),
-        ("multilabel_pooled", {"labels": ["a", "b"]}, {"head"}),
+        ("multilabel", {}, set(), ""),
+        ("multilabel", {"labels": ["a", "c", "b"]}, BOTH, "other labels"),
+        ("multilabel", {"labels": ["a", "b"], "kind": "tagging"}, BOTH, "other kind"),
+        ("multilabel_pooled", {"labels": ["a", "b"]}, {"head"}, "other labels"),
+        ("multilabel", {"texts_per_example": 2}, set(), "other texts"),
+        ("multilabel", {"pieces": ["a"]}, "other pieces", "--subwords-of"),
     ],
 )
-def test_what_belongs_to_other_labels_begins_anew_and_is_not_resumed(task, kind, changes, anew):
+@pytest.mark.parametrize("finetuned", [True, False])
+def test_other_labels_reset_the_head_and_are_not_resumed(
+    task, kind, changes, own, resumed, finetuned
+):
+    """``own``: the layers that keep their values; or why the fine-tuning is refused."""
     enct5_task = task(kind)
-    assert begun(enct5_task, True, **changes) == anew
-    assert enct5_task.threshold == (0.5 if changes else 0.23)
-    if not changes:
-        resumed = task(kind)
-        assert begun(resumed, False) == anew and resumed.threshold == 0.23
+    description = enct5_task.state_dict()["description"]
+    kept = {"description": {**description, **changes}, "threshold": 0.23}
+    net = model(enct5_task)
+    theirs = {name: tensor + 1 for name, tensor in net.state_dict().items()}
+    start = Start("x.pt", {"model": theirs, "task_state": kept}, net, finetuned)
+    outcome = own if finetuned else resumed or set()
+    if isinstance(outcome, str):
+        with refuses(outcome):
+            enct5_task.begin_from(start)
         return
-    with refuses("kind" if "kind" in changes else "labels"):
-        begun(enct5_task, False, **changes)
-    with refuses("pieces", "--subwords-of"):
-        begun(enct5_task, True, pieces=["a"], **changes)
+    enct5_task.begin_from(start)
+    tensors = net.state_dict()
+    same = [name for name, tensor in tensors.items() if tensor.equal(theirs[name])]
+    assert {name.rpartition(".")[0] for name in same} == outcome
+    assert enct5_task.threshold == (0.5 if outcome else 0.23)
+
+
+@pytest.mark.parametrize("state", [{}, {"description": {"kind": "multilabel", "labels": []}}])
+def test_a_state_of_other_data_is_refused(task, state):
     with refuses("description"):
-        enct5_task.load_state_dict({})
-
-
-def test_pairs_of_texts_may_begin_from_a_model_of_single_ones_and_are_not_its_data(task):
-    enct5_task = task("multilabel")
-    assert begun(enct5_task, True, texts=2) == set()
-    with refuses("other texts"):
-        begun(enct5_task, False, texts=2)
-    state = enct5_task.state_dict()
-    with refuses("other texts"):
-        enct5_task.load_state_dict({**state, "description": {**state["description"], "texts": 2}})
+        task("multilabel").load_state_dict(state)

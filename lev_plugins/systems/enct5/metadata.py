@@ -15,14 +15,11 @@ from ...pretrained.vocabulary import BOS
 DESCRIPTION = "enct5.json"
 #: last parts of the names of a split's files
 PIECES, WORD_IDS, LABELS = "pieces", "spans", "labels"
-#: fields of version 0.6 with other names today, or none
-RENAMED_FIELDS = {"texts": "texts_per_example", "wordpiece": "hf_tokenizer"}
-REMOVED_FIELDS = frozenset(["low", "high"])
 
 
 @dataclass
 class Metadata:
-    """What data are made of.
+    """The description of prepared data.
 
     kind: what is predicted. labels: their names in order, none for values. pieces: of the
     vocabulary. counts: how often training has each label. max_length: most subwords of an example.
@@ -46,7 +43,7 @@ class Metadata:
 
     @classmethod
     def from_folder(cls, folder: str) -> "Metadata":
-        """What ``lev-enct5-prepare`` wrote; raises :class:`UserError` unless it is whole."""
+        """Reads what ``lev-enct5-prepare`` wrote; raises :class:`UserError` unless it is whole."""
         path = os.path.join(folder, DESCRIPTION)
         try:
             with open(path, encoding="utf-8") as file:
@@ -58,12 +55,9 @@ class Metadata:
 
     @classmethod
     def from_dict(cls, values: Any, where: str) -> "Metadata":
-        """From its fields, those of version 0.6 as well; raises :class:`UserError` for others."""
+        """From its fields; raises :class:`UserError` for others."""
         try:
-            fields = {RENAMED_FIELDS.get(name, name): values[name] for name in values}
-            for name in REMOVED_FIELDS:
-                fields.pop(name, None)
-            return cls(**fields)
+            return cls(**values)
         except TypeError as error:
             raise UserError(f"{where}: has no description of EncT5 data ({error})") from error
 

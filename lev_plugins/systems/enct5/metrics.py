@@ -5,7 +5,7 @@ All are in percent but for the squared error and the threshold. Shapes: E exampl
 
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ class ScoredExample(NamedTuple):
 
 @dataclass
 class Metrics:
-    """What a validation measures.
+    """The metrics of a validation.
 
     labels: their names in order; none for values. counts: how often training has each.
     """
@@ -68,16 +68,14 @@ class Metrics:
     @functools.cached_property
     def groups(self) -> dict[str, Array]:
         """Prefix of a metric's name → N, bool: the labels that it is of; groups with some alone."""
-        counts = np.asarray(self.counts)
+        counts = np.array(self.counts or [0] * len(self.labels))
         if not self.counts:
-            return {"": np.ones(len(self.labels), bool)}
-        is_frequent = counts >= MIN_FREQUENT
-        is_absent = counts == 0
+            return {"": counts == 0}
         groups = {
             "": counts >= 0,
-            "frequent_": is_frequent,
-            "few_": ~is_frequent & ~is_absent,
-            "zero_": is_absent,
+            "frequent_": counts >= MIN_FREQUENT,
+            "few_": (counts > 0) & (counts < MIN_FREQUENT),
+            "zero_": counts == 0,
         }
         return {prefix: members for prefix, members in groups.items() if members.any()}
 
@@ -91,10 +89,8 @@ class Metrics:
             threshold: of ``micro_f1_tuned``; None: the best one for these examples.
         """
         if not examples:
-            zeros = dict.fromkeys(self.names, 0.0)
-            if "threshold" in zeros:
-                zeros["threshold"] = DEFAULT_THRESHOLD
-            return zeros
+            is_threshold = [name == "threshold" for name in self.names]
+            return dict(zip(self.names, DEFAULT_THRESHOLD * np.array(is_threshold)))
         if self.problem_type is ProblemType.TAGGING:
             return self._tag_metrics(examples)
         if self.problem_type.is_multilabel:
@@ -172,22 +168,15 @@ def value_metrics(predictions: Array, labels: Array) -> dict[str, float]:
     from scipy.stats import pearsonr, spearmanr
 
     predictions = predictions.astype(np.float64)
-    error = np.square(predictions - labels).mean()
-    return {
-        "pearson": correlation(pearsonr, predictions, labels),
-        "spearman": correlation(spearmanr, predictions, labels),
-        "mse": float(error),
-    }
-
-
-def correlation(function: Callable[..., Any], predictions: Array, labels: Array) -> float:
-    """scipy's, in percent; 0 where there is none."""
-    if len(labels) < 2:
-        return 0.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a side is constant or no number
-        value = float(function(predictions, labels).statistic)
-    return 100 * value if np.isfinite(value) else 0.0
+    metrics = {}
+    for name, correlation in (("pearson", pearsonr), ("spearman", spearmanr)):
+        value = np.nan
+        if len(labels) > 1:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that a side is constant or no number
+                value = correlation(predictions, labels).statistic
+        metrics[name] = 100 * float(value) if np.isfinite(value) else 0.0
+    return metrics | {"mse": float(np.square(predictions - labels).mean())}
 
 
 def entity_metrics(labels: Sequence[str], examples: Sequence[ScoredExample]) -> dict[str, float]:
@@ -241,25 +230,21 @@ def ranking_metrics(probabilities: Array, truth: Array) -> dict[str, float]:
     Args:
         probabilities: E × N. truth: E × N, bool.
     """
-    from sklearn.metrics import ndcg_score
-
     has_label = truth.any(1)
     truth = truth[has_label]
     if not len(truth):
         return {f"{name}@{depth}": 0.0 for depth in DEPTHS for name in ("rp", "ndcg")}
-    deepest = max(DEPTHS)
     ranked = torch.from_numpy(probabilities[has_label])
-    likeliest = ranked.topk(min(deepest, truth.shape[1])).indices.numpy()
+    likeliest = ranked.topk(min(max(DEPTHS), truth.shape[1])).indices.numpy()
     hits = np.take_along_axis(truth, likeliest, axis=1)
-    num_true = truth.sum(1)
-    # labels that hold and are ranked lower: the ideal order has them, as far as it is looked at
-    num_missed = num_true - hits.sum(1)
-    missed = np.arange(deepest) < num_missed[:, None]
-    relevance = np.hstack([hits, missed]).astype(int)
-    ranks = np.broadcast_to(-np.arange(relevance.shape[1]), relevance.shape)
+    gains = 1 / np.log2(np.arange(max(DEPTHS)) + 2)
     metrics = {}
     for depth in DEPTHS:
-        precision = hits[:, :depth].sum(1) / np.minimum(num_true, depth)
+        num_possible = np.minimum(truth.sum(1), depth)
+        right = hits[:, :depth]
+        precision = right.sum(1) / num_possible
+        ideal = gains.cumsum()[num_possible - 1]
+        ndcg = right @ gains[: right.shape[1]] / ideal
         metrics[f"rp@{depth}"] = 100 * float(precision.mean())
-        metrics[f"ndcg@{depth}"] = 100 * float(ndcg_score(relevance, ranks, k=depth))
+        metrics[f"ndcg@{depth}"] = 100 * float(ndcg.mean())
     return metrics

@@ -20,7 +20,6 @@ from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.config import set_sizes
 from ...nn.t5 import T5Encoder, T5Size
 from ...optim.backbone_adam import mark_backbone
-from ...pretrained import require_plan
 from ...pretrained.bert_bart import BertBartConfig
 from .config import EncT5Config
 from .directory import DIRECTORIES, EncoderDirectory, sizes
@@ -103,17 +102,13 @@ class EncT5Model(FollowsDevice, BaseFairseqModel, TrainingHooks):
         if not isinstance(problem_type, ProblemType):
             raise UserError(f"enct5 does not work with {type(task).__name__}; use --task enct5")
         cfg = _with_defaults(cfg)
-        is_loading_checkpoint = origin() is not None
-        folders = [(name, getattr(cfg, name)) for name in DIRECTORIES if getattr(cfg, name)]
-        if is_loading_checkpoint:
-            for _, path in folders:
-                require_plan(path, cfg.backbone_plan)
         size, bert = sizes(cfg)
         pieces = task.metadata.pieces
         model = cls(size, len(pieces), problem_type, task.num_labels, bert)
         decoder = model.decoder if str(cfg.decoder_init) == "t5" else None
-        if not is_loading_checkpoint:
-            for name, path in folders:
+        for name in DIRECTORIES if origin() is None else ():  # else the checkpoint has the weights
+            path = getattr(cfg, name)
+            if path:
                 directory = EncoderDirectory(path, name)
                 directory.check(pieces)
                 directory.load_into(model.embed.table, model.encoder, decoder)

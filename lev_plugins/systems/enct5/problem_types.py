@@ -67,8 +67,6 @@ class ProblemType(enum.Enum):
             for row, ids in zip(rows, labels):
                 row[ids.long()] = True
             return rows
-        if not labels:
-            return torch.zeros(0, dtype=torch.long)
         joined = torch.cat(list(labels))
         return values_of(joined) if self is ProblemType.REGRESSION else joined.long()
 

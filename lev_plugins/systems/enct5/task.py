@@ -20,7 +20,6 @@ from lev_runtime.errors import UserError
 
 from ...fairseq_patches.hooks import Start, TrainingHooks
 from ...io.program import running_command
-from .baselines import linear_score, majority_score
 from .config import EncT5TaskConfig
 from .criterion import CRITERION, PREDICTIONS
 from .dataset import EncT5Dataset, read_column
@@ -64,7 +63,6 @@ class EncT5Task(FairseqTask, TrainingHooks):
         metrics = Metrics(self.problem_type, metadata.labels, metadata.counts)
         self.validation = Validation(metrics)
         self.state.merge_state_dict({"description": asdict(metadata), THRESHOLD: DEFAULT_THRESHOLD})
-        self.is_training_run = False
         self.is_first_subset = False
 
     def _check(self) -> None:
@@ -111,8 +109,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
         model = ARCH_MODEL_REGISTRY.get(name)
         if model is not None and not issubclass(model, EncT5Model):
             raise UserError(f"--arch {name} is not an EncT5; --task {TASK} needs --arch enct5_…")
-        self.is_training_run = not from_checkpoint
-        if self.is_training_run:
+        if not from_checkpoint:
             self._check_best_metric(self.cfg.best_checkpoint_metric)
         return super().build_model(cfg, from_checkpoint)
 
@@ -200,28 +197,6 @@ class EncT5Task(FairseqTask, TrainingHooks):
             pieces, word_ids, labels, self.problem_type, self.num_labels, limits, shuffle=is_train
         )
         self.validation.clear()
-        if not is_train and self.metadata.counts:
-            self._log_baselines(split, pieces, labels)
-
-    def _log_baselines(
-        self, split: str, pieces: Sequence[Tensor], labels: Sequence[Tensor]
-    ) -> None:
-        """Logs what a set scores by the most frequent label and, before a training, by a linear
-        model of the subwords."""
-        metric = self.validation.metrics.names[0]
-        most_frequent = int(np.argmax(self.metadata.counts))
-        name = self.metadata.labels[most_frequent]
-        score = majority_score(self.problem_type, most_frequent, labels)
-        message = "%s: always %s, the most frequent label: %s %.2f"
-        logger.info(message, split, name, metric, score)
-        if not self.is_training_run or self.problem_type is ProblemType.TAGGING:
-            return
-        prefix = os.path.join(self.cfg.data or "", "train")
-        train = read_column(f"{prefix}.{PIECES}"), read_column(f"{prefix}.{LABELS}")
-        linear = linear_score(self.problem_type, self.num_labels, train, (pieces, labels))
-        if linear is not None:
-            message = "%s: a linear model of the subwords: %s %.2f"
-            logger.info(message, split, metric, linear)
 
     def max_positions(self) -> tuple[int, int]:
         """Most subwords and decoder positions in a row."""

@@ -22,13 +22,11 @@ from .reading import FileFormat, LabelledText, Labels
 NUM_THREADS = 16
 #: Bytes of a text: what has more, by default 4192, the trainer leaves out without a word.
 MAX_TEXT_BYTES = 2**30
-#: of subwords that are sampled, see :attr:`.Tokenizer.alpha`
-SAMPLING_ALPHA = 0.2
 NUM_SHOWN = 5  # labels, or numbers of examples, in a line
 
 
 def train_tokenizer(texts: Iterator[str], vocab_size: int) -> Tokenizer:
-    """A sentencepiece model, trained on texts; the same one from the same texts.
+    """Returns a sentencepiece model, trained on texts; the same one from the same texts.
 
     Args:
         vocab_size: subwords; fewer where the texts do not give so many.
@@ -59,8 +57,6 @@ def write_all(
     tokenizer: Tokenizer,
     max_length: int,
     log: Callable[[str], None],
-    copies: int = 0,
-    seed: int = 1,
 ) -> None:
     """Writes all that EncT5 trains on.
 
@@ -68,8 +64,6 @@ def write_all(
         files: split → file of examples; one is ``train``.
         max_length: most subwords of an example, ``</s>`` included.
         log: gets lines about each split.
-        copies: of the examples of ``train``, behind them, with subwords that are sampled; others
-            with another ``seed``.
     """
     model = tokenizer.model
     metadata = Metadata(
@@ -84,32 +78,12 @@ def write_all(
     log(f"pieces: {len(tokenizer.pieces):,}")
     for split, path in files.items():
         writer = SplitWriter(os.path.join(folder, split), tokenizer, labels, max_length)
-        writer.write(file_format.read(path))
-        train_labels = list(writer.labels)
-        if split == "train" and copies:
-            writer.write(sampled_copies(file_format, path, tokenizer, copies, seed))
-        log(f"{split} ({path}): {writer.finish()}")
+        log(f"{split} ({path}): {writer.write(file_format.read(path))}")
         if split == "train":
-            log(_describe_labels(metadata, torch.cat(train_labels)))
+            log(_describe_labels(metadata, torch.cat(writer.labels)))
     with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{name}\n" for name in labels.names)
     metadata.write(folder)
-
-
-def sampled_copies(
-    file_format: FileFormat, path: str, tokenizer: Tokenizer, copies: int, seed: int
-) -> Iterator[LabelledText]:
-    """The examples of a file again; while they are read the tokenizer samples subwords.
-
-    They are the same with the same ``seed``, of the generator that sentencepiece has for a thread.
-    """
-    import sentencepiece
-
-    sentencepiece.set_random_generator_seed(seed)
-    tokenizer.alpha = SAMPLING_ALPHA
-    for _ in range(copies):
-        yield from file_format.read(path)
-    tokenizer.alpha = 0.0
 
 
 class SplitWriter:
@@ -124,19 +98,17 @@ class SplitWriter:
         self.max_length = max_length
         self.is_tagging = labels.problem_type is ProblemType.TAGGING
         self.encode = tokenizer.encode_words if self.is_tagging else tokenizer.encode_texts
-        columns = [PIECES, LABELS]
-        if self.is_tagging:
-            columns.append(WORD_IDS)
         self.builders = {}
-        for column in columns:
+        for column in (PIECES, LABELS, WORD_IDS) if self.is_tagging else (PIECES, LABELS):
             path = f"{prefix}.{column}.bin"
             self.builders[column] = indexed_dataset.MMapIndexedDatasetBuilder(path, dtype=np.int32)
         self.labels: list[Tensor] = []
         self.truncated: list[int] = []
         self.num_words = self.num_pieces = self.num_unknown = self.num_lost = 0
 
-    def write(self, examples: Iterable[LabelledText]) -> None:
-        """Writes more examples; raises :class:`UserError` as :meth:`.Labels.encode` does."""
+    def write(self, examples: Iterable[LabelledText]) -> str:
+        """Writes the files; returns a line about the examples, raises :class:`UserError` as
+        :meth:`.Labels.encode` does."""
         for example in examples:
             encoding = self.encode(example.texts, self.max_length)
             labels = self.known_labels.encode(example)
@@ -146,6 +118,9 @@ class SplitWriter:
                 self.builders[WORD_IDS].add_item(torch.tensor(encoding.word_ids))
             self.labels.append(labels)
             self._count(example, encoding)
+        for column, builder in self.builders.items():
+            builder.finalize(f"{self.prefix}.{column}.idx")
+        return self._summary()
 
     def _count(self, example: LabelledText, encoding: Encoding) -> None:
         if encoding.truncated:
@@ -155,10 +130,7 @@ class SplitWriter:
         self.num_unknown += encoding.pieces.count(UNK_ID)
         self.num_lost += len(example.texts) - encoding.num_kept
 
-    def finish(self) -> str:
-        """Ends the files; returns a line about all examples."""
-        for column, builder in self.builders.items():
-            builder.finalize(f"{self.prefix}.{column}.idx")
+    def _summary(self) -> str:
         words = f"{self.num_words:,} words, " if self.is_tagging else ""
         line = f"{len(self.labels):,} examples, {words}{self.num_pieces:,} pieces"
         if self.num_unknown:

@@ -24,7 +24,7 @@ from ...nn.seq2seq.config import check_shared, set_character_size, transformer_s
 from ...nn.seq2seq.model import Seq2SeqModel
 from ...optim.backbone_adam import mark_backbone
 from ...options import set_defaults
-from ...pretrained import Pretrained, build_backbone, require_plan
+from ...pretrained import Pretrained, build_backbone
 from ...pretrained.bert_bart import DROPOUT_NAMES
 from .config import GatedTransformerConfig, gate_names
 from .decoder import GatedDecoder
@@ -125,8 +125,6 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
     options["tie"] = cfg.tie_backbone
     if cfg.backbone and origin() is None:
         return Pretrained(cfg.backbone).backbone(source, target, **options)
-    if cfg.backbone:
-        require_plan(cfg.backbone, cfg.backbone_plan)
     if cfg.backbone_plan:
         return build_backbone(cfg.backbone_plan, source, target, **options)
     if cfg.tie_backbone:
