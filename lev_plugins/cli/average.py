@@ -60,12 +60,11 @@ def average(paths: Sequence[str]) -> dict[str, Any]:
     sums = {name: value.double() for name, value in last.items() if value.is_floating_point()}
     for path in paths[:-1]:
         other = _load(path)
-        for (what, there), here in zip(_training(other).items(), _training(state).values()):
-            if there and here and there != here:
-                raise UserError(
-                    f"{path} and {paths[-1]} were trained with different {what}: average "
-                    "checkpoints of one training"
-                )
+        if _training(other) != _training(state):
+            raise UserError(
+                f"{path} and {paths[-1]} were trained with different parameters, dictionaries or "
+                "labels: average checkpoints of one training"
+            )
         sums = {name: total + other["model"][name] for name, total in sums.items()}
     for name, total in sums.items():  # in place: a parameter with several names stays one
         last[name].copy_(total / len(paths))
@@ -83,11 +82,8 @@ def _load(path: str) -> dict[str, Any]:
     return state
 
 
-def _training(state: dict[str, Any]) -> dict[str, Any]:
-    """Returns what checkpoints of one training have in common; None where one does not say."""
+def _training(state: dict[str, Any]) -> tuple[Any, ...]:
+    """Returns what checkpoints of one training have in common."""
     task_state = state.get("task_state") or {}
-    return {
-        "parameters": {name: value.shape for name, value in state["model"].items()},
-        "dictionaries": task_state.get("symbols"),
-        "labels": task_state.get("description"),
-    }
+    shapes = {name: value.shape for name, value in state["model"].items()}
+    return shapes, task_state.get("symbols"), task_state.get("description")
