@@ -10,7 +10,7 @@ from torch import nn
 
 from lev_runtime.errors import UserError
 
-from ..options import SHARE, option, require_ranges
+from ..options import SHARE, option
 
 BACKBONE = "backbone"  # the parameters' param_group, which fairseq carries over to fp32 copies
 
@@ -38,11 +38,10 @@ class BackboneAdam(FairseqAdam):
     fairseq's schedulers set one learning rate for all groups; here each group scales it.
 
     Raises:
-        UserError: nothing is marked, or the ratio is no share.
+        UserError: nothing is marked.
     """
 
     def __init__(self, cfg: BackboneAdamConfig, params: list[nn.Parameter]) -> None:
-        require_ranges(cfg, BackboneAdamConfig)
         loaded = [p for p in params if getattr(p, "param_group", None) == BACKBONE]
         if not loaded:
             raise UserError(

@@ -194,7 +194,6 @@ def resolved(flags: str) -> None:
         (f"{LEVT} --decoder-attention-heads 0", "--decoder-attention-heads 0"),
         (f"{LEVT} --dropout 1", "--dropout 1"),
         (f"{PBD} --encoder-layers 0", "--encoder-layers 0"),
-        (f"{PBD} --optimizer muon --muon-momentum 1", "--muon-momentum 1"),
         (f"{PBD} --optimizer muon --muon-update-rms 0", "--muon-update-rms 0"),
         (f"{PBD} --optimizer backbone_adam --backbone-lr-ratio 2", "--backbone-lr-ratio 2"),
         (f"{PBD} --lr-scheduler time_budget", "--stop-time-hours"),
