@@ -85,10 +85,8 @@ def check_dictionaries(state: dict[str, Any], data: Path) -> None:
     for side, known in (symbols_in(state) or {}).items():
         path = data / f"dict.{languages[side]}.txt"
         if differs := difference(known, Dictionary.load(str(path)).symbols):
-            number, there, here = differs
             raise UserError(
-                f"{path}: the model was trained with another {side} dictionary (symbol {number} is "
-                f"{there} there and {here} here)"
+                f"{path}: the model was trained with another {side} dictionary ({differs})"
             )
 
 
