@@ -7,7 +7,7 @@ import pytest
 import saved
 import tiny
 import torch
-from fairseq import checkpoint_utils, tasks, utils
+from fairseq import tasks, utils
 from fairseq.data import Dictionary
 from refusals import refusal, refuses
 
@@ -113,16 +113,6 @@ def test_two_dictionaries_have_a_file_each_for_their_own_tables():
     ):
         for letter, vector in utils.parse_embedding(f"file.{side}").items():
             assert torch.equal(table.weight[symbols.index(letter)], vector)
-
-
-def test_a_checkpoint_needs_the_file_no_more():
-    embeddings.main(["data", "file.txt", "--dim", "4"])
-    sizes = [*"--encoder-embed-dim 4 --decoder-embed-dim 4".split()]
-    model, cfg, task = built("editor", *sizes, "--encoder-embed-path", "file.txt")
-    saved.write(Path("model.pt"), cfg, model, task.state_dict())
-    Path("file.txt").unlink()
-    (again,), _ = checkpoint_utils.load_model_ensemble(["model.pt"])
-    assert torch.equal(again.encoder_embed.weight, model.encoder_embed.weight)
 
 
 @pytest.mark.parametrize(

@@ -175,12 +175,9 @@ def test_marks_and_joined_emoji_are_never_torn_and_new_letters_are_of_their_scri
 # chance ------------------------------------------------------------------------------------------
 
 
-def test_what_happens_depends_on_seed_epoch_sentence_and_run():
-    line, noise = " ".join(ORDINARY), Noise(PAPER)
-    keys = [(1, 1, number, 0) for number in range(40)] + [(2, 1, 0, 0), (1, 2, 0, 0), (1, 1, 0, 7)]
-    noisy = [noise(line, sentence_random(*key)) for key in keys]
-    assert len(set(noisy)) > 38, "no two are the same, but by chance"
-    assert len({*noisy[-3:], noisy[0]}) == 4
+def test_noise_depends_on_seed_epoch_sentence_and_run():
+    keys = [(1, 1, 0, 0), (2, 1, 0, 0), (1, 2, 0, 0), (1, 1, 1, 0), (1, 1, 0, 7)]
+    assert len({sentence_random(*key).random() for key in keys}) == 5
 
 
 def test_noise_is_the_same_on_every_machine():

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import saved
 import tiny
-import torch
 from fairseq import checkpoint_utils, file_utils, tasks
 from omegaconf import OmegaConf
 from refusals import refuses
@@ -78,21 +77,13 @@ def test_a_file_is_found_beside_the_checkpoint_or_its_data(here, named, files, r
             Origin((path,)).file(SPM, value, data)
 
 
-@pytest.mark.parametrize(
-    "form", [lambda values: Namespace(bpe="sentencepiece", **values), dict, OmegaConf.create]
-)
+@pytest.mark.parametrize("form", [lambda values: Namespace(**values), OmegaConf.create])
 def test_settings_of_subwords_name_the_file_that_was_found(here, form):
     make(here / "my/spm.model")
     settings = form({"_name": "sentencepiece", SPM: "/gone/spm.model"})
     encoder = Origin((str(here / "my/run/model.pt"),)).encoder("bpe", settings)
     assert encoder.sentencepiece_model == str(here / "my/spm.model")
     assert encoder.bpe == "sentencepiece" and "gone" in str(settings)
-
-
-@pytest.mark.parametrize("settings", [{"_name": "gpt2"}, {"_name": "bert"}])
-def test_subwords_that_are_fetched_are_refused(settings):
-    with refuses("--bpe"):
-        Origin(("a.pt",)).encoder("bpe", settings)
 
 
 # trainings ----------------------------------------------------------------------------------------
@@ -142,12 +133,6 @@ def test_a_training_does_not_begin_with_what_does_not_exist(here, option):
 def test_what_does_not_exist_is_named(here, load, message):
     with refuses(message):
         load()
-
-
-def test_a_folder_stands_for_the_checkpoint_in_it(here):
-    (model,), *_ = LOAD(["my/run"])
-    (same,), *_ = LOAD(["my/run/model.pt"])
-    assert all(map(torch.equal, model.parameters(), same.parameters()))
 
 
 def task_of(data: str, path: str) -> Any:
