@@ -111,6 +111,13 @@ def test_a_mistake_of_the_first_hour_is_one_line_that_names_it(tmp_path, mistake
     assert [name for name in named if name not in line] == []
 
 
+@pytest.fixture
+def unpatched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undoes what :func:`one_line_errors` replaces in this process."""
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(argparse.ArgumentParser, "error", argparse.ArgumentParser.error)
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -119,10 +126,10 @@ def test_a_mistake_of_the_first_hour_is_one_line_that_names_it(tmp_path, mistake
         ("--task", "expected one argument"),
     ],
 )
-def test_a_mistyped_option_is_one_line_with_the_nearest(monkeypatch, capsys, words, named):
+def test_a_mistyped_option_is_one_line_with_the_nearest(
+    unpatched, monkeypatch, capsys, words, named
+):
     monkeypatch.setattr(sys, "argv", ["fairseq-train"])
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    monkeypatch.setattr(argparse.ArgumentParser, "error", argparse.ArgumentParser.error)
     one_line_errors()
     with pytest.raises(SystemExit, match="2"):
         options.parse_args_and_arch(options.get_training_parser(), ["data", *words.split()])
@@ -138,7 +145,7 @@ def raising(error: BaseException) -> Callable[[], None]:
 
 
 def test_in_a_command_of_fairseqs_a_mistake_is_one_line_and_a_fault_is_passed_on(
-    monkeypatch, capsys
+    unpatched, monkeypatch, capsys
 ):
     passed: list[BaseException] = []
     before = lambda kind, error, trace: passed.append(error)  # noqa: E731

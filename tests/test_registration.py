@@ -7,8 +7,9 @@ import sys
 from argparse import Namespace
 
 import pytest
-from fairseq import models, options, tasks
+from fairseq import models, options, tasks, utils
 
+from lev_plugins.fairseq_patches.imports import accept_imported_package
 from tests.conftest import ROOT
 
 sys.path.append(str(ROOT / "docs"))
@@ -38,6 +39,18 @@ def test_the_package_registers_everything_once(root):
     both = {**tasks.TASK_REGISTRY, **models.ARCH_MODEL_REGISTRY}
     here = sorted(name for name, component in both.items() if component.__module__.startswith(OWN))
     assert json.loads(registered) == here and len(here) > 20
+
+
+def test_a_package_that_is_imported_already_is_the_one_that_is_meant(tmp_path, monkeypatch):
+    for name in ("fairseq", "lev_plugins"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "fairseq")
+    monkeypatch.setattr(utils, "__file__", str(tmp_path / "fairseq" / "utils.py"))
+    monkeypatch.setattr(utils.import_user_module, "memo", set(), raising=False)
+    with pytest.raises(ImportError, match="not globally unique"):
+        utils.import_user_module(Namespace(user_dir="lev_plugins"))
+    accept_imported_package()
+    utils.import_user_module(Namespace(user_dir="lev_plugins"))
 
 
 # what is registered ---------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import (
     STANDARD_STREAM,
-    chunks,
     decode,
     progress,
     raw_lines,
@@ -24,8 +23,6 @@ from lev_runtime.io.text_files import read_parallel, require_files
 from ..data.noise.confusions import learn, load_confusions
 from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
 from ..data.noise.rng import FIXED, sentence_random
-
-CHUNK = 1024  # lines of a file that are written at once
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -89,18 +86,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     noise = Noise(kinds, *rates, table, args.confusion_scale, flag="--")
     with whole_file(args.output) as output:
         lines = progress(raw_lines(args.input), "lines", args.output, args.input)
-        numbered, is_changed = enumerate(lines), False
-        for chunk in chunks(numbered, args.input, CHUNK):
-            for number, raw in chunk:
-                body = raw.removesuffix(b"\n").removesuffix(b"\r")
-                line = decode(name, number + 1, body)
-                noisy = noise(line, sentence_random(args.seed, FIXED, number))
-                is_changed |= noisy != line
-                output.write(noisy + raw[len(body) :].decode())
-            if args.output == STANDARD_STREAM:
-                output.flush()
-    if not is_changed:
-        say(f"note: --kind {args.kind} changed nothing in {name}")
+        for number, raw in enumerate(lines):
+            body = raw.removesuffix(b"\n").removesuffix(b"\r")
+            line = decode(name, number + 1, body)
+            noisy = noise(line, sentence_random(args.seed, FIXED, number))
+            output.write(noisy + raw[len(body) :].decode())
 
 
 def _learn(args: argparse.Namespace) -> None:
@@ -108,12 +98,9 @@ def _learn(args: argparse.Namespace) -> None:
     require_files([noisy, clean])
     refuse_overwriting({"--learn-confusions": output}, [("NOISY", noisy), ("CLEAN", clean)])
     with whole_file(output) as file:
-        table, counts, left_out = learn((a, b) for a, b in read_parallel([noisy, clean]))
+        table = learn((a, b) for a, b in read_parallel([noisy, clean]))
         if not table:
             raise UserError(f"{noisy} and {clean}: no confusion occurs twice; give more text")
         json.dump({"rates": table}, file, ensure_ascii=False, indent=1)
         file.write("\n")
-    say(
-        f"{output}: {sum(map(len, table.values())):,} confusions from {counts:,} differences; left "
-        f"out: {left_out:,} (with a space, too long or seen once)"
-    )
+    say(f"{output}: {sum(map(len, table.values())):,} confusions")

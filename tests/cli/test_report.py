@@ -81,10 +81,8 @@ def test_sentences_are_put_in_order_and_log_lines_passed_over(monkeypatch):
 @pytest.mark.parametrize(
     "content, line",
     [
-        ("T-0\ta\n", ""),
         ("H-0 -1 a\n", "no H- or D- lines"),
         ("T-0\ta\nT-1\ta\nH-1\t-1\ta\n", "1 sentences, the last of them number 1"),
-        ("H-0\t-1\ta\nH-999999999999\t-1\ta\n", "999999999999"),
         ("H-0\t-1\ta\nH-2\t-1\ta\nH-5\t-1\ta\n", "3 sentences"),
         (b"H-0\t-1\ta\nH-1\t-1\t\xff\n", "line 2"),
     ],
@@ -181,13 +179,3 @@ def test_figures_computed_by_hand_stand_in_json_and_table(capsys):
 def test_empty_drafts_do_not_count_as_edited():
     ours = systems(printed("out", "a b", "a c"), "--drafts", text("mt", "", "a b"), *QUICK)["out"]
     assert (ours["better"], ours["worse"], ours["edits still needed"]) == ([0, 1], [1, 1], 2)
-
-
-def test_a_correction_is_scored_against_its_drafts():
-    text("mt", "tbe old house", "by tne sea", "a wrod")
-    text("ref", "the old house", "by the sea", "a word")
-    text("hyp", "the old horse", "by the sea", "a")
-    figures = systems(*"--hypotheses hyp --references ref --drafts mt".split())["hyp"]
-    wanted = {"word_accuracy": 75, "correction_recall": 200 / 3, "edit_f05": 100 * 10 / 19}
-    assert {name: figures[name] for name in wanted} == pytest.approx(wanted)
-    assert (figures["corrected"], figures["miscorrected"]) == ([2, 3], [1, 5])

@@ -137,40 +137,34 @@ class Confusions:
         return noisy if any(noisy) else list(word)
 
 
-def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> tuple[Table, int, int]:
+def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> Table:
     """Rates of confusions in pairs of a noisy and a clean line, aligned character by character.
 
     Characters that were inserted count as a confusion of the character before them, at the
     beginning of a word of the one behind them.
 
-    Returns:
-        the table, sorted; how many stretches differ; and how many of these are left out, because
-        they hold a space, are longer than :data:`LONGEST` characters on a side, or were seen less
-        often than ``least``.
+    Left out are those that hold a space, are longer than :data:`LONGEST` characters on a side, or
+    were seen less often than ``least``.
     """
     known = Counter[tuple[str, str]]()
     occurrences = Counter[str]()
-    total = 0
     for noisy_line, clean_line in pairs:
         clean, noisy = _characters(clean_line), _characters(noisy_line)
         _count_segments(clean_line, occurrences)
         for change in changes(Levenshtein.editops(clean, noisy)):
-            total += 1
             before, after = _with_neighbour(clean, noisy, change)
             spaced = any(side.isspace() for side in (*before, *after))
             longest = max(len(before), len(after))
             if before and not spaced and longest <= LONGEST:
                 known["".join(before), "".join(after)] += 1
     table: dict[str, dict[str, float]] = {}
-    kept = 0
     for (cluster, other), count in sorted(known.items()):
         if count >= least:
-            kept += count
             table.setdefault(cluster, {})[other] = count
     for cluster, ways in table.items():  # insertions on both sides of it count twice
         cluster_total = max(occurrences[cluster], sum(ways.values()))
         table[cluster] = {other: round(count / cluster_total, 9) for other, count in ways.items()}
-    return table, total, total - kept
+    return table
 
 
 def _characters(line: str) -> list[str]:
