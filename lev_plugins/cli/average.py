@@ -1,4 +1,4 @@
-"""Average the parameters of several checkpoints of one training.
+"""Averages the parameters of several checkpoints of one training.
 
 The mean of the last checkpoints often does better than each of them (Vaswani et al., 2017, §6.1).
 Everything but the parameters (options, dictionaries) is that of the last one named; the
@@ -32,7 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; raises :class:`UserError` with nothing written."""
+    """Runs the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register()
     import torch

@@ -1,4 +1,4 @@
-"""Learn embeddings from which symbols stand in the same pairs of binarised training data.
+"""Learns embeddings from which symbols stand in the same pairs of binarised training data.
 
 A model that starts from them needs fewer updates: words that translate each other are near from
 the first one on. The file is fairseq's (a line a symbol), for ``--encoder-embed-path`` and
@@ -49,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; raises :class:`.UserError` with nothing written."""
+    """Runs the command; raises :class:`.UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     at_least_one(args, "dim")
     register()

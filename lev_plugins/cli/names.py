@@ -38,12 +38,12 @@ COMMANDS = {
 
 
 def run_script() -> NoReturn:
-    """Run the command that the name of the running console script stands for, and exit."""
+    """Runs the command that the name of the running console script stands for, and exit."""
     run_cli(lambda: load(os.path.basename(sys.argv[0])).main())
 
 
 def main(argv: Sequence[str] | None = None) -> int | None:
-    """List the commands, or run one (default: with the arguments of the process)."""
+    """Lists the commands, or run one (default: with the arguments of the process)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments and not arguments[0].startswith("-"):
         command = load(arguments[0])

@@ -1,4 +1,4 @@
-"""Make a text noisy, once and for all; or learn what a recogniser takes for what.
+"""Makes a text noisy, once and for all; or learn what a recogniser takes for what.
 
 Line n of the output is line n of the input with its noise; everything else comes out byte for byte.
 The task ``noisy_translation`` reads a test set with the same noise: kinds, rates and --noise-seed
@@ -50,7 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_noise(parser: argparse.ArgumentParser) -> None:
-    """Kinds and how much is changed, with the defaults of Noise."""
+    """Adds kinds and how much is changed, with the defaults of Noise."""
     default, add = Noise(), adder(parser.add_argument_group("noise"))
     all_of = f"{', '.join(KINDS)}; all: {', '.join(PAPER)}"
     add("--kind KINDS", f"comma separated; one is sampled for each line: {all_of}")
@@ -66,7 +66,7 @@ def _add_noise(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; raises :class:`UserError` with nothing written."""
+    """Runs the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     if args.learn_confusions:
         if args.kind or args.confusions or {args.input, args.output} != {STANDARD_STREAM}:

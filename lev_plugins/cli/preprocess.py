@@ -1,4 +1,4 @@
-"""Binarise sources, targets and drafts side by side: fairseq-preprocess with a third file.
+"""Binarises sources, targets and drafts side by side: fairseq-preprocess with a third file.
 
 All flags of fairseq-preprocess keep their meaning, and without ``--draft-lang`` dictionaries and
 data are those that it would write, byte for byte. With ``--draft-lang mt`` the drafts (y⁰, what an
@@ -105,7 +105,7 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; raises :class:`UserError` with nothing written."""
+    """Runs the command; raises :class:`UserError` with nothing written."""
     words = sys.argv[1:] if argv is None else argv
     if HELP_ALL not in words:
         build_parser().parse_known_args(words)  # --help ends here, without fairseq

@@ -19,7 +19,7 @@ from ..reports.table import render_table
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    """Runs the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     names = _check(args)
     # Opened first: a folder that cannot be written is told before anything is computed.

@@ -1,4 +1,4 @@
-"""Show what a LevT did with a line, iteration by iteration.
+"""Shows what a LevT did with a line, iteration by iteration.
 
 Text goes to stdout, as in Figure 3 of the paper; ``--json`` writes one JSON object a line, with the
 keys of :meth:`lev_runtime.history.EditTrace.to_dict`.
@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _rows(path: str) -> Iterator[Row]:
-    """Source, draft and old source of each line, an empty one too; None behind its last tab."""
+    """Yields source, draft and old source of each line; None after its last tab."""
     for fields in lines.input_fields(path, {1, 2, 3}, FORM):
         source, draft, old = [*fields, None, None][:3]
         yield source or "", draft, old

@@ -26,7 +26,7 @@ Splits = dict[str, list[str]]
 
 
 def find_splits(args: argparse.Namespace) -> Splits:
-    """The files that fairseq-preprocess's flags speak of; all of them are there."""
+    """Returns the files that fairseq-preprocess's flags name; all of them exist."""
     langs = [args.source_lang]
     if not args.only_source:
         langs.append(args.target_lang)
@@ -116,7 +116,7 @@ def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> None:
 
 
 def _check_dictionary(path: str) -> None:
-    """A given dictionary's mistakes as one line that names it."""
+    """Refuses a dictionary with mistakes in one line that names it."""
     count_lines(path)  # reads, and so checks, all of them
     try:
         Dictionary.load(path)

@@ -45,7 +45,7 @@ def train_step(stock: Stock, self: Any, *arguments: Any, **options: Any) -> Any:
 
 def warn_of_few_updates(record: logging.LogRecord) -> bool:
     """Adds a warning to fairseq's last line; a filter of the training's logger."""
-    if _running and str(record.msg).startswith("done training in"):
+    if str(record.msg).startswith("done training in"):
         trainer = _running[0]
         updates = trainer.get_num_updates()
         if updates < FEW_UPDATES and not trainer.cfg.optimization.max_update > 0:

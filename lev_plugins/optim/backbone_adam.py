@@ -16,7 +16,7 @@ BACKBONE = "backbone"  # the parameters' param_group, which fairseq carries over
 
 
 def mark_backbone(parameters: Iterable[nn.Parameter]) -> None:
-    """Says which parameters were pre-trained."""
+    """Marks parameters that were pre-trained."""
     for parameter in parameters:
         parameter.param_group = BACKBONE  # type: ignore[attr-defined]
 
@@ -50,17 +50,12 @@ class BackboneAdam(FairseqAdam):
                 "--optimizer adam"
             )
         new = [p for p in params if getattr(p, "param_group", None) != BACKBONE]
-        groups = [
-            (group, scale)
-            for group, scale in ((new, 1.0), (loaded, cfg.backbone_lr_ratio))
-            if group
-        ]
-        super().__init__(cfg, [{"params": group} for group, _ in groups])
-        self.scales = [scale for _, scale in groups]
+        super().__init__(cfg, [{"params": new}, {"params": loaded}])
+        self.scales = (1.0, cfg.backbone_lr_ratio)
         self.set_lr(self.optimizer_config["lr"])
 
     def get_lr(self) -> float:
-        """The learning rate of new parameters."""
+        """Returns the learning rate of new parameters."""
         return self._lr
 
     def set_lr(self, lr: float) -> None:
@@ -72,6 +67,6 @@ class BackboneAdam(FairseqAdam):
     def load_state_dict(
         self, state_dict: dict[str, Any], optimizer_overrides: dict[str, Any] | None = None
     ) -> None:
-        """As fairseq's; the ratio is the one of this training."""
+        """Reads a state as fairseq's does; the ratio is the one of this training."""
         super().load_state_dict(state_dict, optimizer_overrides)
         self.set_lr(self.optimizer_config["lr"])

@@ -37,7 +37,7 @@ def mark_hidden_matrices(model: nn.Module) -> None:
 
 
 def orthogonalized(matrices: Tensor, half: bool = False) -> Tensor:
-    """U·Vᵀ of each matrix U·S·Vᵀ, nearly: singular values between about 0.7 and 1.2.
+    """Returns U·Vᵀ of each matrix U·S·Vᵀ, nearly: singular values between about 0.7 and 1.2.
 
     Five Newton-Schulz iterations, as in torch.optim.Muon. That one computes in bf16 always, which
     most CPUs are slow at: here a CPU computes in fp32, but for one with AMX where that is allowed.
@@ -75,12 +75,12 @@ class MuonWithAdam(Adam):
 
     @property
     def supports_flat_params(self) -> bool:
-        """No: what is flat has no rows and columns."""
+        """Returns False: a flat vector has no rows and columns."""
         return False
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
-        """One update of every parameter that has a gradient."""
+        """Updates every parameter that has a gradient."""
         groups: list[dict[str, Any]] = self.param_groups  # type: ignore[has-type]
         try:
             self.param_groups = [group for group in groups if "momentum" not in group]
@@ -108,7 +108,7 @@ class MuonWithAdam(Adam):
                 p.copy_(value)
 
     def _lookahead(self, p: Tensor, momentum: float) -> Tensor:
-        """Nesterov's momentum: the gradient and the running mean of all."""
+        """Returns Nesterov's momentum: of the gradient and the running mean of all."""
         assert p.grad is not None
         grad = p.grad.float()
         state = self.state[p]
@@ -165,5 +165,5 @@ class Muon(FairseqAdam, TrainingHooks):
 
     @classmethod
     def prepare_model(cls, model: nn.Module) -> None:
-        """Called before the optimizer is built."""
+        """Marks the matrices, before the optimizer is built."""
         mark_hidden_matrices(model)

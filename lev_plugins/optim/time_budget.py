@@ -72,17 +72,17 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
         self.step_update(0)
 
     def own_seconds(self) -> float:
-        """Seconds of training, before breaks too, as this process counts it."""
+        """Returns the seconds of training, before breaks too, as this process counts them."""
         shares = self.processes if self.cfg.processor_time else 1  # of all that work now
         return self.before + shares * (self.clock() - self.started)
 
     @property
     def seconds(self) -> float:
-        """Seconds of training, before breaks too: the same in all processes."""
+        """Returns the seconds of training, before breaks too: the same in all processes."""
         return self.own_seconds() if self.agreed is None else self.agreed
 
     def begin_training(self, trainer: Any) -> None:
-        """The training ends by this clock; all its processes begin at the same time."""
+        """Makes the training end by this clock; all its processes begin at the same time."""
         self.processes = trainer.data_parallel_world_size
         if self.processes > 1:
             self.agree(self.before)
@@ -99,13 +99,13 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
         return {**super().state_dict(), "seconds": self.own_seconds()}
 
     def load_state_dict(self, state_dict: dict[str, float]) -> None:
-        """Also of another schedule; then the time begins now."""
+        """Reads a state, also of another schedule; then the time begins now."""
         super().load_state_dict(state_dict)
         self.started = self.clock()
         self.before = state_dict.get("seconds", 0.0)
 
     def step_update(self, num_updates: int) -> float:
-        """The learning rate at this time; the number of updates does not count."""
+        """Sets the learning rate of this time; the number of updates does not count."""
         warmup = self.cfg.warmup_share
         total = 3600 * self.cfg.stop_time_hours
         left = max(total - self.seconds, 0.0)

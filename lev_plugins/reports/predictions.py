@@ -1,4 +1,4 @@
-"""What an EncT5 predicts, as lines of JSON or TSV."""
+"""Predictions of an EncT5 as lines of JSON or TSV."""
 
 from collections.abc import Callable
 
@@ -12,12 +12,12 @@ from ..systems.enct5.sentences import Sentence
 
 
 def json_record(number: int, prediction: Prediction) -> str:
-    """A line of JSON."""
+    """Returns a line of JSON."""
     return json_line({"line": number, **prediction.to_dict()})
 
 
 def tsv_record(model: EncT5) -> Callable[[int, Prediction], str]:
-    """What makes a line of TSV, answer, tab and score, of an answer.
+    """Returns a function that makes a line of TSV: answer, tab and score.
 
     Raises:
         UserError: a label that cannot be told from the sign between labels.
@@ -48,7 +48,7 @@ def tsv_record(model: EncT5) -> Callable[[int, Prediction], str]:
 def tagged_lines(
     model: EncT5, form: str, column: int
 ) -> Callable[[int, Sentence | None, Prediction | None], str]:
-    """What makes the lines of a sentence, as they were but for the tags in ``column`` (from 0).
+    """Returns a function that makes the lines of a sentence, with tags in ``column`` (from 0).
 
     Raises:
         UserError: a label that would be more than one column.

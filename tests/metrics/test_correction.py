@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lev_plugins.metrics import CORRECTION_METRICS, CorrectionCounts, Metric, correction_counts
+from lev_plugins.metrics import CORRECTION_METRICS, Metric
 from lev_plugins.metrics.corpus import add_up
 from lev_runtime.word_edits import WordEdit, f_half, precision, recall, word_edits
-from lev_runtime.words import aligned, right_words
+from lev_runtime.words import CorrectionCounts, aligned, correction_counts, right_words
 
 ABC = st.lists(st.sampled_from("abc"), max_size=4)
 

@@ -82,7 +82,7 @@ class SegmentEdit:
         self.longest = max(len(clusters(segment)) for segment in segments)
 
     def _ways(self, word: Sequence[str], start: int) -> list[tuple[int, str]]:
-        """Ends of segments from ``start`` on, with what may stand for each."""
+        """Returns ends of segments from ``start`` on, with what may stand for each."""
         most = min(start + self.longest, len(word))
         return [
             (end, noisy)
@@ -91,7 +91,7 @@ class SegmentEdit:
         ]
 
     def places(self, word: Sequence[str]) -> list[int]:
-        """Places where segments begin that others may stand for."""
+        """Returns where segments begin that others may stand for."""
         return [start for start in range(len(word)) if self._ways(word, start)]
 
     def edit(self, word: Sequence[str], count: int, rng: random.Random) -> list[str]:
@@ -138,7 +138,7 @@ class Confusions:
 
 
 def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> Table:
-    """Rates of confusions in pairs of a noisy and a clean line, aligned character by character.
+    """Returns rates of confusions in pairs of a noisy and a clean line, aligned by characters.
 
     Characters that were inserted count as a confusion of the character before them, at the
     beginning of a word of the one behind them.
