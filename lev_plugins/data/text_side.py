@@ -105,7 +105,7 @@ class TextDataset(FairseqDataset):
         return [size, os.stat(self.path).st_mtime_ns]
 
     def _counted(self) -> np.ndarray:
-        """Returns places and lengths of lines, 2 × lines + 1; at the end the text's size and time."""
+        """Returns places and lengths, 2 × lines + 1; at the end the text's size and time."""
         state = self._state()
         starts, sizes = array("q", [0]), array("q")
         for line in read_lines(self.path, ends=True):
