@@ -203,9 +203,7 @@ sys.addaudithook(lambda event, arguments: event == "open" and _opened.add(str(ar
             for entry in (EDITING, WRITING)
             for name, settings in (
                 ("sentencepiece", {"sentencepiece_model": "{apart}"}),
-                ("sentencepiece", {"sentencepiece_model": "HTTPS:" + URL[6:]}),
                 ("subword_nmt", {"bpe_codes": URL}),
-                ("hf_byte_bpe", {"bpe_merges": URL, "bpe_vocab": URL}),
                 ("gpt2", {}),
                 ("bert", {"bpe_vocab_file": URL}),
             )
@@ -217,7 +215,6 @@ sys.addaudithook(lambda event, arguments: event == "open" and _opened.add(str(ar
                 ("model", {"adaptive_softmax_cutoff": CALL}),
                 ("model", {"xformers_att_config": CALL}),
                 ("model", {"_name": "fconv", "encoder_layers": CALL}),
-                ("model", {"_name": "wav2vec2", "conv_feature_layers": CALL}),
                 (
                     "model",
                     {"_name": "xm_transformer", "load_pretrained_decoder_from": "{payload}"},
