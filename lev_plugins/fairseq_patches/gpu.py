@@ -47,17 +47,15 @@ def step(stock: Stock, self: Any, closure: Callable[[], Any] | None = None) -> A
 
     State and checkpoints are fairseq's; the rest is stepped by fairseq itself.
     """
-    loss = None
-    if closure is not None:
+    if closure is not None:  # fairseq's trainer has none
         with torch.enable_grad():
-            loss = closure()
+            return stock(self, closure)
     groups = self.param_groups
     self.param_groups = [{**group, "params": _step_together(self.state, group)} for group in groups]
     try:
         stock(self)
     finally:
         self.param_groups = groups
-    return loss
 
 
 def _can_be_fused(p: Tensor, group: dict[str, Any]) -> bool:
