@@ -45,15 +45,8 @@ def find_splits(args: argparse.Namespace) -> Splits:
     return splits
 
 
-def check_split(paths: Sequence[str]) -> tuple[int, int]:
-    """Reads the files of a split, by the block; drafts beside their targets.
-
-    Returns:
-        the number of lines, and how many drafts have the words of their target.
-
-    Raises:
-        UserError: whatever would make the binarised data differ from what the user meant.
-    """
+def check_split(paths: Sequence[str]) -> None:
+    """Refuses files whose binarised data would differ from what the user meant."""
     for path in paths:  # read_parallel reads what is compressed by xz, fairseq does not
         if next(raw_lines(path), b"").startswith(XZ):
             raise UserError(f"{path} is compressed; decompress it with xz -dk")
@@ -63,8 +56,6 @@ def check_split(paths: Sequence[str]) -> tuple[int, int]:
             pass  # it says how many each has
     if not numbers[0]:
         raise UserError(f"no lines in {', '.join(paths)}; give files with sentences in them")
-    equal = sum(map(_same_words, *map(raw_lines, paths[1:]))) if len(paths) == 3 else 0
-    return numbers[0], equal
 
 
 def _checked_lines(path: str) -> int:
@@ -74,10 +65,6 @@ def _checked_lines(path: str) -> int:
         if any(token in line for token in SPECIAL_TOKENS):
             refuse_special_tokens(path, number, line.split())
     return number
-
-
-def _same_words(target: bytes, draft: bytes) -> bool:
-    return target == draft or target.decode("utf-8").split() == draft.decode("utf-8").split()
 
 
 def dictionary_path(directory: str, lang: str | None) -> str:

@@ -107,14 +107,6 @@ def test_drafts_are_read_back_and_those_of_the_training_count_towards_the_dictio
     assert dictionary.get_count(dictionary.index("t5")) == targets.count("t5")
 
 
-# what is printed ----------------------------------------------------------------------------------
-
-
-def test_drafts_that_are_their_target_are_counted(corpus, capsys):
-    run("--trainpref train --testpref test")
-    assert "train 14 of 40, test 14 of 40" in capsys.readouterr().out
-
-
 def test_files_with_carriage_returns_give_the_data_of_plain_ones(corpus):
     for end, folder in (("\n", "unix"), ("\r\n", "dos")):
         for lang in LANGS:
