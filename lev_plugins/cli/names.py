@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
-from lev_runtime.io.options import RUN, version
+from lev_runtime.io.options import RUN, Parser, version
 from lev_runtime.io.output import standard_output
 
 #: the commands of other packages, and their modules; those of this one have their names
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int | None:
         *lines,
     ]
     usage, kind = f"{RUN} [--version] [COMMAND ...]", argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(RUN, usage, "\n".join(about), formatter_class=kind)
+    parser = Parser(RUN, usage, "\n".join(about), formatter_class=kind)
     parser.add_argument("--version", action="version", version=version())
     parser.parse_args(arguments)
     standard_output().write(parser.format_help())

@@ -53,7 +53,9 @@ def typing_error(message: str, options: Iterable[str]) -> str:
     return f"{about}; did you mean {nearest[0]}?" if nearest else message
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Tells a mistake in one line, without the usage."""
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"error: {typing_error(message, self._option_string_actions)}\n")
 
@@ -79,9 +81,7 @@ def make_parser(
             A line of it each, where there are several ways to call the command.
     """
     # else an option that has gone would be taken for a longer one
-    parser = _Parser(
-        prog=prog(command), description=description, allow_abbrev=False, add_help=False
-    )
+    parser = Parser(prog=prog(command), description=description, allow_abbrev=False, add_help=False)
     if usage:
         parser.usage = "\n       ".join(f"%(prog)s {way}" for way in usage.splitlines())
     if example:
