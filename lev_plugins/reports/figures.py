@@ -52,18 +52,26 @@ def read_corpus(
     systems = [read_printed(path) for path in printed]
     systems += [Printed(path, _numbered(path), {}, {}) for path in hypotheses]
     files = {path: _numbered(path) for path in (references, drafts) if path is not None}
-    targets = [system for system in systems if system.references and references is None]
-    for system in targets:
-        if system.references != targets[0].references:
+    sides = list(files.items())
+    right = files[references] if references else _printed_references(systems)
+    if right and not references:
+        sides.append(("the T- lines", right))
+    sides += [(system.path, system.outputs) for system in systems]
+    _check(sides)
+    in_order = [text for _, text in sorted(right.items())] if right else None
+    return Corpus(systems, in_order, list(files[drafts].values()) if drafts else None)
+
+
+def _printed_references(systems: Sequence[Printed]) -> Texts:
+    """Returns the T- lines, which have to be the same in all outputs that have some."""
+    printed = [system for system in systems if system.references]
+    for system in printed:
+        if system.references != printed[0].references:
             raise UserError(
-                f"{targets[0].path} and {system.path} have different T- lines; "
+                f"{printed[0].path} and {system.path} have different T- lines; "
                 "give --references FILE"
             )
-    sides = [*files.items(), *((system.path, system.references) for system in targets[:1])]
-    _check([*sides, *((system.path, system.outputs) for system in systems)])
-    right = files[references] if references else targets[0].references if targets else None
-    in_order = None if right is None else [text for _, text in sorted(right.items())]
-    return Corpus(systems, in_order, None if drafts is None else list(files[drafts].values()))
+    return printed[0].references if printed else {}
 
 
 def _numbered(path: str) -> Texts:

@@ -13,16 +13,23 @@ def render_table(report: Report) -> str:
     systems, about = report["systems"], report["metrics"]
     names = dict.fromkeys(name for system in systems for name in system["figures"])
     in_order = sorted(names, key=lambda name: int(name) if name.isdigit() else -1)
-    arrows = {name: ARROWS[metric["better"]] for name, metric in about.items()}
-    labels = ["", *(name + arrows.get(name, "") for name in in_order)]
-    columns = [[label.ljust(max(map(len, labels))) for label in labels]]
+    labels = [""]
+    for name in in_order:
+        arrow = ARROWS[about[name]["better"]] if name in about else ""
+        labels.append(name + arrow)
+    width = max(map(len, labels))
+    columns = [[label.ljust(width) for label in labels]]
     for system in systems:
-        cells = [_cell(system["figures"].get(name)) for name in in_order]
-        column = [printable(system["name"]), *cells]
-        columns.append([cell.rjust(max(map(len, column))) for cell in column])
-    rows = ["  ".join(row).rstrip() for row in zip(*columns)]
-    signatures = [f"{name}: {metric['signature']}" for name, metric in about.items()]
-    lines = [counted(report["sentences"], "sentence"), "", *rows, "", *signatures]
+        column = [printable(system["name"])]
+        column += [_cell(system["figures"].get(name)) for name in in_order]
+        width = max(map(len, column))
+        columns.append([cell.rjust(width) for cell in column])
+    lines = [counted(report["sentences"], "sentence"), ""]
+    for row in zip(*columns):
+        lines.append("  ".join(row).rstrip())
+    lines.append("")
+    for name, metric in about.items():
+        lines.append(f"{name}: {metric['signature']}")
     return "\n".join(lines) + "\n"
 
 
