@@ -20,13 +20,12 @@ class BinarizedPairs:
         UserError: there are no such data, or no symbols in them.
     """
 
-    def __init__(self, folder: str, source: str | None, target: str | None) -> None:
-        if not (source and target):
-            try:
-                source, target = data_utils.infer_language_pair(folder)
-            except OSError:
-                source = target = None
-        if not (source and target):
+    def __init__(self, folder: str) -> None:
+        try:
+            source, target = data_utils.infer_language_pair(folder)
+        except OSError:
+            source = None
+        if not source:
             raise UserError(f"{folder}: no data of two languages; run fairseq-preprocess first")
         self.languages = source, target
         self.sides = []

@@ -332,7 +332,7 @@ def load_state_dict(stock: Stock, self: TranslationTask, state_dict: dict[str, A
         there = kept.get(side, [])
         if differs := difference(there, dictionary.symbols[: len(there)]):
             raise UserError(
-                f"the checkpoint was trained with another {side} dictionary than that of "
-                f"{self.cfg.data} ({differs}); give the data folder it was trained with"
+                f"the checkpoint was trained with another {side} dictionary ({differs}, in "
+                f"{self.cfg.data}); give the data folder it was trained with"
             )
     stock(self, state)

@@ -143,7 +143,6 @@ EMPTY = {
     ("words", "reason"),
     [
         ("nothing f --dim 4", "no data of two languages"),
-        ("data f --dim 4 --source-lang src --target-lang xx", "no training data"),
         ("data f --dim 0", "--dim 0"),
         ("empty f --dim 4", "no training data"),
         ("blank f --dim 4", "no symbols"),
