@@ -258,11 +258,12 @@ def build_model(stock: Stock, cfg: Any, *args: object, **options: object) -> obj
 
 @patches(tasks, "setup_task")
 def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
-    """Sets up a task with the dictionaries of the data folder, or with a model's own."""
+    """Sets up a checkpoint's task with the dictionaries near it."""
     checkpoint = origin()
+    folder = None
     if checkpoint is not None:
         checkpoint.check_task(cfg)
-    folder = _model_dictionaries(cfg, checkpoint)
+        folder = _dictionaries(cfg, checkpoint)
     if folder is None:
         return stock(cfg, **options)
     data, cfg.data = cfg.data, folder
@@ -274,25 +275,19 @@ def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
     return task
 
 
-def _model_dictionaries(cfg: Any, checkpoint: Origin | None) -> str | None:
-    """Returns the folder of the dictionaries of a checkpoint, or of a command's ``--path``.
-
-    None if those of ``cfg.data`` are to be read: the user has given the folder, and it has them.
+def _dictionaries(cfg: Any, checkpoint: Origin) -> str | None:
+    """Returns the folder of a checkpoint's dictionaries; None if those of ``cfg.data`` are to be
+    read: the user has given the folder, and it has them.
     """
     settings = plain(cfg)
     languages = settings.get("source_lang"), settings.get("target_lang")
     task: Any = TASK_REGISTRY.get(settings.get("task") or settings.get("_name"), object)
     if not issubclass(task, TranslationTask) or None in languages:
         return None  # it reads no ``dict.LANGUAGE.txt``
-    is_given = checkpoint is None or "data" in checkpoint.overrides
-    if is_given and has_dictionaries(str(cfg.data).split(os.pathsep)[0], languages):
+    folder = str(cfg.data).split(os.pathsep)[0]
+    if "data" in checkpoint.overrides and has_dictionaries(folder, languages):
         return None
-    if checkpoint is not None:
-        return dictionary_folder(checkpoint.paths, cfg.data, languages)
-    command = cfg._get_parent() if isinstance(cfg, DictConfig) else None
-    names = (command and OmegaConf.select(command, "common_eval.path")) or ""
-    paths = [find_checkpoint(name) for name in names.split(os.pathsep) if os.path.exists(name)]
-    return dictionary_folder(paths, cfg.data, languages)
+    return dictionary_folder(checkpoint.paths, cfg.data, languages)
 
 
 # symbols ------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import tiny
 from fairseq import checkpoint_utils, file_utils, tasks
 from omegaconf import OmegaConf
 from refusals import refuses
-from saved import KINDS, SIZES, begin, changed, configuration, save
+from saved import begin, changed, save
 
 from lev_plugins.fairseq_patches.checkpoint_files import Origin, flag, make_absolute
 
@@ -133,26 +133,6 @@ def test_a_training_does_not_begin_with_what_does_not_exist(here, option):
 def test_what_does_not_exist_is_named(here, load, message):
     with refuses(message):
         load()
-
-
-def task_of(data: str, path: str) -> Any:
-    """The task that fairseq-generate sets up for a data folder and a model."""
-    words = f"{data} {KINDS['pbd']} --optimizer adam {SIZES} -s src -t tgt"
-    cfg = configuration(words.split())
-    cfg.common_eval.path = path
-    task = tasks.setup_task(cfg.task)
-    assert task.cfg.data == cfg.task.data == data
-    return task
-
-
-def test_a_models_own_dictionaries_are_read_unless_the_data_folder_has_others(here):
-    own, other = tiny.dictionary().symbols, tiny.dictionary("xyz").symbols
-    tiny.dictionaries(here / "my" / "run")
-    (here / "data").mkdir()
-    for path in ("my/run/model.pt", "my/run", "my/run/model.pt:my/run"):
-        assert task_of("data", path).src_dict.symbols == own
-    tiny.dictionaries(here / "data", "xyz")
-    assert task_of("data", "my/run").src_dict.symbols == other
 
 
 def test_a_checkpoint_is_loaded_with_the_dictionaries_beside_it(here):
