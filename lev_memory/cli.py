@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from lev_runtime.io.commands import run_cli
-from lev_runtime.io.options import prog
+from lev_runtime.io.options import Parser, prog
 
 PRECISION = 0.8
 
@@ -107,7 +107,7 @@ def _propose(commands: Any) -> None:
 
 def build_parser() -> argparse.ArgumentParser:
     """Returns the options of the command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog("memory"),
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

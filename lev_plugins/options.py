@@ -19,7 +19,7 @@ SHARE, BELOW_ONE, NOT_NEGATIVE, COUNT = "[0, 1]", "[0, 1)", "[0, inf)", "[1, inf
 
 
 def option(default: Any, help: str, within: str = "") -> Any:
-    """A field of a configuration, with what ``--help`` says of it.
+    """Returns a field of a configuration, with what ``--help`` says of it.
 
     within: the interval of its numbers, which :func:`require_ranges` looks at.
     """

@@ -4,7 +4,6 @@ Subjects (checkpoints of every kind, folders of pre-trained models) × damage (a
 short, flipped at random). Pickles in every place: tests/commands/test_hostile_checkpoints.py.
 """
 
-import io
 import pickle
 import random
 import zipfile
@@ -108,13 +107,11 @@ LOADS: list[Callable[[str], Any]] = [
 
 
 def test_what_is_no_checkpoint_is_named(tmp_path):
-    with zipfile.ZipFile(written := io.BytesIO(), "w") as archive:
+    with zipfile.ZipFile(tmp_path / "zip.pt", "w") as archive:
         archive.writestr("a", "b")
-    paths = [tmp_path / "missing.pt", tmp_path]
-    for content in (b"", b"hello\n" * 99, written.getvalue()):
-        paths.append(tmp_path / f"{len(paths)}.pt")
-        paths[-1].write_bytes(content)
-    for state in ([1, 2], torch.zeros(2), {"a": torch.ones(2)}):
+    paths = [tmp_path / "missing.pt", tmp_path, tmp_path / "zip.pt", tmp_path / "text.pt"]
+    paths[-1].write_text("hello\n" * 99)
+    for state in ([1, 2], {"a": torch.ones(2)}):
         paths.append(tmp_path / f"{len(paths)}.pt")
         torch.save(state, paths[-1])
     for path in paths:

@@ -3,7 +3,6 @@
 import ast
 import sys
 from collections.abc import Iterator
-from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -78,31 +77,6 @@ def test_every_module_stands_in_a_layer_and_imports_point_downwards(imported_by)
         if start == "." and (why := complaint(parts, tuple(imported)))
     ]
     assert not wrong
-
-
-class WithoutTypes(ast.NodeTransformer):
-    """Leaves out what is imported for types alone."""
-
-    def visit_If(self, node: ast.If) -> ast.AST:  # noqa: N802
-        return ast.Pass() if ast.unparse(node.test) == "TYPE_CHECKING" else node
-
-
-def test_no_files_import_each_other_in_a_circle(root):
-    """Within functions neither; of types, LevT's operations and its model know each other's."""
-    package = root / "lev_plugins"
-    files = {}
-    for path in package.rglob("*.py"):
-        parts = path.relative_to(package).with_suffix("").parts
-        files[parts[:-1] if parts[-1] == "__init__" else parts] = path
-    graph: dict[Parts, set[Parts]] = {}
-    for module, path in files.items():
-        parts = path.relative_to(package).with_suffix("").parts
-        source = ast.unparse(WithoutTypes().visit(ast.parse(path.read_text())))
-        own = [tuple(name) for start, *name in imports(source, parts) if start == "."]
-        modules = {name if name in files else name[:-1] for name in own}
-        graph[module] = {name for name in modules if name in files} - {module}
-    assert graph["nn", "transformer"] and graph["cli", "trace"]
-    tuple(TopologicalSorter(graph).static_order())  # CycleError names them
 
 
 def test_nobody_imports_what_he_should_know_nothing_of(imported_by):

@@ -1,4 +1,4 @@
-"""Average the parameters of several checkpoints of one training.
+"""Averages the parameters of several checkpoints of one training.
 
 The mean of the last checkpoints often does better than each of them (Vaswani et al., 2017, §6.1).
 Everything but the parameters (options, dictionaries) is that of the last one named; the
@@ -32,7 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; raises :class:`UserError` with nothing written."""
+    """Runs the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register()
     import torch
@@ -60,12 +60,11 @@ def average(paths: Sequence[str]) -> dict[str, Any]:
     sums = {name: value.double() for name, value in last.items() if value.is_floating_point()}
     for path in paths[:-1]:
         other = _load(path)
-        for (what, there), here in zip(_training(other).items(), _training(state).values()):
-            if there and here and there != here:
-                raise UserError(
-                    f"{path} and {paths[-1]} were trained with different {what}: average "
-                    "checkpoints of one training"
-                )
+        if _training(other) != _training(state):
+            raise UserError(
+                f"{path} and {paths[-1]} were trained with different parameters, dictionaries or "
+                "labels: average checkpoints of one training"
+            )
         sums = {name: total + other["model"][name] for name, total in sums.items()}
     for name, total in sums.items():  # in place: a parameter with several names stays one
         last[name].copy_(total / len(paths))
@@ -83,11 +82,8 @@ def _load(path: str) -> dict[str, Any]:
     return state
 
 
-def _training(state: dict[str, Any]) -> dict[str, Any]:
-    """Returns what checkpoints of one training have in common; None where one does not say."""
+def _training(state: dict[str, Any]) -> tuple[Any, ...]:
+    """Returns what checkpoints of one training have in common."""
     task_state = state.get("task_state") or {}
-    return {
-        "parameters": {name: value.shape for name, value in state["model"].items()},
-        "dictionaries": task_state.get("symbols"),
-        "labels": task_state.get("description"),
-    }
+    shapes = {name: value.shape for name, value in state["model"].items()}
+    return shapes, task_state.get("symbols"), task_state.get("description")

@@ -1,4 +1,4 @@
-"""Learn embeddings from which symbols stand in the same pairs of binarised training data.
+"""Learns embeddings from which symbols stand in the same pairs of binarised training data.
 
 A model that starts from them needs fewer updates: words that translate each other are near from
 the first one on. The file is fairseq's (a line a symbol), for ``--encoder-embed-path`` and
@@ -43,13 +43,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("data DATA", "folder that fairseq-preprocess or lev-preprocess made")
     add("output FILE", "file for the embeddings; with two dictionaries FILE.SRC and FILE.TGT")
     add("--dim N", "width of the model", type=int, required=True)
-    add("--source-lang LANG", "source language (default: as the data are named)")
-    add("--target-lang LANG", "target language")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; raises :class:`.UserError` with nothing written."""
+    """Runs the command; raises :class:`.UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     at_least_one(args, "dim")
     register()
@@ -58,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..data.pairs import BinarizedPairs
     from ..ops.cooccurrence import cooccurrence_embeddings
 
-    data = BinarizedPairs(args.data, args.source_lang, args.target_lang)
+    data = BinarizedPairs(args.data)
     torch.manual_seed(1)
     vectors = cooccurrence_embeddings(data.symbols(MAX_PAIRS), data.size, args.dim)
     if not vectors.any():

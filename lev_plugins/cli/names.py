@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
-from lev_runtime.io.options import RUN, version
+from lev_runtime.io.options import RUN, Parser, version
 from lev_runtime.io.output import standard_output
 
 #: the commands of other packages, and their modules; those of this one have their names
@@ -38,12 +38,12 @@ COMMANDS = {
 
 
 def run_script() -> NoReturn:
-    """Run the command that the name of the running console script stands for, and exit."""
+    """Runs the command that the name of the running console script stands for, and exit."""
     run_cli(lambda: load(os.path.basename(sys.argv[0])).main())
 
 
 def main(argv: Sequence[str] | None = None) -> int | None:
-    """List the commands, or run one (default: with the arguments of the process)."""
+    """Lists the commands, or run one (default: with the arguments of the process)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments and not arguments[0].startswith("-"):
         command = load(arguments[0])
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int | None:
         *lines,
     ]
     usage, kind = f"{RUN} [--version] [COMMAND ...]", argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(RUN, usage, "\n".join(about), formatter_class=kind)
+    parser = Parser(RUN, usage, "\n".join(about), formatter_class=kind)
     parser.add_argument("--version", action="version", version=version())
     parser.parse_args(arguments)
     standard_output().write(parser.format_help())

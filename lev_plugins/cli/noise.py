@@ -1,4 +1,4 @@
-"""Make a text noisy, once and for all; or learn what a recogniser takes for what.
+"""Makes a text noisy, once and for all; or learn what a recogniser takes for what.
 
 Line n of the output is line n of the input with its noise; everything else comes out byte for byte.
 The task ``noisy_translation`` reads a test set with the same noise: kinds, rates and --noise-seed
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import (
     STANDARD_STREAM,
-    chunks,
     decode,
     progress,
     raw_lines,
@@ -24,8 +23,6 @@ from lev_runtime.io.text_files import read_parallel, require_files
 from ..data.noise.confusions import learn, load_confusions
 from ..data.noise.noiser import KINDS, PAPER, Noise, parse_kinds
 from ..data.noise.rng import FIXED, sentence_random
-
-CHUNK = 1024  # lines of a file that are written at once
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -53,7 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_noise(parser: argparse.ArgumentParser) -> None:
-    """Kinds and how much is changed, with the defaults of Noise."""
+    """Adds kinds and how much is changed, with the defaults of Noise."""
     default, add = Noise(), adder(parser.add_argument_group("noise"))
     all_of = f"{', '.join(KINDS)}; all: {', '.join(PAPER)}"
     add("--kind KINDS", f"comma separated; one is sampled for each line: {all_of}")
@@ -69,7 +66,7 @@ def _add_noise(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; raises :class:`UserError` with nothing written."""
+    """Runs the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     if args.learn_confusions:
         if args.kind or args.confusions or {args.input, args.output} != {STANDARD_STREAM}:
@@ -89,18 +86,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     noise = Noise(kinds, *rates, table, args.confusion_scale, flag="--")
     with whole_file(args.output) as output:
         lines = progress(raw_lines(args.input), "lines", args.output, args.input)
-        numbered, is_changed = enumerate(lines), False
-        for chunk in chunks(numbered, args.input, CHUNK):
-            for number, raw in chunk:
-                body = raw.removesuffix(b"\n").removesuffix(b"\r")
-                line = decode(name, number + 1, body)
-                noisy = noise(line, sentence_random(args.seed, FIXED, number))
-                is_changed |= noisy != line
-                output.write(noisy + raw[len(body) :].decode())
-            if args.output == STANDARD_STREAM:
-                output.flush()
-    if not is_changed:
-        say(f"note: --kind {args.kind} changed nothing in {name}")
+        for number, raw in enumerate(lines):
+            body = raw.removesuffix(b"\n").removesuffix(b"\r")
+            line = decode(name, number + 1, body)
+            noisy = noise(line, sentence_random(args.seed, FIXED, number))
+            output.write(noisy + raw[len(body) :].decode())
 
 
 def _learn(args: argparse.Namespace) -> None:
@@ -108,12 +98,9 @@ def _learn(args: argparse.Namespace) -> None:
     require_files([noisy, clean])
     refuse_overwriting({"--learn-confusions": output}, [("NOISY", noisy), ("CLEAN", clean)])
     with whole_file(output) as file:
-        table, counts, left_out = learn((a, b) for a, b in read_parallel([noisy, clean]))
+        table = learn((a, b) for a, b in read_parallel([noisy, clean]))
         if not table:
             raise UserError(f"{noisy} and {clean}: no confusion occurs twice; give more text")
         json.dump({"rates": table}, file, ensure_ascii=False, indent=1)
         file.write("\n")
-    say(
-        f"{output}: {sum(map(len, table.values())):,} confusions from {counts:,} differences; left "
-        f"out: {left_out:,} (with a space, too long or seen once)"
-    )
+    say(f"{output}: {sum(map(len, table.values())):,} confusions")

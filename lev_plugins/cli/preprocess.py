@@ -1,4 +1,4 @@
-"""Binarise sources, targets and drafts side by side: fairseq-preprocess with a third file.
+"""Binarises sources, targets and drafts side by side: fairseq-preprocess with a third file.
 
 All flags of fairseq-preprocess keep their meaning, and without ``--draft-lang`` dictionaries and
 data are those that it would write, byte for byte. With ``--draft-lang mt`` the drafts (y⁰, what an
@@ -105,7 +105,7 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; raises :class:`UserError` with nothing written."""
+    """Runs the command; raises :class:`UserError` with nothing written."""
     words = sys.argv[1:] if argv is None else argv
     if HELP_ALL not in words:
         build_parser().parse_known_args(words)  # --help ends here, without fairseq
@@ -114,15 +114,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..data.binarization import check_split, find_splits, write_all
 
     refuse_old_dictionaries(args)
-    splits, counts = find_splits(args), {}
-    for name, paths in splits.items():
+    splits = find_splits(args)
+    for paths in splits.values():
         print("check", *paths, flush=True)
-        counts[name] = check_split(paths)
+        check_split(paths)
     with staging_directory(args.destdir) as folder:
         write_all(args, folder, splits)
     print(f"written: {args.destdir}")
-    if args.draft_lang:
-        shares = [f"{name} {equal:,} of {lines:,}" for name, (lines, equal) in counts.items()]
-        print(f"drafts that need no edit: {', '.join(shares)}")
     guide = "post_editing" if args.draft_lang else "correcting_text"
     print(f"next: examples/guides/{guide}.md")

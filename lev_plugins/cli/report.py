@@ -6,7 +6,6 @@ Reads what fairseq-generate and fairseq-interactive print, and plain text. A tab
 
 import argparse
 import json
-import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 
@@ -15,23 +14,23 @@ from lev_runtime.io.lines import STANDARD_STREAM
 from lev_runtime.io.options import adder, make_parser
 from lev_runtime.io.output import refuse_overwriting, standard_output, whole_file
 
-from ..reports.figures import KNOWN, NO_EDIT_BASELINE, compute, read_corpus
+from ..reports.figures import KNOWN, compute, read_corpus
 from ..reports.table import render_table
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    """Runs the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     names = _check(args)
     # Opened first: a folder that cannot be written is told before anything is computed.
     with whole_file(args.json) if args.json else nullcontext() as out:
         corpus = read_corpus(args.printed, args.hypotheses, args.references, args.drafts)
-        figures = compute(corpus, names, args.metrics)
+        report = compute(corpus, names, args.metrics)
         if out:
-            json.dump(figures, out, allow_nan=False, indent=1)
+            json.dump(report, out, allow_nan=False, indent=1)
             out.write("\n")
     if args.json != STANDARD_STREAM:
-        standard_output().write(render_table(figures))
+        standard_output().write(render_table(report))
 
 
 def _listed(text: str) -> list[str]:
@@ -53,7 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
     texts = "outputs as plain text, one file per system"
     add("printed OUTPUT", "output of fairseq-generate; - is standard input", nargs="*")
     add("--hypotheses FILE", texts, [], nargs="+", action="extend")
-    add("--names A,B", "names of the systems (default: file names)", type=_listed)
+    add("--names A,B", "names of the systems (default: the files)", type=_listed)
     add("--references FILE", "references as plain text (default: the T- lines)")
     add("--drafts FILE", "drafts, or the uncorrected text, as plain text")
     add("--metrics NAMES", metrics, list(KNOWN), type=_listed)
@@ -62,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _check(args: argparse.Namespace) -> list[str]:
-    """Returns a name for every system: those given, else the files' names or paths.
+    """Returns a name for every system: those given, else the files.
 
     Raises:
         UserError: options that cannot be, or contradict each other.
@@ -75,11 +74,7 @@ def _check(args: argparse.Namespace) -> list[str]:
             raise UserError(f"--metrics {value}: choose from {','.join(KNOWN)}")
     sides = {"--references": args.references, "--drafts": args.drafts}
     refuse_overwriting({"--json": args.json}, [*(("the output", p) for p in paths), *sides.items()])
-    if args.names is None:
-        names = [os.path.basename(path) for path in paths]
-        return names if len(set(names)) == len(names) else paths
-    different = set(args.names) - {"", NO_EDIT_BASELINE}
-    if not len(different) == len(args.names) == len(paths):
-        typed = ",".join(args.names)
-        raise UserError(f"--names {typed}: give {len(paths)} different names, one per system")
-    return args.names
+    names: list[str] = args.names or paths
+    if len(names) != len(paths):
+        raise UserError(f"--names {','.join(names)}: give {len(paths)} names, one per system")
+    return names

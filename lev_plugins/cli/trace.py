@@ -1,4 +1,4 @@
-"""Show what a LevT did with a line, iteration by iteration.
+"""Shows what a LevT did with a line, iteration by iteration.
 
 Text goes to stdout, as in Figure 3 of the paper; ``--json`` writes one JSON object a line, with the
 keys of :meth:`lev_runtime.history.EditTrace.to_dict`.
@@ -8,7 +8,6 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
-from lev_runtime.errors import counted
 from lev_runtime.io import lines
 from lev_runtime.io.lines import (
     STANDARD_STREAM,
@@ -22,7 +21,6 @@ from lev_runtime.io.options import (
     as_flags,
     at_least_one,
     make_parser,
-    say,
     text_processing,
 )
 from lev_runtime.io.output import refuse_overwriting, standard_output, whole_file
@@ -72,7 +70,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..inference.editor import LevenshteinEditor
     from ..reports.traces import render_text
 
-    number = 0
     with ExitStack() as stack:
         records = stack.enter_context(whole_file(args.json)) if args.json else None
         text = None if args.json == STANDARD_STREAM else standard_output()
@@ -95,12 +92,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             if records is not None:
                 records.write(json_line(trace.to_dict()))
                 records.flush()
-    if args.json and args.json != STANDARD_STREAM:
-        say(f"{counted(number, 'sentence')} written to {args.json}")
 
 
 def _rows(path: str) -> Iterator[Row]:
-    """Source, draft and old source of each line, an empty one too; None behind its last tab."""
+    """Yields source, draft and old source of each line; None after its last tab."""
     for fields in lines.input_fields(path, {1, 2, 3}, FORM):
         source, draft, old = [*fields, None, None][:3]
         yield source or "", draft, old

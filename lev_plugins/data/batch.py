@@ -44,7 +44,7 @@ class Hypothesis(TypedDict):
 
 
 def truncate(tokens: Tensor, longest: int) -> Tensor:
-    """A sentence of ``longest`` tokens at most, its </s> kept."""
+    """Cuts a sentence to ``longest`` tokens at most, its </s> kept."""
     if len(tokens) <= longest:
         return tokens
     return torch.cat([tokens[: longest - 1], tokens[-1:]])

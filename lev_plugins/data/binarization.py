@@ -26,7 +26,7 @@ Splits = dict[str, list[str]]
 
 
 def find_splits(args: argparse.Namespace) -> Splits:
-    """The files that fairseq-preprocess's flags speak of; all of them are there."""
+    """Returns the files that fairseq-preprocess's flags name; all of them exist."""
     langs = [args.source_lang]
     if not args.only_source:
         langs.append(args.target_lang)
@@ -45,15 +45,8 @@ def find_splits(args: argparse.Namespace) -> Splits:
     return splits
 
 
-def check_split(paths: Sequence[str]) -> tuple[int, int]:
-    """Reads the files of a split, by the block; drafts beside their targets.
-
-    Returns:
-        the number of lines, and how many drafts have the words of their target.
-
-    Raises:
-        UserError: whatever would make the binarised data differ from what the user meant.
-    """
+def check_split(paths: Sequence[str]) -> None:
+    """Refuses files whose binarised data would differ from what the user meant."""
     for path in paths:  # read_parallel reads what is compressed by xz, fairseq does not
         if next(raw_lines(path), b"").startswith(XZ):
             raise UserError(f"{path} is compressed; decompress it with xz -dk")
@@ -63,8 +56,6 @@ def check_split(paths: Sequence[str]) -> tuple[int, int]:
             pass  # it says how many each has
     if not numbers[0]:
         raise UserError(f"no lines in {', '.join(paths)}; give files with sentences in them")
-    equal = sum(map(_same_words, *map(raw_lines, paths[1:]))) if len(paths) == 3 else 0
-    return numbers[0], equal
 
 
 def _checked_lines(path: str) -> int:
@@ -74,10 +65,6 @@ def _checked_lines(path: str) -> int:
         if any(token in line for token in SPECIAL_TOKENS):
             refuse_special_tokens(path, number, line.split())
     return number
-
-
-def _same_words(target: bytes, draft: bytes) -> bool:
-    return target == draft or target.decode("utf-8").split() == draft.decode("utf-8").split()
 
 
 def dictionary_path(directory: str, lang: str | None) -> str:
@@ -116,7 +103,7 @@ def write_all(args: argparse.Namespace, folder: str, splits: Splits) -> None:
 
 
 def _check_dictionary(path: str) -> None:
-    """A given dictionary's mistakes as one line that names it."""
+    """Refuses a dictionary with mistakes in one line that names it."""
     count_lines(path)  # reads, and so checks, all of them
     try:
         Dictionary.load(path)

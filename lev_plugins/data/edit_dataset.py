@@ -47,7 +47,7 @@ class EditDataset(LanguagePairDataset):
     def collater(
         self, samples: list[dict[str, Any]], pad_to_length: dict[str, int] | None = None
     ) -> Batch:
-        """A batch as the class describes it; fairseq sorts its sentences by source length."""
+        """Makes a batch as the class describes it; fairseq sorts its sentences by source length."""
         batch: Batch = super().collater(samples, pad_to_length)
         if not batch or self.draft is None:
             return batch
@@ -67,21 +67,21 @@ class EditDataset(LanguagePairDataset):
         return data_utils.collate_tokens(rows, fill, pad_to_multiple=self.pad_to_multiple)
 
     def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
-        """The longest of source, target and draft: what ``--max-tokens`` counts."""
+        """Returns the longest of source, target and draft, which ``--max-tokens`` counts."""
         sizes = super().num_tokens_vec(indices)
         if self.draft_sizes is not None:
             sizes = np.maximum(sizes, self.draft_sizes[indices])
         return sizes
 
     def size(self, index: int) -> tuple[int, ...]:
-        """Lengths of source, target and draft in tokens."""
+        """Returns the lengths of source, target and draft in tokens."""
         draft = () if self.draft_sizes is None else (self.draft_sizes[index],)
         return tuple(super().size(index)) + draft
 
     def filter_indices_by_size(
         self, indices: np.ndarray, max_sizes: None | int | Sequence[int]
     ) -> tuple[np.ndarray, list[int]]:
-        """Drafts are held to the target's limit."""
+        """Holds drafts to the target's limit."""
         kept, ignored = super().filter_indices_by_size(indices, max_sizes)
         if self.draft_sizes is None or max_sizes is None:
             return kept, ignored

@@ -64,14 +64,14 @@ class NoisyTranslationDataset(LanguagePairDataset):
         self._epoch = torch.full((1,), FIXED).share_memory_()
 
     def _take_sizes(self) -> None:
-        """The sides' own arrays, where fairseq makes copies."""
+        """Takes the sides' own arrays, where fairseq makes copies."""
         self.src_sizes = self.src.sizes
         if self.truncate:
             self.src_sizes = np.minimum(self.src_sizes, self.longest)
         self.tgt_sizes = None if self.tgt is None else self.tgt.sizes
 
     def set_epoch(self, epoch: int) -> None:
-        """Noise of that epoch, from 1; without effect where noise is fixed."""
+        """Sets the epoch of the noise, from 1; without effect where noise is fixed."""
         if self.run is not None:
             self._epoch.fill_(epoch)
 

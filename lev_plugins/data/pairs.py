@@ -20,13 +20,12 @@ class BinarizedPairs:
         UserError: there are no such data, or no symbols in them.
     """
 
-    def __init__(self, folder: str, source: str | None, target: str | None) -> None:
-        if not (source and target):
-            try:
-                source, target = data_utils.infer_language_pair(folder)
-            except OSError:
-                source = target = None
-        if not (source and target):
+    def __init__(self, folder: str) -> None:
+        try:
+            source, target = data_utils.infer_language_pair(folder)
+        except OSError:
+            source = None
+        if not source:
             raise UserError(f"{folder}: no data of two languages; run fairseq-preprocess first")
         self.languages = source, target
         self.sides = []
@@ -45,15 +44,17 @@ class BinarizedPairs:
         self.size = len(source_symbols) + (0 if self.is_joined else len(target_symbols))
 
     def dictionaries(self) -> Iterator[tuple[int, Dictionary]]:
-        """Each, once, and the number of its first symbol."""
+        """Yields each, once, and the number of its first symbol."""
         (source, _), (target, _) = self.sides
         yield 0, source
         if not self.is_joined:
             yield len(source), target
 
     def symbols(self, most: int) -> list[np.ndarray]:
-        """The symbols of each pair, each once and without special ones; ``most`` pairs at most,
-        evenly spaced."""
+        """Returns the symbols of each pair, each once and without special ones.
+
+        most: pairs at most, evenly spaced.
+        """
         (source, sources), (target, targets) = self.sides
         offset = 0 if self.is_joined else len(source)
         count = min(len(sources), len(targets))

@@ -69,7 +69,7 @@ class TextDataset(FairseqDataset):
     # lengths ----------------------------------------------------------------------------------
 
     def _kept_index(self) -> np.ndarray:
-        """The index in its file, made first where there is none; in memory if it cannot be kept.
+        """Returns the index in its file, made first if missing; in memory if it cannot be kept.
 
         Processes that want the same index wait for the first.
         """
@@ -105,7 +105,7 @@ class TextDataset(FairseqDataset):
         return [size, os.stat(self.path).st_mtime_ns]
 
     def _counted(self) -> np.ndarray:
-        """Places and lengths of all lines, 2 × lines + 1; size and time of the text at the end."""
+        """Returns places and lengths, 2 × lines + 1; at the end the text's size and time."""
         state = self._state()
         starts, sizes = array("q", [0]), array("q")
         for line in read_lines(self.path, ends=True):

@@ -13,7 +13,7 @@ from .imports import import_fairseq, one_line_errors
 
 
 def apply() -> None:
-    """Work around faults of fairseq in this process."""
+    """Works around faults of fairseq in this process."""
     one_line_errors()
     import_fairseq()
     from . import checkpoint_files, checkpoints, gpu, small, training  # noqa: F401

@@ -16,7 +16,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from fairseq import file_utils, models, tasks
 from fairseq.tasks import TASK_REGISTRY
@@ -29,7 +29,6 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import lacking
 
 from ..io.patching import Stock, patches
-from ..io.program import running_command
 
 AnyPath = str | os.PathLike[str]
 
@@ -77,13 +76,6 @@ def plain(settings: Any) -> Mapping[str, Any]:
 # where files are ----------------------------------------------------------------------------------
 
 
-def split_folders(data: object) -> list[str]:
-    """Returns the folders of ``data``, which ``:`` separates, or ``|`` if they are addresses."""
-    if not isinstance(data, str) or not data:
-        return []
-    return data.split("|" if REMOTE in data else os.pathsep)
-
-
 def find_checkpoint(path: AnyPath) -> str:
     """Returns the checkpoint at ``path``: the file, or the first of ``CHECKPOINTS`` in a folder.
 
@@ -101,33 +93,15 @@ def find_checkpoint(path: AnyPath) -> str:
     raise UserError(f"{path} contains none of {', '.join(CHECKPOINTS)}; name the checkpoint")
 
 
-def _with_parents(folders: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys([*folders, *map(os.path.dirname, folders)]))
-
-
 def _own_folders(paths: Iterable[AnyPath], data: object = None) -> list[str]:
     """Returns the folders of a checkpoint, the nearest first: its own, those of its ``data`` that
     hold dictionaries, and the parents of these.
     """
     folders = [os.path.dirname(os.path.realpath(path)) for path in paths]
-    near = _with_parents(folders)
-    for name in split_folders(data):
-        for place in _possible_places(name, near):
-            if glob.glob(f"{glob.escape(place)}/dict*.txt"):
-                folders.append(os.path.realpath(place))
-                break
-    return _with_parents(folders)
-
-
-def _possible_places(name: str, folders: Sequence[str]) -> list[str]:
-    """Returns where a file that a checkpoint names may be: there, or by file name in ``folders``,
-    which come first for a relative name.
-    """
-    last = os.path.basename(os.path.normpath(name))
-    near = []
-    if last not in ("", os.curdir, os.pardir):
-        near = [os.path.join(folder, last) for folder in folders]
-    return [name, *near] if os.path.isabs(name) else [*near, name]
+    for name in str(data or "").split(os.pathsep):
+        if glob.glob(f"{glob.escape(name)}/dict*.txt"):
+            folders.append(os.path.realpath(name))
+    return [*folders, *map(os.path.dirname, folders)]
 
 
 def has_dictionaries(folder: str, languages: Iterable[str | None]) -> bool:
@@ -137,14 +111,13 @@ def has_dictionaries(folder: str, languages: Iterable[str | None]) -> bool:
 
 
 def dictionary_folder(
-    paths: Sequence[AnyPath], data: str | None, languages: Sequence[str | None]
+    paths: Iterable[AnyPath], data: str | None, languages: Iterable[str | None]
 ) -> str | None:
-    """Returns the folder with a model's dictionaries: its own, else the first of its ``data``, as
-    named or under its last name near the model; None if there is none.
+    """Returns the folder with a model's dictionaries: its own, else the first of its ``data``; None
+    if there is none.
     """
     folders = [os.path.dirname(os.path.abspath(path)) for path in paths]
-    for name in split_folders(data)[:1]:
-        folders += _possible_places(name, _own_folders(paths))
+    folders.append((data or "").split(os.pathsep)[0])
     return next((folder for folder in folders if has_dictionaries(folder, languages)), None)
 
 
@@ -175,15 +148,14 @@ def make_absolute(cfg: Any) -> None:
     for section in _SECTIONS:
         settings = OmegaConf.select(cfg, section, throw_on_resolution_failure=False)
         for name, path in plain(settings).items():
-            is_path = isinstance(path, str) and path not in ("", "???") and REMOTE not in path
-            if name not in _FILE_OPTIONS or not is_path:
+            if name not in _FILE_OPTIONS or not isinstance(path, str) or path in ("", "???"):
                 continue
             place = absolute(path)
-            if name in FILES and not os.path.exists(place):
+            if name in FILES and REMOTE not in path and not os.path.exists(place):
                 raise UserError(f"{flag(name)} {path} does not exist; check the path")
             setattr(settings, name, place)
     data = OmegaConf.select(cfg, "task.data")
-    if isinstance(data, str) and REMOTE not in data:
+    if isinstance(data, str):
         cfg.task.data = os.pathsep.join(map(absolute, data.split(os.pathsep)))
 
 
@@ -206,8 +178,8 @@ class Origin:
         name = values.get("_name") or values.get(kind)
         if name in _FETCHED:
             self._refuse(kind, f"{name}, whose files are fetched")
-        named = {option: values[option] for option in FILES if values.get(option)}
-        files = {option: self.file(option, path, data) for option, path in named.items()}
+        named = [option for option in FILES if values.get(option)]
+        files = {option: self.file(option, values[option], data) for option in named}
         return Namespace(**{**values, **files, kind: name}) if files else settings
 
     def file(self, name: str, value: Any, data: object = None) -> Any:
@@ -220,7 +192,8 @@ class Origin:
             return value
         if isinstance(value, str) and not {":", "$"} & set(value):
             folders = _own_folders(self.paths, data)
-            for place in _possible_places(value, folders):
+            last = os.path.basename(value)
+            for place in (value, *(os.path.join(folder, last) for folder in folders)):
                 is_plain = os.path.isfile(place) or os.path.isdir(place)
                 if is_plain and os.path.dirname(os.path.realpath(place)) in folders:
                     return place
@@ -285,11 +258,12 @@ def build_model(stock: Stock, cfg: Any, *args: object, **options: object) -> obj
 
 @patches(tasks, "setup_task")
 def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
-    """Sets up a task with the dictionaries of the data folder, or with a model's own."""
+    """Sets up a checkpoint's task with the dictionaries near it."""
     checkpoint = origin()
+    folder = None
     if checkpoint is not None:
         checkpoint.check_task(cfg)
-    folder = _model_dictionaries(cfg, checkpoint)
+        folder = _dictionaries(cfg, checkpoint)
     if folder is None:
         return stock(cfg, **options)
     data, cfg.data = cfg.data, folder
@@ -301,28 +275,19 @@ def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
     return task
 
 
-def _model_dictionaries(cfg: Any, checkpoint: Origin | None) -> str | None:
-    """Returns the folder of the dictionaries of a checkpoint, or of a command's ``--path``.
-
-    None if those of ``cfg.data`` are to be read: the folder has both, and the user has given it for
-    the checkpoint, or the command reads data that they number.
+def _dictionaries(cfg: Any, checkpoint: Origin) -> str | None:
+    """Returns the folder of a checkpoint's dictionaries; None if those of ``cfg.data`` are to be
+    read: the user has given the folder, and it has them.
     """
     settings = plain(cfg)
     languages = settings.get("source_lang"), settings.get("target_lang")
     task: Any = TASK_REGISTRY.get(settings.get("task") or settings.get("_name"), object)
     if not issubclass(task, TranslationTask) or None in languages:
         return None  # it reads no ``dict.LANGUAGE.txt``
-    if checkpoint is not None:
-        paths, is_given = list(checkpoint.paths), "data" in checkpoint.overrides
-    else:
-        command = cfg._get_parent() if isinstance(cfg, DictConfig) else None
-        names = None if command is None else OmegaConf.select(command, "common_eval.path")
-        paths = [find_checkpoint(name) for name in split_folders(names) if os.path.exists(name)]
-        is_given = running_command() != "interactive"
-    folders = split_folders(cfg.data)[:1] if is_given else []
-    if any(has_dictionaries(folder, languages) for folder in folders):
+    folder = str(cfg.data).split(os.pathsep)[0]
+    if "data" in checkpoint.overrides and has_dictionaries(folder, languages):
         return None
-    return dictionary_folder(paths, cfg.data, languages)
+    return dictionary_folder(checkpoint.paths, cfg.data, languages)
 
 
 # symbols ------------------------------------------------------------------------------------------
@@ -330,20 +295,12 @@ def _model_dictionaries(cfg: Any, checkpoint: Origin | None) -> str | None:
 _SYMBOLS = "symbols"  # in a checkpoint's ``task_state``
 
 
-class Difference(NamedTuple):
-    """The first difference of two lists of symbols: both symbols are quoted, or ``missing``."""
-
-    position: int
-    there: str
-    here: str
-
-
-def difference(there: Sequence[str], here: Sequence[str]) -> Difference | None:
-    """Returns the first symbol that differs; None if all are equal."""
+def difference(there: Sequence[str], here: Sequence[str]) -> str | None:
+    """Returns the first symbol that differs, in words; None if all are equal."""
     for position, symbols in enumerate(zip_longest(there, here)):
         if symbols[0] != symbols[1]:
-            names = ("missing" if symbol is None else repr(symbol) for symbol in symbols)
-            return Difference(position, *names)
+            theirs, ours = ("missing" if symbol is None else repr(symbol) for symbol in symbols)
+            return f"symbol {position} is {theirs} there and {ours} here"
     return None
 
 
@@ -370,8 +327,7 @@ def load_state_dict(stock: Stock, self: TranslationTask, state_dict: dict[str, A
         there = kept.get(side, [])
         if differs := difference(there, dictionary.symbols[: len(there)]):
             raise UserError(
-                f"the checkpoint was trained with another {side} dictionary (symbol "
-                f"{differs.position} is {differs.there} there and {differs.here} in "
+                f"the checkpoint was trained with another {side} dictionary ({differs}, in "
                 f"{self.cfg.data}); give the data folder it was trained with"
             )
     stock(self, state)

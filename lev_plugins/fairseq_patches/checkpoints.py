@@ -44,7 +44,7 @@ READERS = (
 
 
 def _plain_classes() -> list[Any]:
-    """The classes of fairseq's checkpoints: plain containers, numbers, and what processes send."""
+    """Returns the classes of fairseq's checkpoints: containers, numbers, what processes send."""
     classes: list[Any] = [np.ndarray, np.dtype, utils._TensorPlaceholder]
     for name in ("_reconstruct", "scalar"):
         maker = getattr(multiarray, name)
@@ -58,7 +58,7 @@ def _plain_classes() -> list[Any]:
 
 
 def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any:
-    """``torch.load`` of plain data, whatever the environment says.
+    """Loads plain data by ``torch.load``, whatever the environment says.
 
     Raises:
         UserError: it cannot be read, or asks for more than data.
@@ -96,7 +96,7 @@ read_plain_data(utils)
 
 @contextlib.contextmanager
 def wrap_checkpoint_errors(path: str) -> Iterator[None]:
-    """Whatever goes wrong inside over a checkpoint is a UserError, unless memory has ended."""
+    """Turns what goes wrong inside over a checkpoint into a UserError, unless memory has ended."""
     try:
         yield
     except (UserError, torch.OutOfMemoryError):

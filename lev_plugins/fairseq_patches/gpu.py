@@ -26,7 +26,7 @@ from ..io.patching import Stock, patches
 
 
 def are_on_one_accelerator(tensors: Iterable[Tensor]) -> bool:
-    """Whether all lie on one device that is no CPU, nor one that fairseq has a way of its own for.
+    """Returns whether all lie on one device that is no CPU and has no code of its own in fairseq.
 
     Sparse gradients are left to fairseq, which refuses them.
     """
@@ -43,21 +43,19 @@ def are_on_one_accelerator(tensors: Iterable[Tensor]) -> bool:
 @patches(Adam, "step")
 @torch.no_grad()
 def step(stock: Stock, self: Any, closure: Callable[[], Any] | None = None) -> Any:
-    """fairseq's update, by one kernel for all parameters that lie on a GPU in single precision.
+    """Updates by one kernel all parameters that lie on a GPU in single precision.
 
     State and checkpoints are fairseq's; the rest is stepped by fairseq itself.
     """
-    loss = None
-    if closure is not None:
+    if closure is not None:  # fairseq's trainer has none
         with torch.enable_grad():
-            loss = closure()
+            return stock(self, closure)
     groups = self.param_groups
     self.param_groups = [{**group, "params": _step_together(self.state, group)} for group in groups]
     try:
         stock(self)
     finally:
         self.param_groups = groups
-    return loss
 
 
 def _can_be_fused(p: Tensor, group: dict[str, Any]) -> bool:
@@ -109,7 +107,7 @@ def _step_together(states: Any, group: dict[str, Any]) -> list[Tensor]:
 def clip_grad_norm_(
     stock: Stock, params: Any, max_norm: float, aggregate_norm_fn: Any = None
 ) -> Any:
-    """fairseq's clipping of gradients; on a GPU few kernels, and the norm is fetched, once."""
+    """Clips gradients; on a GPU by few kernels, and the norm is fetched, once."""
     params = [params] if isinstance(params, Tensor) else list(params)
     trained = [p for p in params if p is not None and p.grad is not None]
     grads = [p.grad.detach() for p in trained]
@@ -128,7 +126,7 @@ def clip_grad_norm_(
 
 @patches(FairseqOptimizer, "multiply_grads")
 def multiply_grads(stock: Stock, self: FairseqOptimizer, factor: Any) -> None:
-    """fairseq's; a number on the host is not sent to the device, which would be waited for."""
+    """Scales gradients; sends no number to the device, which would be waited for."""
     if isinstance(factor, Tensor) and factor.device.type == "cpu":
         factor = factor.item()
     stock(self, factor)
@@ -162,7 +160,7 @@ def _copies(optimizer: Any) -> _Copies:
 
 @patches(_FP16OptimizerMixin, "_sync_fp16_grads_to_fp32")
 def sync_grads(stock: Stock, self: Any) -> None:
-    """fairseq's, all gradients by one kernel."""
+    """Copies all gradients by one kernel."""
     if self._needs_sync:
         copies = _copies(self)
         pairs = list(zip(copies.params, copies.grads))
@@ -179,7 +177,7 @@ def sync_grads(stock: Stock, self: Any) -> None:
 @patches(_FP16OptimizerMixin, "_sync_fp32_params_to_fp16")
 @torch.no_grad()
 def sync_params(stock: Stock, self: Any) -> None:
-    """fairseq's, all parameters by one kernel."""
+    """Copies all parameters by one kernel."""
     copies = _copies(self)
     if copies.params:
         torch._foreach_copy_([p.detach() for p in copies.params], copies.values)
@@ -198,7 +196,7 @@ def _fp32_params(optimizer: FP16Optimizer) -> Sequence[Tensor]:
 
 @patches(FP16Optimizer, "state_dict")
 def state_dict(stock: Stock, self: FP16Optimizer) -> dict[str, Any]:
-    """fairseq's, with the parameters that the optimizer moves."""
+    """Saves the parameters that the optimizer moves, too."""
     return {**stock(self), _FP32_PARAMS: [param.data for param in _fp32_params(self)]}
 
 
@@ -206,7 +204,7 @@ def state_dict(stock: Stock, self: FP16Optimizer) -> dict[str, Any]:
 def load_state_dict(
     stock: Stock, self: FP16Optimizer, state_dict: dict[str, Any], *more: Any, **options: Any
 ) -> None:
-    """fairseq's; the parameters go on where they were."""
+    """Loads the parameters that the optimizer moves, too."""
     state = dict(state_dict)
     saved_params = state.pop(_FP32_PARAMS, ())
     stock(self, state, *more, **options)
@@ -222,7 +220,7 @@ Logs = list[dict[str, Any]]
 
 
 class _Update(NamedTuple):
-    """What an update has to log: to which meters, and what ``log`` is called with."""
+    """An update's logs: to which meters, and what ``log`` is called with."""
 
     meters: dict[str, Any]
     log: Stock
@@ -238,7 +236,7 @@ _waiting: list[_Update] = []
 def reduce_and_log_stats(
     stock: Stock, self: Any, logs: Logs, size: Any, grad_norm: Any = None
 ) -> Any:
-    """fairseq's; of a training on a GPU later.
+    """Logs an update; of a training on a GPU later.
 
     The first update makes the meters, whose clocks begin then: it is logged at once.
     """
@@ -253,12 +251,12 @@ def reduce_and_log_stats(
 
 
 def _is_apart(value: Any) -> bool:
-    """Whether it is a number that a GPU holds."""
+    """Returns whether it is a number that a GPU holds."""
     return isinstance(value, Tensor) and value.device.type != "cpu" and value.numel() == 1
 
 
 def _fetched(logs: Logs) -> Logs:
-    """The same, all numbers on the CPU; those of a type are fetched together."""
+    """Returns the logs with all numbers on the CPU; those of a type are fetched together."""
     apart: dict[Any, list[Tensor]] = defaultdict(list)
     for log in logs:
         for value in filter(_is_apart, log.values()):
@@ -315,6 +313,6 @@ for _name in READERS:
 
 @patches(metrics, "reset")
 def reset(stock: Stock) -> None:
-    """fairseq's: meters that are gone are written to no more."""
+    """Forgets the logs of meters that are gone."""
     _waiting.clear()
     stock()

@@ -1,4 +1,4 @@
-"""What models, tasks, optimizers and learning rates take part in when a training begins."""
+"""Hooks of models, tasks, optimizers and learning rates, called when a training begins."""
 
 from typing import Any, NamedTuple
 
@@ -26,25 +26,25 @@ class TrainingHooks:
 
     @classmethod
     def resolve_config(cls, cfg: Any) -> None:
-        """Of a model: write into its settings what it reads elsewhere, the sizes of a backbone say.
+        """Completes a model's settings by what it reads elsewhere, such as the sizes of a backbone.
 
         Called before fairseq makes anything of them, and keeps them.
         """
 
     @classmethod
     def check_training(cls, cfg: Any) -> None:
-        """Of any component: refuse settings of a training that cannot work together.
+        """Refuses settings of a training that cannot work together.
 
         Called before data are read and anything is built.
         """
 
     @classmethod
     def prepare_model(cls, model: Any) -> None:
-        """Of an optimizer, which is told of parameters only: look at the layers they belong to."""
+        """Shows an optimizer, which is told of parameters only, the layers they belong to."""
 
     @classmethod
     def check_resumed(cls, cfg: Any, stored: Any, path: str) -> None:
-        """Of a model or a task: refuse to go on from other settings that no parameter shows.
+        """Refuses to resume with other settings of a model or task that no parameter shows.
 
         Args:
             cfg: its settings; ``stored``: those in the checkpoint at ``path``.
@@ -54,24 +54,24 @@ class TrainingHooks:
         """
 
     def begin_from(self, start: Start) -> None:
-        """Of a model or a task: take over, or change, what the checkpoint holds."""
+        """Takes over, or changes, what the checkpoint holds; of a model or task."""
 
     def begin_training(self, trainer: Any) -> None:
-        """Of a learning rate: the checkpoint is read, updates follow."""
+        """Begins a learning rate: the checkpoint is read, updates follow."""
 
     def agree(self, seconds: float) -> None:
-        """Of a learning rate: so long have the processes trained, on average; after each update."""
+        """Tells a learning rate after each update how long the processes trained, on average."""
 
 
 _NO_HOOKS = TrainingHooks()
 
 
 def hooks_of(component: Any) -> Any:
-    """A component, or its class, as :class:`TrainingHooks`; of one that has none all do nothing."""
+    """Returns a component, or its class, as :class:`TrainingHooks`, or hooks that do nothing."""
     kind = component if isinstance(component, type) else type(component)
     return component if issubclass(kind, TrainingHooks) else _NO_HOOKS
 
 
 def model_class(cfg: Any) -> Any:
-    """The class of a model by its settings; None where there is none."""
+    """Returns the class of a model by its settings, or None."""
     return ARCH_MODEL_REGISTRY.get(getattr(cfg, "_name", None) or getattr(cfg, "arch", None))

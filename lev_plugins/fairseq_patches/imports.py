@@ -1,5 +1,6 @@
 """Imports fairseq silently, and ends its commands in one line after a user's mistake."""
 
+import argparse
 import contextlib
 import importlib
 import logging
@@ -9,8 +10,11 @@ import warnings
 from collections.abc import Iterator
 from types import TracebackType
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.commands import INTERRUPTED, discard_stdout, print_error
+from lev_runtime.io.options import typing_error
 
+from ..io.patching import Stock, patches
 from ..io.program import running_command
 
 # of fairseq's own code: hydra, and torch at its import, while it trains and while it decodes
@@ -34,11 +38,18 @@ def one_line_errors() -> None:
     if running_command() is None:
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # it prints and exits by itself unless told to raise
+
+    @patches(argparse.ArgumentParser, "error")
+    def tell(stock: Stock, self: argparse.ArgumentParser, message: str) -> None:
+        self.exit(2, f"error: {typing_error(message, self._option_string_actions)}\n")
+
     previous = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, KeyboardInterrupt):
             raise SystemExit(INTERRUPTED)
+        if type(error) is RuntimeError and not error.args:  # all that fairseq's parser says
+            error = UserError("--arch is missing; the architectures are in user_dir.md")
         if isinstance(error, BrokenPipeError):
             discard_stdout()
         elif not print_error(error):

@@ -13,7 +13,7 @@ _PERCENTILE = 99
 
 
 def words_learnt(sources: Sequence[Any], dictionary: Dictionary) -> int | None:
-    """Words that a model learns to read at once; None where all sources are empty.
+    """Returns how many words a model learns to read at once; None where all sources are empty.
 
     The number that more than half of the sources have (segments, of which only what ends a line
     differs), else what 99 % of them have at most.
@@ -38,7 +38,7 @@ def words_learnt(sources: Sequence[Any], dictionary: Dictionary) -> int | None:
 
 
 def keep_lengths(trainer: Any) -> None:
-    """Let a training's checkpoints say :func:`words_learnt` of its pairs, if any."""
+    """Lets a training's checkpoints say :func:`words_learnt` of its pairs, if any."""
     data = trainer.task.datasets.get(trainer.cfg.dataset.train_subset)
     sources, dictionary = getattr(data, "src", None), getattr(data, "src_dict", None)
     if sources is None or dictionary is None or len(sources) == 0:

@@ -1,10 +1,11 @@
 """Logs the time left of a training every half a minute, and a warning after too few updates."""
 
 import logging
-import threading
 import time
 from types import ModuleType
 from typing import Any
+
+from fairseq.trainer import Trainer
 
 from ..io.patching import Stock, patches
 
@@ -12,44 +13,39 @@ logger = logging.getLogger(__name__)
 
 SILENCE = 30.0  # seconds
 FEW_UPDATES = 200  # below which a training has hardly begun
-_running: list[
-    Any
-] = []  # the trainer that runs in this process, and when a line last told the time
+_running: list[Any] = []  # the trainer of this process
 
 
 def time_left(trainer: Any) -> str:
     """Returns the time left in words: by the clock, or estimated from the updates so far."""
     limits, updates = trainer.cfg.optimization, trainer.get_num_updates()
     minutes = trainer._local_cumulative_training_time() / 60
-    if limits.stop_time_hours > 0:
-        left = limits.stop_time_hours * 60 - minutes
-        return f"{max(left, 0):.1f} minutes left (--stop-time-hours)"
-    if limits.max_update > 0 and updates:
+    left = limits.stop_time_hours * 60 - minutes
+    if limits.max_update > 0 and not limits.stop_time_hours and updates:
         left = minutes * (limits.max_update / updates - 1)
-        return f"about {max(left, 0):.1f} minutes left (--max-update)"
-    return f"{minutes:.1f} minutes have passed"
+    return f"{left:.1f} minutes left" if left > 0 else f"{minutes:.1f} minutes have passed"
 
 
-def train(stock: Stock, cfg: Any, trainer: Any, *more: Any, **options: Any) -> Any:
-    """Trains for an epoch; another thread logs the time left, however slow an update is."""
-    is_over = threading.Event()
+def tell_time_left(trainer: Any) -> None:
+    """Logs the time left, if no line has for half a minute."""
+    last = getattr(trainer, "last_line", trainer._start_time)
+    is_shown = trainer.is_data_parallel_master and trainer.cfg.common.log_format != "none"
+    if is_shown and time.time() > last + SILENCE:
+        trainer.last_line = time.time()
+        logger.info("%d updates, %s", trainer.get_num_updates(), time_left(trainer))
 
-    def tell() -> None:
-        while not is_over.wait(max(_running[1] + SILENCE - time.monotonic(), 0)):
-            _running[1] = time.monotonic()
-            logger.info("%d updates, %s", trainer.get_num_updates(), time_left(trainer))
 
-    if trainer.is_data_parallel_master and cfg.common.log_format != "none":
-        threading.Thread(target=tell, daemon=True).start()
-    try:
-        return stock(cfg, trainer, *more, **options)
-    finally:
-        is_over.set()
+@patches(Trainer, "train_step")
+def train_step(stock: Stock, self: Any, *arguments: Any, **options: Any) -> Any:
+    """Logs the time left after an update."""
+    outputs = stock(self, *arguments, **options)
+    tell_time_left(self)
+    return outputs
 
 
 def warn_of_few_updates(record: logging.LogRecord) -> bool:
     """Adds a warning to fairseq's last line; a filter of the training's logger."""
-    if _running and str(record.msg).startswith("done training in"):
+    if str(record.msg).startswith("done training in"):
         trainer = _running[0]
         updates = trainer.get_num_updates()
         if updates < FEW_UPDATES and not trainer.cfg.optimization.max_update > 0:
@@ -58,9 +54,7 @@ def warn_of_few_updates(record: logging.LogRecord) -> bool:
     return True
 
 
-def tell_progress(program: ModuleType, trainer: Any) -> None:
-    """Makes the training of ``program`` (fairseq_cli.train) log its progress."""
-    _running[:] = trainer, time.monotonic()
-    if warn_of_few_updates not in program.logger.filters:
-        program.logger.addFilter(warn_of_few_updates)
-        patches(program, "train")(train)
+def watch(program: ModuleType, trainer: Any) -> None:
+    """Makes the training of ``program`` (fairseq_cli.train) warn of too few updates."""
+    _running[:] = [trainer]
+    program.logger.addFilter(warn_of_few_updates)

@@ -1,7 +1,6 @@
 """Works around small faults of fairseq: a function or two for each, which names its fault."""
 
 import atexit
-import logging
 import multiprocessing
 import queue
 import signal
@@ -159,9 +158,6 @@ def batch_by_size(
 # epochs -------------------------------------------------------------------------------------------
 
 
-logger = logging.getLogger(__name__)
-
-
 @patches(FairseqTask, "get_batch_iterator")
 def get_batch_iterator(
     stock: Stock, self: FairseqTask, dataset: FairseqDataset, *limits: object, **options: Any
@@ -182,18 +178,6 @@ def get_batch_iterator(
     # before fairseq resumes where a training stopped: it then begins to read at once
     dataset.set_epoch(iterator.epoch)
     return iterator
-
-
-@patches(EpochBatchIterator, "load_state_dict")
-def load_state_dict(stock: Stock, self: EpochBatchIterator, state_dict: dict[str, Any]) -> None:
-    """Goes on with the next epoch if fewer batches are left than were read, where fairseq fails."""
-    batches_read = state_dict.get("iterations_in_epoch", 0)
-    if 0 < batches_read >= len(self):
-        epoch = state_dict["epoch"] + 1
-        message = "%d batches were read of an epoch that has %d now; epoch %d begins"
-        logger.warning(message, batches_read, len(self), epoch)
-        state_dict = {**state_dict, "epoch": epoch, "iterations_in_epoch": 0}
-    stock(self, state_dict)
 
 
 # threads and processes that read ahead ------------------------------------------------------------

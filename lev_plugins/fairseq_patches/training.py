@@ -40,7 +40,7 @@ from .checkpoint_files import flag, make_absolute
 from .checkpoints import wrap_checkpoint_errors
 from .hooks import Start, hooks_of, model_class
 from .line_lengths import keep_lengths
-from .progress import tell_progress
+from .progress import watch
 from .signals import listen, stop_listening, validate_and_save
 
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
@@ -269,7 +269,7 @@ def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: Any, **options: obje
     vars(checkpoint_utils.save_checkpoint).pop("best", None)
     listen()
     for program in program_modules("train"):
-        tell_progress(program, trainer)
+        watch(program, trainer)
         if not hasattr(program.validate_and_save, "__wrapped__"):
             patches(program, "validate_and_save")(validate_and_save)
     optimizer = REGISTRIES["optimizer"]["registry"].get(trainer.cfg.optimizer._name)

@@ -1,4 +1,4 @@
-"""How a function of fairseq is replaced by one of ours that may call it."""
+"""Replaces functions of fairseq by ours, which may call them."""
 
 import functools
 import inspect
@@ -10,7 +10,7 @@ Stock = Callable[..., Any]
 
 
 def patches(owner: Any, name: str) -> Callable[[Stock], Stock]:
-    """A decorator: the function takes the place of ``owner.name``, of a module or class.
+    """Returns a decorator: the function replaces ``owner.name``, of a module or class.
 
     It gets the original as its first argument, before those of the call. The replacement keeps it
     as ``__wrapped__``, with its name and attributes, and stays a static method where that is one.

@@ -1,4 +1,4 @@
-"""Which command is running in this process."""
+"""Tells which command is running in this process."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ _FAIRSEQS = re.compile(r"(?:^|/)fairseq(?:_cli[./]|-)([\w-]+?)(?:\.py)?$")
 
 
 def running_command() -> str | None:
-    """Name of the fairseq command that runs here, such as ``train``, or ``None`` outside of one."""
+    """Returns the fairseq command that runs here, such as ``train``, or None outside of one."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     module = spec.name if spec else ""
     script = sys.argv[0] if sys.argv else ""
@@ -19,7 +19,7 @@ def running_command() -> str | None:
 
 
 def program_modules(name: str) -> list[ModuleType]:
-    """``fairseq_cli.NAME`` where it is loaded, also as ``__main__``, under which a program runs."""
+    """Returns ``fairseq_cli.NAME`` where it is loaded, also as ``__main__`` of a program."""
     path = ("fairseq_cli", f"{name}.py")
     modules = []
     for module in map(sys.modules.get, (f"fairseq_cli.{name}", "__main__")):

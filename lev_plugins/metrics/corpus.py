@@ -57,7 +57,7 @@ class Metric:
 
 
 def _sacrebleu(name: str, metric: "SacrebleuBase", size: int, higher: bool = True) -> Metric:
-    """A metric of sacrebleu: the scores are its corpus scores to the last bit."""
+    """Makes a metric of sacrebleu's: the scores are its corpus scores to the last bit."""
 
     def statistics(hypothesis: str, reference: str) -> tuple[float, ...]:
         # not public, but the same for all its metrics; its significance tests rest on them too
@@ -75,26 +75,26 @@ def _sacrebleu(name: str, metric: "SacrebleuBase", size: int, higher: bool = Tru
 
 
 def _library(name: str) -> ModuleType:
-    """sacrebleu's metrics, for one of them; raises :class:`.UserError` without it."""
+    """Imports sacrebleu's metrics, for one of them; raises :class:`.UserError` without it."""
     require_extra("train", what=f"the metric {name}", modules=["sacrebleu"])
     return import_module("sacrebleu.metrics")
 
 
 def bleu(tokenize: str | None = None) -> Metric:
-    """BLEU (Papineni et al., 2002) with sacrebleu's defaults, or another of its tokenisers."""
+    """Makes BLEU (Papineni et al., 2002) by sacrebleu's defaults, or another of its tokenisers."""
     # force: no warning about text that is tokenised already, which is as the user wants it
     return _sacrebleu("bleu", _library("bleu").BLEU(tokenize=tokenize, force=True), 2 + 2 * 4)
 
 
 def ter(normalized: bool = False, case_sensitive: bool = False) -> Metric:
-    """Translation edit rate (Snover et al., 2006) with sacrebleu's defaults, or two settings."""
+    """Makes TER (Snover et al., 2006) with sacrebleu's defaults, or two settings."""
     name = "ter_normalized" if normalized else "ter"
     metric = _library(name).TER(normalized=normalized, case_sensitive=case_sensitive)
     return _sacrebleu(name, metric, 2, higher=False)
 
 
 def chrf() -> Metric:
-    """chrF2 (Popović, 2015) with sacrebleu's defaults."""
+    """Makes chrF2 (Popović, 2015) with sacrebleu's defaults."""
     metric = _library("chrf").CHRF()
     return _sacrebleu("chrf", metric, 3 * metric.CHAR_ORDER)
 
@@ -108,7 +108,7 @@ def _own(
     tokens: str = "whitespace",
     higher: bool = True,
 ) -> Metric:
-    """A metric without a library; texts are taken as they are, with case and punctuation.
+    """Makes a metric without a library; texts are taken as they are, with case and punctuation.
 
     count: the statistics of a sentence. how: what the signature says, in sacrebleu's form.
     """
@@ -121,24 +121,24 @@ def _own(
 
 
 def _exact(hypothesis: str, reference: str) -> tuple[float, float]:
-    """Sentences equal to their reference; spaces at the ends do not count."""
+    """Counts sentences equal to their reference; spaces at the ends do not count."""
     return float(hypothesis.strip() == reference.strip()), 1.0
 
 
 def _right_words(hypothesis: str, reference: str) -> tuple[float, float]:
-    """Words of the reference that are right (:func:`.words.right_words`); too many cost nothing."""
+    """Counts right words of the reference (:func:`.words.right_words`); too many cost nothing."""
     words = reference.split()
     return float(len(right_words(hypothesis.split(), words))), float(len(words))
 
 
 def _word_errors(hypothesis: str, reference: str) -> tuple[float, float]:
-    """Insertions, deletions and substitutions of words, as the library jiwer defines them."""
+    """Counts insertions, deletions and substitutions of words, as the library jiwer does."""
     words = reference.split()
     return float(Levenshtein.distance(hypothesis.split(), words)), float(len(words))
 
 
 def _letter_errors(hypothesis: str, reference: str) -> tuple[float, float]:
-    """The same of characters; spaces at the ends do not count."""
+    """Counts the same of characters; spaces at the ends do not count."""
     text = reference.strip()
     return float(Levenshtein.distance(hypothesis.strip(), text)), float(len(text))
 
@@ -176,22 +176,22 @@ WORD_METRICS = ("word_accuracy", "wrr", "wer", "cer")
 
 
 def word_statistics(source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
-    """Words of the reference: all, right before, corrected, miscorrected."""
+    """Counts words of the reference: all, right before, corrected, miscorrected."""
     return tuple(map(float, astuple(line_counts(source, hypothesis, reference))))
 
 
 def word_totals(totals: Sequence[float]) -> CorrectionCounts:
-    """The sums of :func:`word_statistics` by their names."""
+    """Returns the sums of :func:`word_statistics` by their names."""
     return CorrectionCounts(*map(int, totals))
 
 
 def edit_statistics(source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
-    """Edits of words: right, wrong, missing (:func:`.word_edits.edit_matches`), and sentences."""
+    """Counts edits (:func:`.word_edits.edit_matches`): right, wrong, missing; and sentences."""
     return (*map(float, edit_matches(source, hypothesis, reference)), 1.0)
 
 
 def _of_edits(rate: Callable[[Sequence[float]], float], totals: Sequence[float]) -> float:
-    """The rate of right, wrong and missing edits; 0 where there is no sentence at all."""
+    """Returns the rate of right, wrong and missing edits; 0 where there is no sentence at all."""
     return rate(totals[:3]) if totals[3] else 0.0
 
 
@@ -212,7 +212,7 @@ CORRECTION_METRICS: dict[str, Metric] = {
 
 
 def make_metric(name: str) -> Metric:
-    """The metric of output and reference of this name, with its default settings.
+    """Returns the metric of output and reference of this name, with its default settings.
 
     Raises:
         UserError: there is none of this name.
@@ -223,7 +223,7 @@ def make_metric(name: str) -> Metric:
 
 
 def add_up(metric: Metric, statistics: Iterable[Sequence[float]]) -> list[float]:
-    """Sums of the statistics of sentences, zeros where there are none."""
+    """Sums up the statistics of sentences; zeros where there are none."""
     totals = [0.0] * metric.size
     for numbers in statistics:
         totals = [total + number for total, number in zip(totals, numbers, strict=True)]

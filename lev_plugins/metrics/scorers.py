@@ -24,18 +24,18 @@ class MetricScorer(BaseScorer):
         self.shown: list[str] = []
 
     def add_string(self, ref: str, pred: str) -> None:
-        """Count one sentence (``ref``: what it should be, ``pred``: what it is)."""
+        """Counts a sentence (``ref``: what it should be, ``pred``: what it is)."""
         statistics = self.metric.statistics(pred, ref)
         self.totals = add_up(self.metric, (self.totals, statistics))
         if len(self.shown) < _ENOUGH:
             self.shown.append(ref)
 
     def score(self) -> float:
-        """The metric of all sentences so far; 0 where there are none."""
+        """Returns the metric of all sentences so far; 0 where there are none."""
         return self.metric.score(self.totals)
 
     def result_string(self) -> str:
-        """Score, how it was computed, and a warning where the text is spelt out."""
+        """Returns the score, how it was computed, and a warning where the text is spelt out."""
         name = self.metric.name
         if name == "accuracy":
             right, total = map(int, self.totals)

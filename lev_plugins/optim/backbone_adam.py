@@ -10,13 +10,13 @@ from torch import nn
 
 from lev_runtime.errors import UserError
 
-from ..options import SHARE, option, require_ranges
+from ..options import SHARE, option
 
 BACKBONE = "backbone"  # the parameters' param_group, which fairseq carries over to fp32 copies
 
 
 def mark_backbone(parameters: Iterable[nn.Parameter]) -> None:
-    """Says which parameters were pre-trained."""
+    """Marks parameters that were pre-trained."""
     for parameter in parameters:
         parameter.param_group = BACKBONE  # type: ignore[attr-defined]
 
@@ -38,11 +38,10 @@ class BackboneAdam(FairseqAdam):
     fairseq's schedulers set one learning rate for all groups; here each group scales it.
 
     Raises:
-        UserError: nothing is marked, or the ratio is no share.
+        UserError: nothing is marked.
     """
 
     def __init__(self, cfg: BackboneAdamConfig, params: list[nn.Parameter]) -> None:
-        require_ranges(cfg, BackboneAdamConfig)
         loaded = [p for p in params if getattr(p, "param_group", None) == BACKBONE]
         if not loaded:
             raise UserError(
@@ -51,17 +50,12 @@ class BackboneAdam(FairseqAdam):
                 "--optimizer adam"
             )
         new = [p for p in params if getattr(p, "param_group", None) != BACKBONE]
-        groups = [
-            (group, scale)
-            for group, scale in ((new, 1.0), (loaded, cfg.backbone_lr_ratio))
-            if group
-        ]
-        super().__init__(cfg, [{"params": group} for group, _ in groups])
-        self.scales = [scale for _, scale in groups]
+        super().__init__(cfg, [{"params": new}, {"params": loaded}])
+        self.scales = (1.0, cfg.backbone_lr_ratio)
         self.set_lr(self.optimizer_config["lr"])
 
     def get_lr(self) -> float:
-        """The learning rate of new parameters."""
+        """Returns the learning rate of new parameters."""
         return self._lr
 
     def set_lr(self, lr: float) -> None:
@@ -73,6 +67,6 @@ class BackboneAdam(FairseqAdam):
     def load_state_dict(
         self, state_dict: dict[str, Any], optimizer_overrides: dict[str, Any] | None = None
     ) -> None:
-        """As fairseq's; the ratio is the one of this training."""
+        """Reads a state as fairseq's does; the ratio is the one of this training."""
         super().load_state_dict(state_dict, optimizer_overrides)
         self.set_lr(self.optimizer_config["lr"])

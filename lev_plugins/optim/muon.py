@@ -15,11 +15,12 @@ from lev_runtime.errors import UserError
 from ..fairseq_patches.hooks import TrainingHooks
 from ..nn.backends.cpu import has_amx
 from ..nn.embedding import Positions
-from ..options import BELOW_ONE, option, require_ranges
+from ..options import option
 
 HIDDEN = "hidden"  # the parameters' param_group, which fairseq carries over to fp32 copies
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of torch.optim.Muon: steepest at 0, not exact at 1
 _STEPS = 5
+MOMENTUM = 0.95
 
 
 def mark_hidden_matrices(model: nn.Module) -> None:
@@ -36,7 +37,7 @@ def mark_hidden_matrices(model: nn.Module) -> None:
 
 
 def orthogonalized(matrices: Tensor, half: bool = False) -> Tensor:
-    """U·Vᵀ of each matrix U·S·Vᵀ, nearly: singular values between about 0.7 and 1.2.
+    """Returns U·Vᵀ of each matrix U·S·Vᵀ, nearly: singular values between about 0.7 and 1.2.
 
     Five Newton-Schulz iterations, as in torch.optim.Muon. That one computes in bf16 always, which
     most CPUs are slow at: here a CPU computes in fp32, but for one with AMX where that is allowed.
@@ -74,12 +75,12 @@ class MuonWithAdam(Adam):
 
     @property
     def supports_flat_params(self) -> bool:
-        """No: what is flat has no rows and columns."""
+        """Returns False: a flat vector has no rows and columns."""
         return False
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
-        """One update of every parameter that has a gradient."""
+        """Updates every parameter that has a gradient."""
         groups: list[dict[str, Any]] = self.param_groups  # type: ignore[has-type]
         try:
             self.param_groups = [group for group in groups if "momentum" not in group]
@@ -107,7 +108,7 @@ class MuonWithAdam(Adam):
                 p.copy_(value)
 
     def _lookahead(self, p: Tensor, momentum: float) -> Tensor:
-        """Nesterov's momentum: the gradient and the running mean of all."""
+        """Returns Nesterov's momentum: of the gradient and the running mean of all."""
         assert p.grad is not None
         grad = p.grad.float()
         state = self.state[p]
@@ -119,7 +120,6 @@ class MuonWithAdam(Adam):
 
 @dataclass
 class MuonConfig(FairseqAdamConfig):
-    muon_momentum: float = option(0.95, "momentum of hidden matrices, in [0, 1)", within=BELOW_ONE)
     muon_update_rms: float = option(
         0.8,
         "root mean square of a hidden matrix's update, in units of --lr; Adam's is 0.2 to 0.4",
@@ -137,12 +137,11 @@ class Muon(FairseqAdam, TrainingHooks):
     its copies of matrices as matrices (``--fp16-no-flatten-grads``).
 
     Raises:
-        UserError: an option out of range, or no hidden matrix.
+        UserError: no hidden matrix, or an option of Adam's that does not work here.
     """
 
     def __init__(self, cfg: MuonConfig, params: Iterable[nn.Parameter]) -> None:
         super(FairseqAdam, self).__init__(cfg)
-        require_ranges(cfg, MuonConfig)
         if cfg.fp16_adam_stats:
             raise UserError("--fp16-adam-stats does not work with --optimizer muon; leave it out")
         params = list(params)
@@ -154,18 +153,17 @@ class Muon(FairseqAdam, TrainingHooks):
             )
         groups: list[dict[str, Any]] = [
             {"params": others},
-            {"params": hidden, "momentum": cfg.muon_momentum, "update_rms": cfg.muon_update_rms},
+            {"params": hidden, "momentum": MOMENTUM, "update_rms": cfg.muon_update_rms},
         ]
         self._optimizer = MuonWithAdam(groups, **self.optimizer_config)
         self._optimizer.half = cfg.bf16
 
     def load_state_dict(self, state_dict: Any, optimizer_overrides: Any = None) -> None:
-        """As of fairseq's optimizers; momentum and size of updates are those of the options."""
+        """Reads a state as fairseq's optimizers do; the size of updates is that of the option."""
         super().load_state_dict(state_dict, optimizer_overrides)
-        options = {"momentum": self.cfg.muon_momentum, "update_rms": self.cfg.muon_update_rms}
-        self._optimizer.param_groups[1].update(options)
+        self._optimizer.param_groups[1]["update_rms"] = self.cfg.muon_update_rms
 
     @classmethod
     def prepare_model(cls, model: nn.Module) -> None:
-        """Called before the optimizer is built."""
+        """Marks the matrices, before the optimizer is built."""
         mark_hidden_matrices(model)

@@ -18,16 +18,13 @@ from omegaconf import II
 from lev_runtime.errors import UserError
 
 from ..fairseq_patches.hooks import TrainingHooks
-from ..options import BELOW_ONE, NOT_NEGATIVE, Floats, option, require_ranges
+from ..options import BELOW_ONE, Floats, option
 
 
 @dataclass
 class TimeBudgetConfig(FairseqDataclass):
     warmup_share: float = option(
         0.08, "share of --stop-time-hours for the warm-up to --lr", within=BELOW_ONE
-    )
-    end_learning_rate: float = option(
-        0.0, "learning rate at the end of the time, after a linear decay", within=NOT_NEGATIVE
     )
     processor_time: bool = option(
         False,
@@ -36,12 +33,6 @@ class TimeBudgetConfig(FairseqDataclass):
     )
     lr: Floats = II("optimization.lr")
     stop_time_hours: float = II("optimization.stop_time_hours")
-
-
-def require_time(hours: float) -> None:
-    """Raises :class:`UserError` where there is no time to stop at."""
-    if hours <= 0:
-        raise UserError("--lr-scheduler time_budget needs --stop-time-hours N")
 
 
 @register_lr_scheduler("time_budget", dataclass=TimeBudgetConfig)
@@ -55,9 +46,6 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
 
     The clocks of several processes differ. The rate follows what they have agreed on with
     :meth:`agree`: the mean of the :meth:`own_seconds` that each counts.
-
-    Raises:
-        UserError: no time to stop at, or a share outside [0, 1).
     """
 
     cfg: TimeBudgetConfig
@@ -65,8 +53,9 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
 
     @classmethod
     def check_training(cls, cfg: Any) -> None:
-        """See the base class."""
-        require_time(cfg.optimization.stop_time_hours)
+        """Refuses a training that has no time to stop at."""
+        if cfg.optimization.stop_time_hours <= 0:
+            raise UserError("--lr-scheduler time_budget needs --stop-time-hours N")
 
     def __init__(
         self,
@@ -75,8 +64,6 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
         clock: Callable[[], float] | None = None,
     ) -> None:
         super().__init__(cfg, optimizer)
-        require_time(cfg.stop_time_hours)
-        require_ranges(cfg, TimeBudgetConfig)
         self.clock = clock or (time.process_time if cfg.processor_time else time.monotonic)
         self.started = self.clock()
         self.before = 0.0  # seconds, until the training was resumed
@@ -85,17 +72,17 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
         self.step_update(0)
 
     def own_seconds(self) -> float:
-        """Seconds of training, before breaks too, as this process counts it."""
+        """Returns the seconds of training, before breaks too, as this process counts them."""
         shares = self.processes if self.cfg.processor_time else 1  # of all that work now
         return self.before + shares * (self.clock() - self.started)
 
     @property
     def seconds(self) -> float:
-        """Seconds of training, before breaks too: the same in all processes."""
+        """Returns the seconds of training, before breaks too: the same in all processes."""
         return self.own_seconds() if self.agreed is None else self.agreed
 
     def begin_training(self, trainer: Any) -> None:
-        """The training ends by this clock; all its processes begin at the same time."""
+        """Makes the training end by this clock; all its processes begin at the same time."""
         self.processes = trainer.data_parallel_world_size
         if self.processes > 1:
             self.agree(self.before)
@@ -112,24 +99,19 @@ class TimeBudget(FairseqLRScheduler, TrainingHooks):
         return {**super().state_dict(), "seconds": self.own_seconds()}
 
     def load_state_dict(self, state_dict: dict[str, float]) -> None:
-        """Also of another schedule; then the time begins now."""
+        """Reads a state, also of another schedule; then the time begins now."""
         super().load_state_dict(state_dict)
         self.started = self.clock()
         self.before = state_dict.get("seconds", 0.0)
 
     def step_update(self, num_updates: int) -> float:
-        """The learning rate at this time; the number of updates does not count."""
-        cfg = self.cfg
-        peak = cfg.lr[0]
-        end = cfg.end_learning_rate
-        total = 3600 * cfg.stop_time_hours
+        """Sets the learning rate of this time; the number of updates does not count."""
+        warmup = self.cfg.warmup_share
+        total = 3600 * self.cfg.stop_time_hours
         left = max(total - self.seconds, 0.0)
         share = 1 - left / total
         metrics.log_scalar("minutes_left", left / 60, weight=0, priority=750, round=2)
         self.optimizer.time_share = share  # type: ignore[attr-defined]
-        if share < cfg.warmup_share:
-            rate = peak * share / cfg.warmup_share
-        else:
-            rate = end + (peak - end) * (1 - share) / (1 - cfg.warmup_share)
-        self.optimizer.set_lr(rate)
+        height = share / warmup if share < warmup else (1 - share) / (1 - warmup)
+        self.optimizer.set_lr(self.cfg.lr[0] * height)
         return self.optimizer.get_lr()

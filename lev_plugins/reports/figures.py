@@ -5,8 +5,8 @@ number. Sentence N, counted from 0, is line N + 1 of a text file.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
@@ -27,20 +27,18 @@ from ..metrics.corpus import (
 
 NO_EDIT_BASELINE = "no-edit baseline"
 KNOWN = (*METRICS, *CORRECTION_METRICS)
-Figures = dict[str, Any]  # as JSON has them
+#: of a system, by name: numbers, and counts with what they are a share of
+Figures = dict[str, float | tuple[int, int]]
+Report = dict[str, Any]  # as JSON has it
 
 
 @dataclass
 class Corpus:
-    """Sentences that belong together, in order.
-
-    origin: side → where its sentences come from.
-    """
+    """Sentences that belong together, in order."""
 
     systems: list[Printed]
     references: list[str] | None
     drafts: list[str] | None
-    origin: dict[str, str]
 
 
 def read_corpus(
@@ -53,23 +51,27 @@ def read_corpus(
     """
     systems = [read_printed(path) for path in printed]
     systems += [Printed(path, _numbered(path), {}, {}) for path in hypotheses]
-    files = {"references": references, "drafts": drafts}
-    sides = {side: (path, _numbered(path)) for side, path in files.items() if path is not None}
-    having = [system for system in systems if system.references]
-    if having and references is None:
-        first = having[0]
-        for system in having:
-            if system.references != first.references:
-                raise UserError(
-                    f"{first.path} and {system.path} have different T- lines; "
-                    "give --references FILE"
-                )
-        sides["references"] = f"T- lines of {first.path}", first.references
-    outputs = [(system.path, system.outputs) for system in systems]
-    _check([*sides.values(), *outputs])
-    in_order = {side: [texts[n] for n in range(len(texts))] for side, (_, texts) in sides.items()}
-    origin = {side: name for side, (name, _) in sides.items()}
-    return Corpus(systems, in_order.get("references"), in_order.get("drafts"), origin)
+    files = {path: _numbered(path) for path in (references, drafts) if path is not None}
+    sides = list(files.items())
+    right = files[references] if references else _printed_references(systems)
+    if right and not references:
+        sides.append(("the T- lines", right))
+    sides += [(system.path, system.outputs) for system in systems]
+    _check(sides)
+    in_order = [text for _, text in sorted(right.items())] if right else None
+    return Corpus(systems, in_order, list(files[drafts].values()) if drafts else None)
+
+
+def _printed_references(systems: Sequence[Printed]) -> Texts:
+    """Returns the T- lines, which have to be the same in all outputs that have some."""
+    printed = [system for system in systems if system.references]
+    for system in printed:
+        if system.references != printed[0].references:
+            raise UserError(
+                f"{printed[0].path} and {system.path} have different T- lines; "
+                "give --references FILE"
+            )
+    return printed[0].references if printed else {}
 
 
 def _numbered(path: str) -> Texts:
@@ -98,62 +100,68 @@ def _check(sides: Sequence[tuple[str, Texts]]) -> None:
         )
 
 
-def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Figures:
+def compute(corpus: Corpus, names: Sequence[str], wanted: Sequence[str]) -> Report:
     """Returns the report as plain data, ready for JSON.
 
     Args:
         names: of the systems. wanted: names of metrics.
 
     Returns:
-        ``sentences``, ``origin``, ``metrics`` (name → signature and direction) and ``systems`` (a
-        list; where there are drafts the first is the draft itself). What cannot be computed for
-        want of references, drafts or ``I-`` lines is None.
+        ``sentences``, ``metrics`` (name → signature and direction) and ``systems``: where there
+        are drafts the first is the draft itself. Each has a name and its :data:`Figures`, without
+        those that need references, drafts or ``I-`` lines that are not there.
     """
-    metrics: dict[str, Metric] = {}
-    about: Figures = {}
+    metrics: list[Metric] = []
     for name in wanted:
-        metric = CORRECTION_METRICS.get(name) or make_metric(name)
         lacks_draft = name in CORRECTION_METRICS and corpus.drafts is None
         if corpus.references is not None and not lacks_draft:
-            metrics[name] = metric
-            signature = metric.signature()
-            about[name] = {"higher_is_better": metric.higher_is_better, "signature": signature}
+            metrics.append(CORRECTION_METRICS.get(name) or make_metric(name))
     rows = list(zip(names, corpus.systems))
     if corpus.drafts is not None:
         drafts = Printed("", dict(enumerate(corpus.drafts)), {}, {})
         rows.insert(0, (NO_EDIT_BASELINE, drafts))
-    systems = [_figures(name, system, corpus, metrics) for name, system in rows]
-    sentences = len(corpus.systems[0].outputs)
-    return {"sentences": sentences, "origin": corpus.origin, "metrics": about, "systems": systems}
+    about = {}
+    for metric in metrics:
+        better = "higher" if metric.higher_is_better else "lower"
+        about[metric.name] = {"better": better, "signature": metric.signature()}
+    return {
+        "sentences": len(corpus.systems[0].outputs),
+        "metrics": about,
+        "systems": [
+            {"name": name, "figures": _figures(system, corpus, metrics)} for name, system in rows
+        ],
+    }
 
 
-def _figures(name: str, system: Printed, corpus: Corpus, metrics: Mapping[str, Metric]) -> Figures:
-    """Returns the figures of one system."""
-    keys = ("scores", "unchanged", "words", "against_draft", "iterations")
-    figures: Figures = {"name": name, "file": system.path or None, **dict.fromkeys(keys)}
+def _figures(system: Printed, corpus: Corpus, metrics: Sequence[Metric]) -> Figures:
+    """Returns the figures of one system, in the order of the table."""
+    figures: Figures = {}
     drafts, references = corpus.drafts, corpus.references
     outputs = [text for _, text in sorted(system.outputs.items())]
-    if drafts is not None:
-        figures["unchanged"] = sum(a.split() == b.split() for a, b in zip(drafts, outputs))
-    if references is not None:
-        counted: dict[Any, list[float]] = {}  # metrics share statistics
+    counted: dict[Any, list[float]] = {}  # metrics share statistics
 
-        def totals(metric: Metric) -> list[float]:
-            if metric.statistics not in counted:
-                sides = [drafts or ()] if metric.name in CORRECTION_METRICS else []
-                statistics = map(metric.statistics, *sides, outputs, references)
-                counted[metric.statistics] = add_up(metric, statistics)
-            return counted[metric.statistics]
+    def totals(metric: Metric) -> list[float]:
+        if metric.statistics not in counted:
+            sides = [drafts or ()] if metric.name in CORRECTION_METRICS else []
+            statistics = map(metric.statistics, *sides, outputs, references or ())
+            counted[metric.statistics] = add_up(metric, statistics)
+        return counted[metric.statistics]
 
-        figures["scores"] = {key: metric.score(totals(metric)) for key, metric in metrics.items()}
+    for metric in metrics:
+        figures[metric.name] = metric.score(totals(metric))
     if drafts is not None and references is not None:
-        words = totals(CORRECTION_METRICS["miscorrection_rate"])
-        figures["words"] = asdict(word_totals(words))
-        figures["against_draft"] = _edits_against(drafts, outputs, references)
-    if system.iterations:  # how many sentences took how many iterations (Table 6)
-        steps = list(map(int, system.iterations.values()))
-        sentences = dict(sorted(Counter(steps).items()))
-        figures["iterations"] = {"mean": fmean(steps), "sentences": sentences}
+        words = word_totals(totals(CORRECTION_METRICS["miscorrection_rate"]))
+        figures["corrected"] = words.corrected, words.wrong_before
+        figures["miscorrected"] = words.miscorrected, words.right_before
+        figures |= _edits_against(drafts, outputs, references)
+    if drafts is not None:
+        unchanged = sum(a.split() == b.split() for a, b in zip(drafts, outputs))
+        figures["unchanged"] = unchanged, len(outputs)
+    steps = list(map(int, system.iterations.values()))
+    if steps:  # how many sentences took how many iterations (Table 6)
+        figures["iterations, mean"] = fmean(steps)
+        for count, sentences in sorted(Counter(steps).items()):
+            figures[str(count)] = sentences, len(outputs)
     return figures
 
 
@@ -164,17 +172,16 @@ def _edits_against(
 
     Empty drafts are left out: nothing that is written can be worse.
     """
-    keys = ("needed", "remaining", "better", "worse", "equal", "empty_drafts")
-    figures = dict.fromkeys(keys, 0)
+    remaining = 0
+    compared: Counter[str] = Counter()
     for draft, output, reference in zip(drafts, outputs, references, strict=True):
         if not draft.strip():
-            figures["empty_drafts"] += 1
             continue
         target = reference.split()
         before = Indel.distance(draft.split(), target)
         after = Indel.distance(output.split(), target)
         changed = "better" if after < before else "worse"
-        figures["equal" if after == before else changed] += 1
-        figures["needed"] += before
-        figures["remaining"] += after
-    return figures
+        compared["equal" if after == before else changed] += 1
+        remaining += after
+    shares = {key: (compared[key], compared.total()) for key in ("better", "worse", "equal")}
+    return {**shares, "edits still needed": remaining}

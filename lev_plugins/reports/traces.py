@@ -36,10 +36,8 @@ def render_text(trace: EditTrace, number: int) -> str:
     steps = trace.iterations
     if trace.terminated == "unchanged" and steps and not steps[-1].changed:
         steps = steps[:-1]  # the last one only found that nothing is left to do
-    both = False
     for count, step in enumerate(steps, start=1):
         name, tokens = f"(iteration {count})", step.merged()
-        both = len(steps) > 1 or {"deleted", "inserted"} <= dict(tokens).keys()
         for verb, done in (("delete", "deleted"), ("insert", "inserted")):
             if done in dict(tokens):
                 marked = [token for token in tokens if token[0] in ("kept", done)]
@@ -49,7 +47,7 @@ def render_text(trace: EditTrace, number: int) -> str:
             name = ""
     lines.append(f"{'':<15} {ENDINGS[trace.terminated]} » [terminate]")
     net = trace.net()
-    if both and net.before and net.changed:  # else the iteration has shown it
+    if len(steps) > 1 and net.before and net.changed:
         lines.append(_line("", "edits", text(net.merged())))
     lines.append(_line("", "output", printable(trace.text)))
     lines.append(_line("", "score", f"{trace.score:.4f}"))

@@ -7,9 +7,10 @@ others do, and is shown by ``--help-all`` alone.
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
 from .. import __version__
 from ..errors import UserError
@@ -39,6 +40,26 @@ def version() -> str:
     return f"lev_plugins {__version__}"
 
 
+_CHOICE = re.compile(r"'([^']*)' \(choose from '(.*)'\)")
+
+
+def typing_error(message: str, options: Iterable[str]) -> str:
+    """Returns a message of argparse's with the option or choice nearest to what was typed."""
+    typed, known = re.split("[ =]", message.partition(": ")[2])[0], [*options]
+    if choice := _CHOICE.search(message):
+        typed, known = choice[1], choice[2].split("', '")
+    nearest = get_close_matches(typed, known, 1)
+    about = message.partition(" (choose from")[0]
+    return f"{about}; did you mean {nearest[0]}?" if nearest else message
+
+
+class Parser(argparse.ArgumentParser):
+    """Tells a mistake in one line, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {typing_error(message, self._option_string_actions)}\n")
+
+
 class _Help(argparse.Action):
     """``--help`` as of argparse, and ``--help-all`` with the advanced options."""
 
@@ -60,9 +81,7 @@ def make_parser(
             A line of it each, where there are several ways to call the command.
     """
     # else an option that has gone would be taken for a longer one
-    parser = argparse.ArgumentParser(
-        prog=prog(command), description=description, allow_abbrev=False, add_help=False
-    )
+    parser = Parser(prog=prog(command), description=description, allow_abbrev=False, add_help=False)
     if usage:
         parser.usage = "\n       ".join(f"%(prog)s {way}" for way in usage.splitlines())
     if example:

@@ -66,6 +66,14 @@ def test_a_command_runs_by_its_name(monkeypatch, capsys):
         assert "--subwords-of" in printed_text(run, capsys)
 
 
+def test_a_mistyped_option_is_one_line_with_the_nearest(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        names.load("noise").main(["--knd", "ocr"])
+    assert capsys.readouterr().err == (
+        "error: unrecognized arguments: --knd ocr; did you mean --kind?\n"
+    )
+
+
 @pytest.mark.parametrize("flag, shown", [("--help", False), ("--help-all", True)])
 def test_advanced_options_are_shown_by_help_all_alone(flag, shown, capsys):
     parser = make_parser("noise", "Adds noise.", usage="[options] A\n[options] B")

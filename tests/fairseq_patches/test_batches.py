@@ -14,7 +14,6 @@ import pytest
 import tiny
 import torch
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, ListDataset
-from fairseq.data.iterators import EpochBatchIterator
 from fairseq.tasks import FairseqTask
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -189,12 +188,3 @@ def test_a_program_that_stops_reading_early_ends_well_and_one_that_is_stopped_as
     # Ctrl-C reaches the processes that load data too
     assert status == -signal.SIGINT and message.endswith("KeyboardInterrupt\n")
     assert message.count("Traceback") == 1 and "atexit" not in message
-
-
-@pytest.mark.parametrize(("read", "position"), [(3, (4, 3)), (4, (5, 0)), (9, (5, 0))])
-def test_an_epoch_with_fewer_batches_than_were_read_is_over_when_a_training_resumes(read, position):
-    data = ListDataset([torch.tensor([number]) for number in range(4)], np.ones(4, dtype=int))
-    batches = EpochBatchIterator(data, list, [[0], [1], [2], [3]])
-    batches.load_state_dict({"version": 2, "epoch": 4, "iterations_in_epoch": read})
-    assert (batches.next_epoch_idx, batches.iterations_in_epoch) == position
-    assert len([*batches.next_epoch_itr()]) == 4 - position[1]

@@ -1,8 +1,6 @@
 """What fairseq's commands read with the plug-in: lines and text; and that none chatters."""
 
 import io
-import os
-import subprocess
 import sys
 from argparse import Namespace
 
@@ -13,23 +11,9 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.data import encoders
 from fairseq.scoring import bleu
-from hypothesis import given
-from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.fairseq_patches.small import read_interactive_lines
-
-
-def test_a_command_says_nothing_of_hydra_or_torch(root, tmp_path):
-    """A training that fails at once: its data folder is not there."""
-    words = "data --task translation_edit --arch levenshtein_editor --criterion edit_policy_loss"
-    words += f" --optimizer adam --max-tokens 9 --cpu --user-dir {root}/lev_plugins"
-    done = subprocess.run(
-        [sys.executable, "-m", "fairseq_cli.train", *words.split()],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1 and "hydra" not in done.stderr and "Warning" not in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("error: ") and "data" in done.stderr
 
 
 def test_the_beginning_of_a_text_is_no_word_to_fairseqs_bleu():
@@ -53,23 +37,6 @@ def test_interactive_lines_keep_their_tabs(size, monkeypatch):
     assert [len(buffer) for buffer in buffers[:-1]] == [size] * (len(buffers) - 1)
 
 
-@given(data=st.binary(max_size=40) | st.text(max_size=40).map(str.encode))
-def test_as_many_lines_are_read_as_end_or_the_first_that_is_not_utf8_is_named(
-    tmp_path_factory, data
-):
-    scratch = tmp_path_factory.getbasetemp() / "typed"
-    scratch.write_bytes(data)
-    lines = data.split(b"\n")[: -1 if data.endswith(b"\n") or not data else None]
-    bad = [n for n, line in enumerate(lines, 1) if line != line.decode("utf-8", "ignore").encode()]
-    if bad:
-        with refuses(scratch, f"line {bad[0]}: byte "):
-            list(read_interactive_lines(str(scratch), 2))
-        return
-    lines_read = [line for buffer in read_interactive_lines(str(scratch), 2) for line in buffer]
-    text = [line.decode().removeprefix("\ufeff" if n == 0 else "") for n, line in enumerate(lines)]
-    assert lines_read == [line.removesuffix("\r") for line in text]
-
-
 # text for --bpe -----------------------------------------------------------------------------------
 
 SPACES = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
@@ -88,16 +55,6 @@ def test_every_space_of_unicode_gives_the_tokens_of_a_plain_one(tmp_path):
             for text in (TEXT, f" {TEXT} ", "a  cat"):
                 assert encoder.encode(text.replace(" ", space)) == encoder.encode(text), repr(space)
         assert "\u200b" in encoder.encode("a\u200bcat")  # no space: it stays
-
-
-def test_interactive_answers_what_has_come_before_a_buffer_is_full(monkeypatch):
-    reading, writing = os.pipe()
-    with open(reading) as standard_input, open(writing, "wb", buffering=0) as writer:
-        monkeypatch.setattr(sys, "stdin", standard_input)
-        buffers = read_interactive_lines("-", 100)
-        for text in (" one \t", "two\u2028"):
-            writer.write(f"{text}\n".encode())
-            assert next(buffers) == [text]
 
 
 def test_only_language_models_are_scored_as_such(tmp_path, monkeypatch):

@@ -157,34 +157,25 @@ def highest() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("variable", "capability", "free"),
+    ("variable", "value", "capability", "precision"),
     [
-        ("", (9, 0), True),
-        ("", (7, 5), False),
-        ("NVIDIA_TF32_OVERRIDE", (9, 0), False),
-        ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", (9, 0), False),
+        ("OTHER", "0", (9, 0), "high"),
+        ("OTHER", "0", (7, 5), "highest"),
+        ("NVIDIA_TF32_OVERRIDE", "0", (9, 0), "highest"),
+        ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0", (9, 0), "highest"),
+        (cuda.TF32_ENV, "0", (9, 0), "highest"),
     ],
 )
-def test_tf32_is_for_gpus_that_have_it_where_torch_was_told_nothing(
-    highest, monkeypatch, variable, capability, free
+def test_tf32_is_for_gpus_that_have_it_where_nothing_else_was_asked_for(
+    highest, monkeypatch, variable, value, capability, precision
 ):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    if variable:
-        monkeypatch.setenv(variable, "0")
-    assert cuda.may_use_tf32() == free
+    monkeypatch.setenv(variable, value)
+    if cuda.may_use_tf32():
+        cuda.choose_precision()
+    assert torch.get_float32_matmul_precision() == precision
     torch.set_float32_matmul_precision("medium")  # a user's
     assert not cuda.may_use_tf32()
-
-
-@pytest.mark.parametrize(("asked", "precision"), [("", "high"), ("0", "highest")])
-def test_a_training_uses_tf32_unless_it_is_forbidden_and_says_so(
-    highest, monkeypatch, caplog, asked, precision
-):
-    monkeypatch.setenv(cuda.TF32_ENV, asked)
-    caplog.set_level("INFO")
-    cuda.choose_precision()
-    assert torch.get_float32_matmul_precision() == precision
-    assert ("TF32" in caplog.text) == (precision == "high")
 
 
 def test_attention_of_cudnn_is_off_in_every_process_that_registers_the_package():

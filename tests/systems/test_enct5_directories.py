@@ -183,7 +183,7 @@ def test_options_that_contradict_each_other_the_data_or_a_folder_are_refused(
         ("t5_dir", tmp_path / "gone", {}, "gone"),
         ("t5_dir", bert, {}, "--t5-dir"),
         ("bert_dir", folder, {}, "--bert-dir"),
-        ("t5_dir", tmp_path / "other0", {}, "subword 3 is 'the', not 'more'"),
+        ("t5_dir", tmp_path / "other0", {}, "symbol 3 is 'the' there and 'more' here"),
         ("t5_dir", tmp_path / "other1", {}, "other1"),
         ("bert_dir", tmp_path / "odd", {}, "adapter"),
     ):

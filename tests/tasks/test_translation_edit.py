@@ -252,8 +252,8 @@ def test_the_mixture_moves_with_the_updates_or_the_time():
 @pytest.mark.parametrize(
     ("side", "letters", "message"),
     [
-        ("source", "abxdefgh", "symbol 6 is 'x' there and 'c' in"),
-        ("target", "abcdefghi", "symbol 12 is 'i' there and '<plh>' in"),
+        ("source", "abxdefgh", "symbol 6 is 'x' there and 'c' here"),
+        ("target", "abcdefghi", "symbol 12 is 'i' there and '<plh>' here"),
     ],
 )
 def test_a_checkpoint_of_another_dictionary_or_task_is_refused(side, letters, message):

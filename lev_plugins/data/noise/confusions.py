@@ -82,7 +82,7 @@ class SegmentEdit:
         self.longest = max(len(clusters(segment)) for segment in segments)
 
     def _ways(self, word: Sequence[str], start: int) -> list[tuple[int, str]]:
-        """Ends of segments from ``start`` on, with what may stand for each."""
+        """Returns ends of segments from ``start`` on, with what may stand for each."""
         most = min(start + self.longest, len(word))
         return [
             (end, noisy)
@@ -91,7 +91,7 @@ class SegmentEdit:
         ]
 
     def places(self, word: Sequence[str]) -> list[int]:
-        """Places where segments begin that others may stand for."""
+        """Returns where segments begin that others may stand for."""
         return [start for start in range(len(word)) if self._ways(word, start)]
 
     def edit(self, word: Sequence[str], count: int, rng: random.Random) -> list[str]:
@@ -137,40 +137,34 @@ class Confusions:
         return noisy if any(noisy) else list(word)
 
 
-def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> tuple[Table, int, int]:
-    """Rates of confusions in pairs of a noisy and a clean line, aligned character by character.
+def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> Table:
+    """Returns rates of confusions in pairs of a noisy and a clean line, aligned by characters.
 
     Characters that were inserted count as a confusion of the character before them, at the
     beginning of a word of the one behind them.
 
-    Returns:
-        the table, sorted; how many stretches differ; and how many of these are left out, because
-        they hold a space, are longer than :data:`LONGEST` characters on a side, or were seen less
-        often than ``least``.
+    Left out are those that hold a space, are longer than :data:`LONGEST` characters on a side, or
+    were seen less often than ``least``.
     """
     known = Counter[tuple[str, str]]()
     occurrences = Counter[str]()
-    total = 0
     for noisy_line, clean_line in pairs:
         clean, noisy = _characters(clean_line), _characters(noisy_line)
         _count_segments(clean_line, occurrences)
         for change in changes(Levenshtein.editops(clean, noisy)):
-            total += 1
             before, after = _with_neighbour(clean, noisy, change)
             spaced = any(side.isspace() for side in (*before, *after))
             longest = max(len(before), len(after))
             if before and not spaced and longest <= LONGEST:
                 known["".join(before), "".join(after)] += 1
     table: dict[str, dict[str, float]] = {}
-    kept = 0
     for (cluster, other), count in sorted(known.items()):
         if count >= least:
-            kept += count
             table.setdefault(cluster, {})[other] = count
     for cluster, ways in table.items():  # insertions on both sides of it count twice
         cluster_total = max(occurrences[cluster], sum(ways.values()))
         table[cluster] = {other: round(count / cluster_total, 9) for other, count in ways.items()}
-    return table, total, total - kept
+    return table
 
 
 def _characters(line: str) -> list[str]:

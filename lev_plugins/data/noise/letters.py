@@ -1,4 +1,4 @@
-"""Words and characters as a reader sees them, and which stand beside one another.
+"""Words and characters as a reader sees them, and keys that are neighbours.
 
 A word is what stands between spaces (any Unicode whitespace). A character is a grapheme cluster:
 a letter with its combining marks, an emoji with all that is joined to it.
@@ -34,7 +34,7 @@ _SPECIAL = "!@#$%^&*()_+"
 
 
 def split_words(text: str) -> list[str]:
-    """Words at even places, the spaces between them at odd ones; joined they are ``text``.
+    """Returns words at even places, the spaces between at odd ones; joined they are ``text``.
 
     The first and the last word are empty where the text begins or ends with spaces.
     """
@@ -42,7 +42,7 @@ def split_words(text: str) -> list[str]:
 
 
 def clusters(word: str) -> list[str]:
-    """The grapheme clusters of a word (Unicode Standard Annex 29); joined they are ``word``."""
+    """Returns the grapheme clusters of a word (Unicode Annex 29); joined they are ``word``."""
     return list(word) if word.isascii() else _CLUSTER.findall(word)
 
 
@@ -52,7 +52,7 @@ def is_letter(cluster: str) -> bool:
 
 
 def _neighbours(rows: Sequence[str]) -> dict[str, str]:
-    """Keys that touch: beside, above to the right, below to the left (each row is set off)."""
+    """Returns keys that touch: left and right, above, below (each row is set off)."""
     spots = ((0, -1), (0, 1), (-1, 0), (-1, 1), (1, -1), (1, 0))
     keys = {}
     for row, letters in enumerate(rows):
@@ -104,18 +104,18 @@ def alphabet(letter: str) -> str:
 
 
 def _script(letter: str) -> str:
-    """The first word of the character's name, ``CYRILLIC`` of CYRILLIC SMALL LETTER A."""
+    """Returns the first word of a character's name, ``CYRILLIC`` of CYRILLIC SMALL LETTER A."""
     return unicodedata.name(letter, "").partition(" ")[0].partition("-")[0]
 
 
 def other_letter(rng: random.Random, cluster: str) -> str:
-    """A character of the script of ``cluster``, never ``cluster``; that itself without another."""
+    """Returns another character of the script of ``cluster``; ``cluster`` if there is none."""
     choices = alphabet(cluster[0]).replace(cluster, "")
     return choose(rng, choices) if choices else cluster
 
 
 def exchanged(left: str, right: str) -> tuple[str, str]:
-    """Two characters in each other's place; a capital stays where it was (``The`` → ``Hte``)."""
+    """Swaps two characters; a capital stays where it was (``The`` → ``Hte``)."""
     first, second = right, left
     if left.isupper() and right.islower():
         first, second = right.upper(), left.lower()

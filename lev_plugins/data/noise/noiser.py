@@ -1,4 +1,4 @@
-"""Noise on plain text: what is asked for, and what it makes of a line.
+"""Makes noise of the kinds that are asked for on lines of plain text.
 
 The defaults are those of the library that the gated-Trans paper used (section 4.1.1, appendix
 A.2): 30 % of the words, at most 10 a text, of 4 letters or more; in each 30 % of the letters, 1 to
@@ -32,12 +32,12 @@ Edit = Callable[[Sequence[str], int, random.Random], list[str]]
 
 
 def letters(word: Sequence[str]) -> list[int]:
-    """Places of letters."""
+    """Returns the places of letters."""
     return [i for i, letter in enumerate(word) if is_letter(letter)]
 
 
 def pairs(word: Sequence[str]) -> list[int]:
-    """Places of letters that differ from the next letter, whatever their case."""
+    """Returns the places of letters that differ from the next letter, whatever their case."""
     return [
         i
         for i, (letter, following) in enumerate(zip(word, word[1:]))
@@ -96,7 +96,7 @@ def random_edits(word: Sequence[str], count: int, rng: random.Random) -> list[st
 
 
 def _replacing(ways: Callable[[str], Sequence[str] | None]) -> tuple[Places, Edit]:
-    """A kind that replaces letters by one of ``ways(letter)``, where there are any."""
+    """Makes a kind that replaces letters by one of ``ways(letter)``, where there are any."""
 
     def places(word: Sequence[str]) -> list[int]:
         return [i for i, letter in enumerate(word) if ways(letter)]
@@ -167,7 +167,7 @@ KINDS = tuple(dict.fromkeys((*PAPER, *WORD_EDITS, *EDITS)))
 
 
 def parse_kinds(flag: str, text: str) -> tuple[str, ...]:
-    """``keyboard,swap`` → the kinds, each once; ``none`` → none, ``all`` → the paper's four.
+    """Reads ``keyboard,swap`` as kinds, each once; ``none``: none, ``all``: the paper's four.
 
     Raises:
         UserError: a name that there is not.
@@ -215,7 +215,7 @@ class Noise:
             raise UserError(f"{self.flag}confusion-scale {self.confusion_scale}: give 0 or more")
 
     def __call__(self, line: str, rng: random.Random) -> str:
-        """A noisy version of a line without its end; ``rng``: of :func:`.rng.sentence_random`."""
+        """Returns a noisy version of a line without its end; ``rng``: of ``sentence_random``."""
         if not self.kinds:
             return line
         kind = choose(rng, self.kinds)

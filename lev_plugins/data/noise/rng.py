@@ -17,7 +17,7 @@ FIXED = 0
 
 
 def sentence_random(seed: int, epoch: int, number: int, run: int = 0) -> random.Random:
-    """The random numbers of a sentence, counted from 0, in an epoch, counted from 1 or FIXED.
+    """Returns the random numbers of a sentence, from 0, in an epoch, from 1 or FIXED.
 
     seed: of the noise. run: seed of the training, 0 elsewhere.
     """
@@ -25,19 +25,19 @@ def sentence_random(seed: int, epoch: int, number: int, run: int = 0) -> random.
 
 
 def choose(rng: random.Random, items: Sequence[Item]) -> Item:
-    """One item, each as likely as any other."""
+    """Samples an item, each as likely as any other."""
     return items[int(rng.random() * len(items))]
 
 
 def choose_weighted(rng: random.Random, items: Sequence[Item], weights: Sequence[float]) -> Item:
-    """One item, each as likely as its weight says; the weights need not add up to 1."""
+    """Samples an item, each as likely as its weight says; the weights need not add up to 1."""
     ends = list(accumulate(weights))
     place = bisect_right(ends, rng.random() * ends[-1])
     return items[min(place, len(items) - 1)]  # the product may be rounded up to the end
 
 
 def sample(rng: random.Random, items: Sequence[Item], count: int) -> list[Item]:
-    """``count`` different items, or all of them, in the order in which they were sampled."""
+    """Samples ``count`` different items, or all of them, in order of sampling."""
     pool = list(items)
     count = min(count, len(pool))
     for i in range(count):

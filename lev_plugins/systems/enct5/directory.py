@@ -66,11 +66,9 @@ class EncoderDirectory(Pretrained):
         """Raises :class:`UserError` unless data were prepared with this vocabulary."""
         unlike = difference(pieces, self.pieces)
         if unlike:
-            number, theirs, own = unlike
             raise UserError(
-                f"{self.directory.path}: the data were prepared with another vocabulary (subword "
-                f"{number} is {theirs}, not {own}); prepare them with lev-enct5-prepare "
-                f"{self.flag} of the same folder"
+                f"{self.directory.path}: the data were prepared with another vocabulary "
+                f"({unlike}); prepare them with lev-enct5-prepare {self.flag} of the same folder"
             )
 
     def load_into(
