@@ -3,8 +3,6 @@
 import json
 import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -148,16 +146,13 @@ def test_a_folder_is_filled_and_a_broken_file_left_alone(work, tmp_path, capsys)
         path.parent.mkdir(exist_ok=True)
         path.write_text(HEADER + MESSAGES + "x\n" * (name == "broken.po"), "utf-8")
     content = {path: path.read_bytes() for path in tmp_path.rglob("*.po")}
-    for flag in ("--dry-run", "--diff"):
-        assert step("propose", work, tmp_path, flag) == 2
-        out, err = capsys.readouterr()
-        assert "nothing was written" in out and "broken.po" in err
-        assert ("+msgstr" in out) == (flag == "--diff")
-        assert content == {path: path.read_bytes() for path in tmp_path.rglob("*.po")}
-    assert step("propose", work, tmp_path, "--backup") == 2
+    assert step("propose", work, tmp_path, "--diff") == 2
+    out, err = capsys.readouterr()
+    assert "+msgstr" in out and "broken.po" in err
+    assert content == {path: path.read_bytes() for path in tmp_path.rglob("*.po")}
+    assert step("propose", work, tmp_path) == 2
     assert "2 of 3 files, 1 left alone" in capsys.readouterr().out
     assert (tmp_path / "broken.po").read_bytes() == content[tmp_path / "broken.po"]
-    assert (tmp_path / "two.po.bak").read_bytes() == content[tmp_path / "two.po"]
     before, after = polib.pofile(HEADER + MESSAGES), polib.pofile(str(tmp_path / "a/one.po"))
     for line, other in zip(before, after, strict=True):
         assert (line.msgid, line.flags, line.previous_msgid) == (
@@ -167,36 +162,43 @@ def test_a_folder_is_filled_and_a_broken_file_left_alone(work, tmp_path, capsys)
     assert step("propose", work, tmp_path / "two.po", "-o", tmp_path / "new.po") == 0
 
 
-def test_the_command_refuses_in_one_line(tmp_path):
-    command = [sys.executable, "-m", "lev_plugins", "memory", "train", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr.count("\n") == 1
-    assert done.stderr.startswith("error: no data in") and "lev-memory prepare" in done.stderr
+#: of a folder "here"; a name that ends with / is a folder
+HERE = {"here/a.po": HEADER}
+DATA = {"here/data/": "", "here/text/valid.tgt": "un texto\n"}
+REFUSED = [
+    ({}, "prepare w --memory none", ["none"]),
+    (HERE, "prepare w --memory w2", ["w2"]),
+    ({"w/": ""}, "prepare w2 --memory w", ["has no file of"]),
+    (HERE, "prepare w --like here --memory here", ["--like"]),
+    ({"here/all/": ""}, "prepare here --memory nowhere", ["here/all"]),
+    ({"here/data/": ""}, "prepare here --memory nowhere", ["here/data"]),
+    (HERE, "evaluate here", ["holds no model"]),
+    (HERE, "propose here none.po", ["none.po"]),
+    (HERE, "propose here here/a.po", ["has no settings", "lev-memory evaluate"]),
+    (HERE, "propose here here/a.po --precision 2", ["--precision 2"]),
+    (HERE, "propose nowhere here/a.po", ["nowhere is no folder", "lev-memory prepare"]),
+    *(
+        (HERE | {"here/settings.json": text}, "propose here here/a.po", ["settings.json"])
+        for text in ('{"delete', "[]", "\xff")
+    ),
+    (HERE, "train here --minutes 0", ["--minutes 0"]),
+    (HERE, "train here", ["no data in", "lev-memory prepare"]),
+    (DATA | {"here/model.json": "{}"}, "train here", ["model.json", "delete it"]),
+]
 
 
-@pytest.mark.parametrize("left", ["all", "data"])
-def test_what_a_run_left_is_refused_before_anything_is_read(left, tmp_path):
-    (tmp_path / left).mkdir()
-    with refuses(tmp_path / left):
-        step("prepare", tmp_path, "--memory", "nowhere")
-
-
-def test_what_is_not_there_is_named(tmp_path):
-    for words, named in (
-        (("prepare", tmp_path / "w", "--memory", tmp_path / "none"), "none"),
-        (("prepare", tmp_path / "w", "--memory", tmp_path), "has no file of"),
-        (("prepare", tmp_path / "w", "--like", tmp_path, "--memory", tmp_path), "--like"),
-        (("evaluate", tmp_path), "holds no model"),
-        (("propose", tmp_path, tmp_path / "none.po"), "none.po"),
-        (("train", tmp_path, "--minutes", 0), "--minutes 0"),
-    ):
-        with refuses(named):
-            step(*words)
-    (tmp_path / "a.po").write_text(HEADER, "utf-8")
-    with refuses("has no settings", "lev-memory evaluate"):
-        step("propose", tmp_path, tmp_path / "a.po")
-    with refuses("--precision 2"):
-        step("propose", tmp_path, tmp_path / "a.po", "--precision", 2)
+@pytest.mark.parametrize(("content", "words", "parts"), REFUSED)
+def test_refusals(content, words, parts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in content.items():
+        path = tmp_path / name
+        if name.endswith("/"):
+            path.mkdir(parents=True)
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "latin-1")
+    with refuses(*parts):
+        step(*words.split())
 
 
 def test_a_time_too_short_to_learn_anything_is_told_with_one_that_is_not(
@@ -249,22 +251,6 @@ def test_the_chosen_margin_leaves_those_sentences_to_the_model_that_gain_most(se
 
     chosen, gain = evaluate.least_margin(margins, gains)
     assert gain == gained(chosen) == max(map(gained, [*margins, float("inf")]))
-
-
-def test_settings_that_cannot_be_read_are_named(tmp_path):
-    (tmp_path / "a.po").write_text(HEADER, "utf-8")
-    for content in ('{"delete', "[]", "\xff"):
-        (tmp_path / "settings.json").write_text(content, "latin-1")
-        with refuses("settings.json"):
-            step("propose", tmp_path, tmp_path / "a.po")
-    with refuses("nowhere is no folder", "lev-memory prepare"):
-        step("propose", "nowhere", tmp_path / "a.po")
-    (tmp_path / "data").mkdir()
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text/valid.tgt").write_text("un texto\n", "utf-8")
-    (tmp_path / "model.json").write_text("{}", "utf-8")
-    with refuses("model.json", "delete it"):
-        step("train", tmp_path)
 
 
 @pytest.mark.slow

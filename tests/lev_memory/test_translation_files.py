@@ -1,10 +1,7 @@
 """lev_memory: files of translations are read as others read them, and only what
 is proposed changes in them; texts as lines, placeholders, numbers, matches."""
 
-import gettext
-import io
 import os
-import subprocess
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +14,7 @@ from refusals import refuses
 
 from lev_memory import memory, proposals, propose, train
 from lev_memory.formats import files, po
-from lev_memory.repair import lines, repair
+from lev_memory.repair import lines, repair, scripts
 from lev_runtime.markup import parse_markup
 
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: it\\n"\n'
@@ -58,7 +55,7 @@ def proposer(editor: Editor, *pairs: tuple[str, str], rule: float = 1.0, **optio
 
 def fill(path: Path, by, **options) -> str:
     """Fills a file; returns what became of it."""
-    named = {"output": None, "place": path, "diff": False, "dry_run": False, "backup": False}
+    named = {"output": None, "place": path, "diff": False}
     return propose.fill(path, by, SimpleNamespace(**named, **options), Counter())
 
 
@@ -71,60 +68,22 @@ def written(tmp_path: Path, text: str, name: str = "a.po") -> Path:
 # files --------------------------------------------------------------------------------------------
 
 
-def test_a_proposal_for_an_earlier_source_gives_way_to_a_new_one(tmp_path):
-    path = written(tmp_path, HEADER + FUZZY)
-    fill(path, proposer(Editor()))
-    text = path.read_text().replace('msgid "Close the file 4"', 'msgid "Close the file 5"')
-    path.write_text(text.replace('#| msgid "Close the file 3"', '#| msgid "Close the file 4"'))
-    assert fill(path, proposer(Editor())).startswith("1 proposed")
-    after = path.read_text()
-    assert after.count("lev_plugins") == after.count("#  was:") == 1
-    assert 'msgstr "Chiudi il file 5"' in after
-
-
-@given(st.text(st.characters(blacklist_categories=("Cs",)), max_size=200))
-def test_a_text_is_written_so_that_it_is_read_again(text):
-    rows = po.quoted("msgstr", text)
-    assert all("\n" not in row for row in rows)
-    assert po.unquoted("".join(rows).removeprefix("msgstr ")) == text
-    assert rows[0].startswith('msgstr "')
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (HEADER + 'msgid "no end\nmsgstr "x"\n', "a.po:5"),
-        (HEADER + 'msgid "a"\n', "no msgstr"),
-        (HEADER + "whatever\n", "a.po:5"),
-        (HEADER + 'msgid "a"\nmsgid "b"\nmsgstr "c"\n', "second msgid"),
-        (HEADER.replace("UTF-8", "ASCII") + 'msgid "a"\nmsgstr "è"\n', "is not ASCII"),
-        (HEADER.replace("UTF-8", "nothing"), "nothing"),
-    ],
-)
-def test_a_damaged_file_is_named_with_its_line(text, message, tmp_path):
-    with refuses(message, tmp_path):
-        po.read_po(written(tmp_path, text))
-
-
-@pytest.mark.parametrize("text", ["<xliff version='2.0'/>", "<a>", "<html/>", ""])
-def test_what_is_no_xliff_1_is_refused(text, tmp_path):
-    with refuses("a.xlf"):
-        files.read_document(written(tmp_path, text, "a.xlf"))
-
-
-def test_a_link_is_written_through_and_a_backup_keeps_what_was_there(tmp_path):
-    path = written(tmp_path, HEADER + FUZZY)
+def test_a_link_is_written_through(tmp_path):
+    path = written(tmp_path, "old")
     path.chmod(0o640)
-    content = path.read_bytes()
     link = tmp_path / "link.po"
     link.symlink_to(path)
-    files.replace_file(link, b"new", backup=True)
+    files.replace_file(link, b"new")
     assert link.is_symlink() and path.read_bytes() == b"new"
     assert path.stat().st_mode & 0o777 == 0o640
-    assert (tmp_path / "a.po.bak").read_bytes() == content
-    files.replace_file(link, b"newer", backup=True)
-    assert (tmp_path / "a.po.bak").read_bytes() == content
-    assert (tmp_path / "a.po.bak1").read_bytes() == b"new"
+
+
+def test_the_folder_of_the_output_is_made(tmp_path):
+    target = tmp_path / "new" / "folder" / "a.po"
+    files.replace_file(target, b"x")
+    assert target.read_bytes() == b"x"
+    with refuses("a.po"):
+        files.replace_file(target / "b.po", b"x")
 
 
 def translated(language: str, text: str = "Leggi") -> str:
@@ -140,47 +99,117 @@ def test_several_languages_are_no_memory_until_one_is_chosen(tmp_path, capsys):
         files.folder_memory(tmp_path, "", problems)
     assert files.folder_memory(tmp_path, "it", problems) == ([("Read", "it")], "it")
     assert problems.count == 2 and "z.po:1" in capsys.readouterr().err
-    for place in (tmp_path / "none", tmp_path / "es.po", tmp_path):
-        if place.name == "none":
-            with refuses("none"):
-                files.files_in(place, [".po"])
+    with refuses("none"):
+        files.files_in(tmp_path / "none", [".po"])
     assert [file.name for file in files.files_in(tmp_path, [".po"])] == ["es.po", "it.po", "z.po"]
 
 
-@pytest.mark.parametrize(
-    ("name", "language"),
-    [
-        ("es.po", "es"),
-        ("app.pt_BR.po", "pt_BR"),
-        ("zh-Hant/app.po", "zh_Hant"),
-        ("es/LC_MESSAGES/django.po", "es"),
-        ("messages.po", ""),
-        ("sub/app.po", ""),
-        ("ES-ES.po", "ES_ES"),
-        ("es-es/app.po", "es_es"),
-        ("pt-br.po", "pt_br"),
-        ("how-to-fr.po", "fr"),
-    ],
-)
-def test_a_file_that_does_not_say_its_language_is_known_by_its_name(name, language, tmp_path):
-    path = tmp_path / "here" / name
-    path.parent.mkdir(parents=True)
-    path.write_text(FUZZY)
-    assert files.language_of(files.read_document(path)) == language
-
-
-def test_a_tmx_file_is_a_memory_of_one_pair_of_languages(tmp_path):
-    units = "".join(
-        f'<tu><tuv xml:lang="en-US"><seg>Read {i}<bpt i="1">&lt;b></bpt></seg></tuv>'
-        f'<tuv xml:lang="{language}"><seg>Leggi {i}</seg></tuv></tu>'
-        for i, language in enumerate(("it", "it-IT", "es"))
+def test_a_tmx_file_of_several_languages_is_a_memory_of_the_one_chosen(tmp_path):
+    unit = (
+        '<tu><tuv xml:lang="en-US"><seg>Read</seg></tuv>'
+        '<tuv xml:lang="{0}"><seg>{0}</seg></tuv></tu>'
     )
+    units = "".join(map(unit.format, ("it", "it-IT", "es")))
     head = '<tmx version="1.4"><header srclang="en"/><body>'
     path = written(tmp_path, f"{head}{units}</body></tmx>", "a.tmx")
     with refuses("--language"):
         files.folder_memory(path, "", files.Problems())
     pairs, _ = files.folder_memory(path, "it", files.Problems())
-    assert pairs == [("Read 0", "Leggi 0"), ("Read 1", "Leggi 1")]
+    assert pairs == [("Read", "it"), ("Read", "it-IT")]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.properties", "a.xml", "a.txml"])
+def test_a_format_without_sources_is_refused(name, tmp_path):
+    with refuses(name, "prop2po"):
+        files.folder_memory(written(tmp_path, "{}", name), "", files.Problems())
+
+
+def test_files_of_a_kind_that_are_left_alone_are_one_line(tmp_path, capsys):
+    for number in range(3):
+        written(tmp_path, "no entry", f"{number}.po")
+        written(tmp_path, "<a>", f"{number}.xlf")
+    for language in ("es", "es_MX"):
+        written(tmp_path, translated(language), f"{language}.po")
+    problems = files.Problems()
+    assert files.folder_memory(tmp_path, "", problems)[1] == "es"
+    err = capsys.readouterr().err
+    assert problems.count == 6 and err.count("\n") == 2
+    assert "0.po:1" in err and "2 more .po" in err and "2 more .xlf" in err
+
+
+# XLIFF --------------------------------------------------------------------------------------------
+
+
+def xliff(*units: str) -> str:
+    body = "\n".join(units)
+    return (
+        '<xliff version="1.2" xmlns="urn:x">\n<file source-language="en" target-language="it" '
+        f'original="a"><body>\n{body}\n</body></file>\n</xliff>\n'
+    )
+
+
+def trans_unit(source: str, target: str, old: str, draft: str) -> str:
+    match = f"<alt-trans><source>{old}</source><target>{draft}</target></alt-trans>"
+    return (
+        f'<trans-unit id="1"><source>{source}</source>'
+        f'<target state="needs-adaptation">{target}</target>{match}</trans-unit>'
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("&amp; ", "& "),
+        ("</g>", ""),
+        ('<ph id="2">%s</ph>', '<ph id="2">%d</ph>'),
+        ("&lt;b", "&lt;i"),
+        ("name</mrk>", "nome</mrk>"),
+        ("vai", "vai \x0b"),
+        ('<g id="1">vai</g>', '</g>vai<g id="1">'),
+    ],
+)
+def test_a_text_that_would_break_a_unit_is_not_proposed_and_others_are(change, tmp_path):
+    text = (
+        '<g id="1">{}</g> &amp; <ph id="2">%s</ph> <it id="3" pos="open">&lt;b></it> '
+        '<mrk mtype="protected">name</mrk> {}'
+    )
+    old, new, target = text.format("go", 3), text.format("go", 4), text.format("vai", 3)
+    units = trans_unit(new, target, old, target), trans_unit("Go 4", "va 3", "Go 3", "va 3")
+    path = written(tmp_path, xliff(*units), "a.xlf")
+    fill(path, proposer(Editor(change)))
+    assert f">{text.format('vai', 4)}</target>" in path.read_text()
+    assert ">va 4<" in path.read_text()
+
+
+def test_deeply_nested_groups_are_read(tmp_path):
+    depth = 5000
+    unit = trans_unit("Go 4", "vai 3", "Go 3", "vai 3")
+    path = written(tmp_path, xliff("<group>" * depth + unit + "</group>" * depth), "a.xlf")
+    fill(path, proposer(Editor()))
+    assert ">vai 4<" in path.read_text()
+
+
+SEGMENTS = """<trans-unit id="1"><source>Go</source>
+<seg-source><mrk mtype="seg" mid="0">Go 4</mrk><mrk mtype="seg" mid="1">Stay</mrk>
+<mrk mtype="seg" mid="2">Stop <x/> 4</mrk><mrk mtype="seg" mid="3">New</mrk></seg-source>
+<target><mrk mtype="seg" mid="0">vai 3</mrk><mrk mtype="seg" mid="1">Resta</mrk>
+<mrk mtype="seg" mid="2">ferma <x/> 3</mrk><mrk mtype="seg" mid="3"></mrk></target>
+<sdl:seg-defs><sdl:seg id="0" conf="Draft"/><sdl:seg id="1" conf="Translated"/>
+<sdl:seg id="2" conf="RejectedSignOff"/><sdl:seg id="3" conf=""/></sdl:seg-defs></trans-unit>"""
+
+
+@pytest.mark.parametrize("runs", [(2,), (1, 2)])
+def test_each_segment_of_a_unit_is_one_of_its_own(runs, tmp_path):
+    path = written(tmp_path, xliff(SEGMENTS), "a.sdlxliff")
+    assert files.memory_of(path, "")[0] == [("Stay", "Resta")]
+    pairs = [("Go 3", "vai 3"), ("Stop <␛x/> 3", "ferma <␛x/> 3")]
+    for number in runs:
+        fill(path, proposer(Editor(), *pairs[:number]))
+    after = path.read_text()
+    target = SEGMENTS[SEGMENTS.index("<target>") : SEGMENTS.index("<sdl")].strip()
+    assert target.replace("3<", "4<") in after
+    assert after.count("<note") == 2
+    assert "2 have a proposal" in fill(path, proposer(Editor()))
 
 
 # what is proposed ---------------------------------------------------------------------------------
@@ -213,32 +242,6 @@ def test_of_near_translations_that_of_the_most_similar_source_is_taken():
     ]
 
 
-LEARNT = [("Close the file now", "Chiudi il file ora"), ("Close the file 3", "Chiudi il file 3")]
-ELSEWHERE = [("Render a page", "Disegna una pagina")]
-
-
-@pytest.mark.parametrize(
-    ("learnt", "score", "new", "old", "report"),
-    [
-        (LEARNT, 0.0, "Close the file 4", "Close the file 3", "1 proposed (1 edited by the model)"),
-        (LEARNT, -9.0, "Close the file 4", "Close the file 3", "1 proposed (1 repaired by rule)"),
-        (LEARNT, -9.0, "Close the file 4", "", "1 kept (1 not sure enough)"),
-        (LEARNT, -9.0, "Open the file 3", "Close the file 3", "1 kept (1 not sure enough)"),
-        (ELSEWHERE, 0.0, "Close the file 4", "Close the file 3", "1 proposed (1 repaired by rule)"),
-        (ELSEWHERE, 0.0, "Open the file 3", "Close the file 3",
-         "1 kept (1 of a project that the model has not learnt)"),
-    ],
-)  # fmt: skip
-def test_the_model_is_used_where_it_has_learnt_the_project_and_is_sure(
-    learnt, score, new, old, report, tmp_path
-):
-    path = written(tmp_path, entry(new, "Chiudi il file 3", old))
-    editor, known = Editor(("file", "documento"), score), memory.Memory(learnt)
-    by = proposer(editor, *LEARNT, ("x", "documento"), rule=0.5, learnt=known, usual=0.5)
-    assert report in fill(path, by)
-    assert ("documento" in path.read_text()) == ("model)" in report)
-
-
 def test_a_probability_from_which_on_so_many_are_better():
     ordered = [(0.9, True), (0.8, True), (0.7, False), (0.6, True), (0.5, False), (0.4, False)]
     outcomes = [outcome for outcome in ordered for _ in range(proposals.FEWEST)]
@@ -248,82 +251,69 @@ def test_a_probability_from_which_on_so_many_are_better():
     assert proposals.least_confidence(outcomes[:9], 0.8) == float("inf"), "too few"
 
 
-@pytest.mark.parametrize(
-    ("text", "made_up"),
-    [
-        ("la clase :class:`Thread`", []),
-        ("la clase :class:`Threat`", ["class:`Threat`"]),
-        ("la clase :class:`Thread", ["`"]),
-        ("el ``ID, la clase y el ``ID``", ["`"]),
-        ("el Thread_Pool:n y el ``ID``", []),  # inflected as Finnish does
-        ("el Thread_Pull:n", ["Thread_Pull:n"]),
-        ("el valor 10/5 + 3 = 8 y/o x", []),
-    ],
-)
-def test_identifiers_and_markup_that_nobody_has_written_are_told(text, made_up):
-    known = memory.Memory([("a", "la clase el valor y o x n con ``ID``")])
-    source = "the class :class:`Thread` of Thread_Pool"
-    assert known.made_up(text, source, "Threat Pull") == made_up
-
-
-@pytest.mark.parametrize(
-    ("output", "known", "report"),
-    [
-        ("il fiscello", ("A list", "Una lista"), "1 proposed (1 repaired by rule)"),
-        ("il fiscello", ("A basket", "FISCELLO"), "1 proposed (1 edited by the model)"),
-        ("il close file3", ("A list", "Una lista"), "1 proposed (1 edited by the model)"),
-        ("\u65b0\u6587\u4ef6", ("A", "\u6587\u4ef6\u65b0"), "1 proposed (1 edited by the model)"),
-        ("API\u65b0", ("An API", "\u6587\u4ef6"), "1 proposed (1 repaired by rule)"),
-    ],
-)
-def test_a_word_that_nobody_has_written_is_not_proposed(tmp_path, output, known, report):
-    path = written(tmp_path, HEADER + FUZZY)
-    model = Editor(change=("il file", output))
-    assert fill(path, proposer(model, known)).startswith(report)
-
-
-def test_proposals_have_the_terms_of_the_glossary(tmp_path):
-    glossary = written(tmp_path, "# ours\nfile\tdocumento\nfolder\tcartella\n", "terms.tsv")
-    terms = proposals.read_terms(glossary)
-    path = written(tmp_path, entry("Open the folder 4", "Apri il documento 3", "Open the file 3"))
-    fill(path, proposer(Editor(), terms=terms))
-    assert 'msgstr "Apri il cartella 4"' in path.read_text()
-    change = proposals.Change("", "", r"il documento [=\a", ["documento", "cartella"])
-    plain, (mark,) = parse_markup(change.marked())
-    assert plain == change.draft and plain[mark.start : mark.end] == "documento"
-    path = written(tmp_path, entry("Open the file 4", "Apri il file 3", "Open the file 3"))
-    assert "1 without a term" in fill(path, proposer(Editor(), terms=terms))
-    with refuses("terms.tsv:1"):
-        proposals.read_terms(written(tmp_path, "no tab\n", "terms.tsv"))
-
-
-def test_nothing_stood_there_and_the_memory_has_a_match(tmp_path):
-    by = proposer(
-        Editor(("Apri", "Leggi")), ("Open the file 3", "Apri il file 3"), ("Read", "Leggi")
-    )
-    path = written(tmp_path, entry("Open the file 4", ""))
-    assert "1 edited matches" in fill(path, by)
-    assert 'msgstr "Leggi il file 4"' in path.read_text() and "was" not in path.read_text()
-    path = written(tmp_path, entry("Read", ""))
-    assert "translated so in the memory" in fill(path, by)
-    path = written(tmp_path, entry("wholly other words", ""))
-    assert "1 left (1 without a text and a match)" in fill(path, by)
-
-
 def test_a_file_in_another_language_is_refused(tmp_path):
     with refuses("is it", "es"):
         fill(written(tmp_path, HEADER + FUZZY), proposer(Editor(), language="es"))
 
 
-@pytest.mark.skipif(not any(os.access(f"{p}/msgfmt", os.X_OK) for p in os.get_exec_path()),
-                    reason="gettext is not installed")  # fmt: skip
-def test_msgfmt_checks_what_was_written(tmp_path):
-    path = written(tmp_path, HEADER + FUZZY + FUZZY.replace("file", 'foglio\\n\\"x\\" ' * 9))
-    fill(path, proposer(Editor()))
-    catalogue = tmp_path / "a.mo"
-    subprocess.run(["msgfmt", "-c", "-f", "-o", catalogue, path], check=True)
-    read = gettext.GNUTranslations(io.BytesIO(catalogue.read_bytes()))
-    assert read.gettext("Close the file 4") == "Chiudi il file 4"
+def test_a_glossary_has_comments_and_several_translations(tmp_path):
+    text = "\ufeff\n# ours\nfile\tfichero\ta noun\nfile\tarchivo\nfile name\tnombre\n"
+    terms = proposals.read_terms(written(tmp_path, text, "terms.tsv"))
+    assert terms == {"file": ["fichero", "archivo"], "file name": ["nombre"]}
+    with refuses("terms.tsv:1"):
+        proposals.read_terms(written(tmp_path, "no tab\n", "terms.tsv"))
+
+
+def test_terms_of_the_draft_are_marked():
+    change = proposals.Change("", "", r"il documento [=\a", ["documento", "cartella"])
+    plain, (mark,) = parse_markup(change.marked())
+    assert plain == change.draft and plain[mark.start : mark.end] == "documento"
+
+
+def test_a_text_that_the_encoding_lacks_is_not_proposed_and_others_are(tmp_path):
+    other = FUZZY.replace("Close", "Open").replace("Chiudi", "Apri")
+    path = written(tmp_path, HEADER.replace("UTF-8", "ISO-8859-1") + FUZZY + other)
+    fill(path, proposer(Editor(("Chiudi", "“Chiudi”")), ("a", "“Chiudi” ”")))
+    after = path.read_text("iso-8859-1")
+    assert 'msgstr "Chiudi il file 4"' in after and 'msgstr "Apri il file 4"' in after
+
+
+def test_a_file_that_changes_meanwhile_is_left_alone(tmp_path):
+    path = written(tmp_path, HEADER + FUZZY)
+    by = proposer(Editor())
+    proposals = by.proposals
+
+    def slow(document, report):
+        path.write_text("a translator's own")
+        return proposals(document, report)
+
+    by.proposals = slow
+    with refuses("a.po", "again"):
+        fill(path, by)
+    assert path.read_text() == "a translator's own"
+
+
+def test_a_difference_is_shown_in_the_encoding_of_the_file_whatever_its_name(tmp_path, capsys):
+    path = tmp_path / os.fsdecode(b"perch\xe9 \xd7\x90.po")
+    text = (HEADER.replace("UTF-8", "ISO-8859-1") + FUZZY).replace("il file", "perché").rstrip()
+    path.write_bytes(text.encode("iso-8859-1"))
+    document = files.read_document(path)
+    changed = text.replace("3", "4").encode("iso-8859-1")
+    shown = propose.diff(document, path.read_bytes(), changed)
+    print(shown)
+    assert '-msgstr "Chiudi perché 3"\n\\ No newline at end of file\n+msgstr' in shown
+
+
+def test_a_memory_the_other_way_round_is_refused(tmp_path):
+    words = [f"parola{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    known = " ".join(words)
+    text = "".join(entry(word, "a", "b").partition("\n\n")[2] for word in words)
+    path = written(tmp_path, entry("x", "y") + "\n" + text.replace("#, fuzzy\n", "\n#, fuzzy\n"))
+    content = path.read_bytes()
+    with refuses("a.po", "other way round"):
+        fill(path, proposer(Editor(), ("quite other words", known)))
+    assert path.read_bytes() == content
+    fill(path, proposer(Editor(), (known, "quite other words")))
 
 
 # texts --------------------------------------------------------------------------------------------
@@ -362,3 +352,79 @@ def test_a_match_of_exactly_the_least_similarity_is_one(words, same):
 def test_dropout_follows_the_passes_over_the_data():
     rates = [train.dropout_for(passes) for passes in (0.1, 3, 6, 12, 24, 1000)]
     assert rates == [0, 0, 0.1, 0.2, 0.3, 0.3]
+
+
+@given(st.text(st.characters(blacklist_categories=("Cs",)), max_size=200))
+def test_a_text_is_written_so_that_it_is_read_again(text):
+    rows = po.quoted("msgstr", text)
+    assert all("\n" not in row for row in rows)
+    assert po.unquoted("".join(rows).removeprefix("msgstr ")) == text
+    assert rows[0].startswith('msgstr "')
+
+
+@given(st.text("aB3.,_ 文ん한ไב\u05b0ع", max_size=12), st.text("aB3文ב", min_size=1, max_size=3))
+def test_the_places_of_a_part_are_where_no_word_goes_on(text, part):
+    for start, end in scripts.places(text, part):
+        assert text[start:end] == part
+        assert not (text[:start][-1:].isascii() and text[:start][-1:].isalnum()
+                    and part[0].isascii())  # fmt: skip
+    assert scripts.places(part, part) == [(0, len(part))]
+
+
+DIGITS = {"٠": "٠١٢٣٤٥٦٧٨٩", "۰": "۰۱۲۳۴۵۶۷۸۹", "०": "०१२३४५६७८९"}
+#: how languages part thousands and decimals; the digit zero
+STYLES = {
+    "es": (".", ",", "0"),
+    "fr": ("\u202f", ",", "0"),
+    "sv": ("\u00a0", ",", "0"),
+    "pl": (" ", ",", "0"),
+    "de_CH": ("’", ".", "0"),
+    "it_CH": ("'", ".", "0"),
+    "ar": ("٬", "٫", "٠"),
+    "fa": ("٬", "٫", "۰"),
+    "hi": (",", ".", "०"),
+    "ja": (",", ".", "0"),
+}
+#: a sentence around a number, in the source and in its translation
+FRAMES = [
+    ("see {} here", "véase {} aquí"),
+    ("chapter {}", "第{}章"),
+    ("{} files", "{}个文件"),
+    ("{} MB", "{}メガバイト"),
+    ("see {}", "ดู{}"),
+    ("the {} files", "ה{} קבצים"),
+    ("and {} files", "و{} ملفات"),
+    ("{} done", "%{} tamamlandı"),
+    ("{} % done", "{}\u00a0% fatto"),
+    ("from {} s", "ab {}."),
+]
+
+
+def written_in(style: str, number: str) -> str:
+    """A number of the source as a language writes it."""
+    group, decimal, zero = STYLES[style]
+    table = {",": group, ".": decimal}
+    digits = {str(i): DIGITS[zero][i] for i in range(10)} if zero in DIGITS else {}
+    return number.translate(str.maketrans({**table, **digits}))
+
+
+def in_source(integer: int, decimals: int | None) -> str:
+    return f"{integer:,}" + ("" if decimals is None else f".{decimals}")
+
+
+amounts = st.builds(in_source, st.integers(0, 10**9), st.none() | st.integers(1, 999))
+
+
+@given(amounts, amounts, st.sampled_from(sorted(STYLES)), st.sampled_from(FRAMES))
+def test_a_number_is_written_as_the_draft_writes_it(old, new, style, frame):
+    has_signs = all(sign in old or sign not in new for sign in ",.")
+    if old == new or (not has_signs and style != "ja"):
+        return  # how the draft's language writes the new number is not told
+    source, draft = frame
+    before, after = (written_in(style, number) for number in (old, new))
+    repaired = repair.repair(
+        lines.to_line(source.format(old)),
+        lines.to_line(source.format(new)),
+        lines.to_line(draft.format(before)),
+    )
+    assert lines.to_text(repaired) == draft.format(after)
