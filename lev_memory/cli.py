@@ -100,7 +100,9 @@ def _propose(commands: Any) -> None:
     )
     _precision(parser, "share of proposals that must need fewer edits than the old text, on the "
                        "validation part")  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="only report")
     parser.add_argument("--diff", action="store_true", help="print the changes, do not write them")
+    parser.add_argument("--backup", action="store_true", help="keep the old file as FILE.bak")
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -205,11 +205,16 @@ def run(args: argparse.Namespace) -> int:
         known, least = settings.outcomes[way], settings.confidence(way, args.precision)
         counts = f"{sure_outcomes(known, least)}, {len(known)} changed by the model"
         print(f"valid, older source {way}: {counts}; probability {least:.3f} and more")
+    drafts = [row.draft for row in test]
     outputs = evaluation.decoded("test", test, settings.delete_threshold)
+    better = sure_outcomes(
+        evaluation.outcomes(test, outputs, drafts), settings.confidence("kept", args.precision)
+    )
+    print(f"test, older source kept: {better}, of {len(test)}")
     edited = [
         output.text if settings.is_sure(change_of(row), output) else row.draft
         for row, output in zip(test, outputs, strict=True)
     ]
-    raw, drafts = [row.raw for row in test], [row.draft for row in test]
+    raw = [row.raw for row in test]
     print(table(test, {"no edits": raw, "repaired by rule": drafts, "LevT": edited}))
     return 0

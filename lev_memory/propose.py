@@ -346,10 +346,10 @@ def fill(path: Path, proposer: Proposer, args: argparse.Namespace, report: Repor
     if args.diff:
         print(diff(document, before, after), end="")
     target = target_of(path, args)
-    if not args.diff and (after != before or target != path):
+    if not (args.diff or args.dry_run) and (after != before or target != path):
         if read_bytes(str(path)) != before:
             raise UserError(f"{path} has changed in the meantime: run the command again")
-        replace_file(target, after)
+        replace_file(target, after, args.backup)
     return summary(own)
 
 
@@ -400,6 +400,6 @@ def run(args: argparse.Namespace) -> int:
         done = len(paths) - problems.count
         broken = f", {problems.count} left alone" if problems.count else ""
         print(f"{done} of {len(paths)} files{broken}: {summary(report)}")
-    if args.diff:
+    if args.dry_run or args.diff:
         print("nothing was written")
     return 2 if problems.count else 0

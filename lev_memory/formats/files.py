@@ -2,6 +2,7 @@
 
 import gzip
 import importlib
+import itertools
 import json
 import re
 import shutil
@@ -157,15 +158,16 @@ def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
         raise UserError(f"{path}: not read here; make a .po file of it, as prop2po and json2po of "
                         "translate-toolkit do")  # fmt: skip
     try:
-        name = "xliff2" if is_xliff_2(path) else "factory"
-        storage = importlib.import_module(f"translate.storage.{name}")
+        storage = importlib.import_module("translate.storage.factory")
+        if is_xliff_2(path):
+            storage = importlib.import_module("translate.storage.xliff2")
     except ImportError as error:
         raise UserError(
             f"{path}: translate-toolkit reads {path.suffix}: pip install -e '.[memory]'"
         ) from error
     try:
-        read = storage.getobject if name == "factory" else storage.Xliff2File.parsefile
-        store = read(str(path))
+        is_2 = hasattr(storage, "Xliff2File")
+        store = storage.Xliff2File.parsefile(str(path)) if is_2 else storage.getobject(str(path))
         units = [unit for unit in store.units if unit.istranslated() and not unit.isfuzzy()]
         pairs = [(str(unit.source), str(unit.target)) for unit in units]
         language = str(store.gettargetlanguage() or "")
@@ -265,7 +267,7 @@ def require_work(work: Path) -> None:
         raise UserError(f"{work} is no folder; lev-memory prepare makes it")
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, backup: bool = False) -> None:
     """Writes new bytes into a file, all or none; what a link names is written, and keeps its mode.
 
     Raises:
@@ -274,6 +276,8 @@ def replace_file(path: Path, data: bytes) -> None:
     target = path.resolve()
     part = target.with_name(f".{target.name[-40:]}.part")
     try:
+        if backup and target.exists():
+            shutil.copy2(target, backup_of(target))
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(target, part):
             part.write_bytes(data)
@@ -281,3 +285,9 @@ def replace_file(path: Path, data: bytes) -> None:
                 shutil.copymode(target, part)
     except OSError as error:
         raise UserError(f"{path}: not written ({error.strerror or error})") from error
+
+
+def backup_of(path: Path) -> Path:
+    """Returns a free name: FILE.bak, FILE.bak1 …"""
+    numbered = (path.with_name(f"{path.name}.bak{number or ''}") for number in itertools.count())
+    return next(name for name in numbered if not name.exists())

@@ -146,13 +146,16 @@ def test_a_folder_is_filled_and_a_broken_file_left_alone(work, tmp_path, capsys)
         path.parent.mkdir(exist_ok=True)
         path.write_text(HEADER + MESSAGES + "x\n" * (name == "broken.po"), "utf-8")
     content = {path: path.read_bytes() for path in tmp_path.rglob("*.po")}
-    assert step("propose", work, tmp_path, "--diff") == 2
-    out, err = capsys.readouterr()
-    assert "+msgstr" in out and "broken.po" in err
-    assert content == {path: path.read_bytes() for path in tmp_path.rglob("*.po")}
-    assert step("propose", work, tmp_path) == 2
+    for flag in ("--dry-run", "--diff"):
+        assert step("propose", work, tmp_path, flag) == 2
+        out, err = capsys.readouterr()
+        assert "nothing was written" in out and "broken.po" in err
+        assert ("+msgstr" in out) == (flag == "--diff")
+        assert content == {path: path.read_bytes() for path in tmp_path.rglob("*.po")}
+    assert step("propose", work, tmp_path, "--backup") == 2
     assert "2 of 3 files, 1 left alone" in capsys.readouterr().out
     assert (tmp_path / "broken.po").read_bytes() == content[tmp_path / "broken.po"]
+    assert (tmp_path / "two.po.bak").read_bytes() == content[tmp_path / "two.po"]
     before, after = polib.pofile(HEADER + MESSAGES), polib.pofile(str(tmp_path / "a/one.po"))
     for line, other in zip(before, after, strict=True):
         assert (line.msgid, line.flags, line.previous_msgid) == (

@@ -55,7 +55,7 @@ def proposer(editor: Editor, *pairs: tuple[str, str], rule: float = 1.0, **optio
 
 def fill(path: Path, by, **options) -> str:
     """Fills a file; returns what became of it."""
-    named = {"output": None, "place": path, "diff": False}
+    named = {"output": None, "place": path, "diff": False, "dry_run": False, "backup": False}
     return propose.fill(path, by, SimpleNamespace(**named, **options), Counter())
 
 
@@ -68,14 +68,16 @@ def written(tmp_path: Path, text: str, name: str = "a.po") -> Path:
 # files --------------------------------------------------------------------------------------------
 
 
-def test_a_link_is_written_through(tmp_path):
+def test_a_link_is_written_through_and_a_backup_keeps_what_was_there(tmp_path):
     path = written(tmp_path, "old")
     path.chmod(0o640)
     link = tmp_path / "link.po"
     link.symlink_to(path)
-    files.replace_file(link, b"new")
-    assert link.is_symlink() and path.read_bytes() == b"new"
-    assert path.stat().st_mode & 0o777 == 0o640
+    for text in ("new", "newer"):
+        files.replace_file(link, text.encode(), backup=True)
+    assert link.is_symlink() and path.stat().st_mode & 0o777 == 0o640
+    texts = [path.with_name(f"a.po{end}").read_text() for end in ("", ".bak", ".bak1")]
+    assert texts == ["newer", "old", "new"]
 
 
 def test_the_folder_of_the_output_is_made(tmp_path):
