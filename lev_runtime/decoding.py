@@ -96,7 +96,7 @@ class Decoding:
         else:
             self._read_sizes(deletion)
         if state.numbers:
-            state.delete(deletion, self.policy.trace_of if self.policy.traces else None)
+            state.delete(deletion, self.policy.traces)
             state.record("deletion", deletion.action, deletion.scores)
 
     def deletions(self) -> Edit:

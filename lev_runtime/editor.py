@@ -13,6 +13,7 @@ from .decoding import Decoding
 from .editing import Decode, TextEditor, check_lengths, marked_terms, marked_tokens
 from .errors import UserError
 from .exported import ExportedPolicy
+from .feature_cache import ReusedFeatures
 from .folder import Folder
 from .history import EditTrace
 from .markup import Joining
@@ -56,7 +57,8 @@ class Editor(TextEditor[Sentence]):
             target.placeholder,
         )
         longest = self.settings["limits"][0], self.settings["model_limit"]
-        self.policy = ExportedPolicy(folder, target.pad, target.placeholder, longest, threads)
+        policy = ExportedPolicy(folder, target.pad, target.placeholder, longest, threads)
+        self.policy = ReusedFeatures(policy)
 
     @property
     def text_processing(self) -> TextProcessing:

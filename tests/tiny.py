@@ -20,8 +20,8 @@ from lev_plugins.nn.arrays import TORCH
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.expert import States, make_states
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
-from lev_plugins.systems.levenshtein.trace import Trace
 from lev_runtime.policy import EditPolicy, EditState
+from lev_runtime.traces import Trace
 
 LETTERS = "abcdefgh"
 UNKNOWN, PLACEHOLDER = "_", "?"
@@ -253,7 +253,7 @@ def training_batch(of: TranslationEditTask, rows: Sequence[Triple], **options: A
 class LevTPolicy(EditPolicy):
     """A policy whose logits are methods of its own."""
 
-    arrays, trace_of = TORCH, Trace
+    arrays = TORCH
 
     def logits(self, head, state):
         if head == "deletion":

@@ -13,7 +13,7 @@ from refusals import refuses
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.expert import deletion_state
-from lev_plugins.systems.levenshtein.source_copy import source_at_placeholders
+from lev_plugins.systems.levenshtein.model import source_at_placeholders
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_runtime.policy import EditPolicy
 
@@ -192,7 +192,7 @@ class Plain(EditPolicy):
     """A model without what only makes it faster."""
 
     def __init__(self, model: LevenshteinEditorModel) -> None:
-        self.arrays, self.traces, self.trace_of = model.arrays, model.traces, model.trace_of
+        self.arrays, self.traces = model.arrays, model.traces
         self.encode, self.logits = model.encode, model.logits
         self.max_positions = model.max_positions
 

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from lev_plugins.nn.backends.cuda_graphs import Replay, load, padded
 from lev_plugins.nn.precision import prepare_for_decoding
-from lev_plugins.nn.transformer import EncoderOutput
 from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.replayed import ReplayedPasses
-from lev_plugins.systems.levenshtein.reused import ReusedFeatures
+from lev_plugins.systems.levenshtein.replayed import ReplayedPasses, replayed
+from lev_runtime.feature_cache import reused
+from lev_runtime.policy import EditState
 
 LONGEST = 64
 MODELS = {
@@ -75,12 +75,10 @@ def test_a_memory_that_comes_back_is_loaded_anew():
             for source, state in zip(sources, states, strict=True)
         ]
         model.passes = ReplayedPasses(model, "cpu")
-        encoded = [
-            EncoderOutput(model.passes.encode(model, source), source.ne(1)[:, None, None])
-            for source in sources
-        ]
+        encoded = list(map(model.passes.encode, sources))
         for turn in (1, 0, 1):
-            features = model.passes.features(model, states[turn], encoded[turn], "token", None)
+            state = EditState(states[turn], encoded[turn])
+            (features,) = model.passes.features("token", state).values()
             real = states[turn].ne(model.pad)
             assert torch.allclose(features[real], eager[turn][real], atol=1e-5)
 
@@ -91,11 +89,11 @@ def test_new_weights_in_other_memory_are_noticed():
     source = tiny.batch(task, tiny.triples(3))["target"]
     model.passes = ReplayedPasses(model, "cpu")
     with torch.no_grad():
-        model.passes.encode(model, source)
+        model.passes.encode(source)
         sources = list(model.passes.sources.values())
         for parameter, weights in zip(model.parameters(), other.parameters(), strict=True):
             parameter.data = weights.detach().clone()
-        states = model.passes.encode(model, source)
+        states = model.passes.encode(source).states
         assert torch.allclose(states, other.encode(source).states, atol=1e-6)
         assert not set(sources) & set(model.passes.sources.values())
 
@@ -106,11 +104,11 @@ def test_products_of_another_precision_are_new_passes():
     model.passes = ReplayedPasses(model, "cpu")
     before = torch.get_float32_matmul_precision()
     with torch.no_grad():
-        model.passes.encode(model, source)
+        model.passes.encode(source)
         sources = list(model.passes.sources.values())
         try:
             torch.set_float32_matmul_precision("high")
-            model.passes.encode(model, source)
+            model.passes.encode(source)
         finally:
             torch.set_float32_matmul_precision(before)
         assert not set(sources) & set(model.passes.sources.values())
@@ -121,7 +119,7 @@ def test_training_and_other_devices_have_passes_of_their_own():
     model = tiny.model(task, 3).eval()
     source = tiny.batch(task, tiny.triples(3))["target"]
     prepare_for_decoding([model], "fp32")
-    policy = ReusedFeatures(model)
+    policy = reused(replayed(model))
     with torch.no_grad():
         policy.encode(source)
     assert not model.passes.sources, "they are for a GPU"
@@ -134,7 +132,7 @@ def test_a_model_is_copied_and_pickled_without_its_passes():
     model = tiny.model(tiny.task(), 3).eval()
     prepare_for_decoding([model], "fp32")
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert again.passes is None
+        assert not getattr(again, "passes", None)
         assert torch.equal(again.encoder_embed.weight, model.encoder_embed.weight)
 
 

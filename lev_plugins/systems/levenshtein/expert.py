@@ -13,14 +13,16 @@ import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from lev_runtime.traces import Trace
+
 from ...data.batch import Batch
+from ...nn.arrays import TORCH
 from ...nn.backends import chunk_rows, is_accelerator
 from ...ops import edits
 from ...ops.alignment import lcs_masks
 from ...ops.edits import InsertionLabels, true_places
 from ...ops.randomness import uniform_streams
 from .config import TranslationEditConfig
-from .trace import Trace
 
 # streams of random numbers, one per purpose
 _MIXTURE, _DROP, _TOKENS, _MASK, _MASKED, _SHOWN = 0, 1, 2, 3, 4, 5
@@ -219,18 +221,22 @@ def insertion_inputs(states: States, traced: bool) -> tuple[Trace, Trace]:
     pad = states.pad
     before = states.insertion.before
     if not traced or states.draft_kept is None:
-        return Trace.of(before), Trace.of(states.masked_target)
+        return _untraced(before), _untraced(states.masked_target)
     width = max(states.draft.size(1), before.size(1))
     before = _widened(before, width, pad)
     draft = _widened(states.draft, width, pad)
     kept = _widened(states.draft_kept, width, False)
     is_draft = kept.any(1, keepdim=True)
     deleted = is_draft & ~kept & draft.ne(pad)
-    counting = Trace(torch.where(is_draft, draft, before), deleted)
+    counting = Trace(torch.where(is_draft, draft, before), deleted, TORCH)
     opened = counting.opened(
         states.insertion.counts, states.masked_target, pad, states.sizes.traced_width
     )
     return counting, opened
+
+
+def _untraced(tokens: Tensor) -> Trace:
+    return Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool), TORCH)
 
 
 def token_places(states: States, filled: Trace) -> Tensor:

@@ -6,7 +6,7 @@ S source tokens, T tokens.
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,8 +25,6 @@ from lev_runtime.records import EditHypothesis
 from ...data.batch import Batch
 from ...nn.arrays import TORCH
 from .reranker import Reranker
-from .reused import ReusedFeatures
-from .trace import Trace
 
 _NAMES = {  # ours, of fairseq's generation options
     "max_iter": "iter_decode_max_iter",
@@ -101,7 +99,12 @@ def of_model(cfg: Any) -> dict[str, Any]:
 
 
 class RefinementGenerator:
-    """Edits drafts, or writes from nothing; the placeholder is the dictionary's last symbol."""
+    """Edits drafts, or writes from nothing; the placeholder is the dictionary's last symbol.
+
+    layers: what makes a policy of a model, or of a policy, that only decodes sooner.
+    """
+
+    layers: Sequence[Callable[[Any], EditPolicy]] = ()
 
     def __init__(
         self, dictionary: Dictionary, placeholder: int, options: RefinementOptions
@@ -163,13 +166,10 @@ class RefinementGenerator:
                     "last and add --iter-decode-with-external-reranker"
                 )
             model.eval()  # in fairseq-generate it returns nothing
-            policies.append(fast(model))
+            for layer in self.layers:
+                model = layer(model)
+            policies.append(model)
         return policies[0] if len(policies) == 1 else EnsemblePolicy(policies), reranker
-
-
-def fast(model: Any) -> EditPolicy:
-    """Returns the model as a policy that reuses features; others stay as they are."""
-    return ReusedFeatures(model) if hasattr(model, "head_logits") else model
 
 
 class EnsembleEncoderOutput(list[Any]):
@@ -183,7 +183,7 @@ class EnsembleEncoderOutput(list[Any]):
 class EnsemblePolicy(EditPolicy):
     """A policy whose probabilities are the mean of its members', which share their dictionaries."""
 
-    arrays, trace_of = TORCH, Trace
+    arrays = TORCH
 
     def __init__(self, policies: Sequence[EditPolicy]) -> None:
         self.policies = list(policies)
@@ -205,7 +205,8 @@ class EnsemblePolicy(EditPolicy):
         """Returns the logarithm of the mean of the members' probabilities."""
         logs = []
         for policy, own in zip(self.policies, state.encoder_out, strict=True):
-            logits = policy.logits(head, replace(state, encoder_out=own))
+            trace = state.trace if policy.traces else None
+            logits = policy.logits(head, replace(state, encoder_out=own, trace=trace))
             logs.append(torch.log_softmax(logits.float(), dim=-1))
         width = max(log.size(-1) for log in logs)  # the largest K: others never insert as many
         wide = [F.pad(log, (0, width - log.size(-1)), value=-math.inf) for log in logs]

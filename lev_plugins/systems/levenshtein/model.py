@@ -7,7 +7,6 @@ P places that a head decides about.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
 from fairseq.data import Dictionary
@@ -17,7 +16,8 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_runtime.errors import UserError
-from lev_runtime.policy import EditPolicy, EditState
+from lev_runtime.policy import EditState, FeaturePolicy
+from lev_runtime.traces import Trace
 
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.arrays import TORCH as TORCH_ARRAYS
@@ -51,9 +51,7 @@ from .expert import (
     token_places,
 )
 from .heads import DeletedTokens, DeletionHead, PlaceholderHead, SourcePointer
-from .source_copy import source_at_placeholders
 from .stock import COPY, adopt, check_symbols
-from .trace import Trace, slot_ends
 
 MODEL = "levenshtein_editor"
 #: heads that a left-to-right transformer lacks
@@ -69,19 +67,16 @@ class EditEncoderOutput(EncoderOutput):
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
-class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, TrainingHooks):
+class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, TrainingHooks):
     """Levenshtein Transformer: policies for deletion, placeholders and tokens, over one source.
 
     Attributes:
         exits: of each head, the stack of decoder blocks before it, and how many of them.
-        passes: CUDA graphs that replay passes in decoding (:mod:`.replayed`); None for none.
     """
 
     kernels: Kernels = TORCH
     arrays = TORCH_ARRAYS
-    trace_of = Trace
     check_resumed = staticmethod(check_resumed)
-    passes: Any = None
 
     def __init__(
         self,
@@ -109,7 +104,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         self.rotary = [rotary_width(cfg, side) for side in ("encoder", "decoder")]
         self.encoder = _blocks(cfg, "encoder", cfg.encoder_layers)
         self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
-        self.exits: dict[str, tuple[str, int]] = {
+        self.exits = {
             head: (stack_of(head, str(cfg.weight_sharing)), depth)
             for head, depth in exit_depths(cfg).items()
         }
@@ -238,26 +233,22 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
 
     # decoding ---------------------------------------------------------------------------------
 
-    def logits(self, head: str, state: EditState) -> Tensor:
-        """Returns the logits of a head (Eq. 3 to 5); see the base class."""
-        tokens, deleted = self.inputs(head, state)
-        features = self.decode(tokens, state.encoder_out, head, deleted)
-        return self.head_logits(head, features, state)
+    def features(self, head: str, state: EditState) -> dict[tuple[str, int], Tensor]:
+        """See the base class: B × T × C."""
+        trace = state.trace
+        tokens, deleted = (state.tokens, None) if trace is None else (trace.tokens, trace.deleted)
+        return {self.exits[head]: self.decode(tokens, state.encoder_out, head, deleted)}
 
-    def inputs(self, head: str, state: EditState) -> tuple[Tensor, Tensor | None]:
-        """Returns the tokens that a head reads, B × T, and which of them were just deleted."""
-        trace = self._trace(head, state)
-        return (state.tokens, None) if trace is None else (trace.tokens, trace.deleted)
-
-    def _trace(self, head: str, state: EditState) -> Any:
-        # a model without a trace may be the ensemble's
-        return state.trace if self.traces and head != "deletion" else None
+    @property
+    def least_spared(self) -> int:  # type: ignore[override]
+        """Returns the tokens that gathering has to spare; measured on an H100."""
+        return 512 if self.kernels.prefers_large_passes else 1
 
     def head_logits(self, head: str, features: Tensor, state: EditState) -> Tensor:
-        """Returns a head's logits of features, B × T × C, that the decoder made of its inputs."""
+        """Returns a head's logits (Eq. 3 to 5); see the base class."""
         if head == "deletion":
             return self.deletion_head(features)
-        trace = self._trace(head, state)
+        trace = state.trace
         if head == "token":
             assert state.where is not None, "of all tokens there would be too many"
             places = true_places(state.where) if state.places is None else state.places
@@ -356,6 +347,45 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         # parameters of fairseq's model have learned without it
         self.copies_source = bool(state_dict.setdefault(COPY, torch.zeros(1)).any())
         check_symbols(state_dict, own)
+
+
+def source_at_placeholders(
+    tokens: Tensor, encoder_out: EncoderOutput, pad: int, placeholder: int
+) -> Tensor:
+    """Returns the encoder's states at the placeholders' relative places in the source, 0 elsewhere.
+
+    B × T tokens → B × T × C; the first and the last are the source's (Gu et al., 2018, §3.1.2).
+    Several rows may read one source, one after the other.
+    """
+    states = encoder_out.states
+    mask = encoder_out.mask
+    real = torch.ones_like(states[..., 0], dtype=torch.bool) if mask is None else mask.flatten(1)
+    rows_per_source = len(tokens) // len(states)
+    if rows_per_source > 1:
+        real = real.repeat_interleave(rows_per_source, 0)
+    first = real.int().argmax(1, keepdim=True)
+    last = real.sum(1, keepdim=True) - 1
+    end = tokens.ne(pad).sum(1, keepdim=True) - 1
+    end = end.clamp(min=1)  # stock's rules may leave </s>
+    place = torch.arange(tokens.size(1), device=tokens.device)
+    # rounded in whole numbers: the same on any device
+    column = (2 * place * last + end).div(2 * end, rounding_mode="floor")
+    column = first + torch.minimum(column, last)  # there is no place after </s>
+    index = column.view(len(states), -1, 1).expand(-1, -1, states.size(2))
+    copied = states.gather(1, index).view(*tokens.shape, -1)
+    is_placeholder = tokens.eq(placeholder)
+    return copied * is_placeholder.unsqueeze(2)
+
+
+def slot_ends(standing: Tensor, slots: int | None = None) -> tuple[Tensor, Tensor]:
+    """Returns the places (flat, P each) of the tokens left and right of every slot, of B × T
+    ``standing``; ``slots``: P, where it is known."""
+    number = standing.cumsum(1)
+    is_first = number.eq(1)
+    is_last = number.eq(number[:, -1:])
+    left = true_places(standing & ~is_last, slots)
+    right = true_places(standing & ~is_first, slots)
+    return left, right
 
 
 def _blocks(cfg: LevenshteinEditorConfig, side: str, depth: int) -> TransformerStack:

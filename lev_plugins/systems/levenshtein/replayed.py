@@ -1,21 +1,25 @@
 """A model's passes over padded shapes, which a GPU replays (:mod:`.cuda_graphs`).
 
+Only speed depends on it: a model answers the same without.
+
 Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C channels; each of B,
 T and S is padded to one of a few sizes.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from lev_runtime.policy import EditPolicy, EditState, FeaturePolicy
+
 from ...nn.backends import cuda_graphs
 from ...nn.backends.cuda_graphs import Replay, load, padded
 from ...nn.embedding import Positions
 from ...nn.transformer import Attention, EncoderOutput
-from .model import LevenshteinEditorModel
+from .model import EditEncoderOutput, LevenshteinEditorModel
 
 #: lengths are padded to multiples of this
 LENGTHS = 8
@@ -27,24 +31,29 @@ MOST_SOURCES = 2**15
 MOST_PASSES = 192
 
 
-class ReplayedPasses:
-    """The passes of a model while it decodes; ``device``: the type of devices that they are for.
+class ReplayedPasses(FeaturePolicy):
+    """A model that decodes by replayed passes; ``device``: the type of devices that they are for.
 
     They are those of the weights as they lie in memory, and of how torch multiplies (TF32): others
     drop all that was kept.
     """
 
     def __init__(self, model: LevenshteinEditorModel, device: str = "cuda") -> None:
+        self.model = model
         self.device = device
         self.lock = threading.RLock()
+        self.arrays, self.traces, self.exits = model.arrays, model.traces, model.exits
+        self.max_positions = model.max_positions  # type: ignore[method-assign]
+        self.head_logits = model.head_logits  # type: ignore[method-assign]
+        self.least_spared = model.least_spared
         self.parameters = list(model.parameters())
         self._clear()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> None:
         """Copies nothing: a copied model has none until it is prepared for decoding."""
 
-    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        return _nothing, ()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()
 
     def _clear(self) -> None:
         self.settings = self._settings()
@@ -66,33 +75,36 @@ class ReplayedPasses:
         width = padded(tokens.size(1), LENGTHS)
         return rows * width <= MOST_TOKENS and width <= positions.longest
 
-    def encode(self, model: LevenshteinEditorModel, tokens: Tensor) -> Tensor:
-        """Returns the encoder's states: B × S → B × S × C."""
+    def encode(self, src_tokens: Tensor) -> EditEncoderOutput:
+        """Runs the encoder: B × S tokens."""
+        model = self.model
+        if not self.serve(src_tokens, model.encoder_positions):
+            return model.encode(src_tokens)
         with self.lock:
             if self._is_full() or self.settings != self._settings():
                 self._clear()
-            return self._of(model, tokens).encode(tokens)
+            states = self._of(src_tokens).encode(src_tokens)
+        mask = src_tokens.ne(model.pad)[:, None, None]
+        return EditEncoderOutput(states, mask, source=src_tokens)
 
-    def features(
-        self,
-        model: LevenshteinEditorModel,
-        tokens: Tensor,
-        encoder_out: EncoderOutput,
-        head: str,
-        deleted: Tensor | None,
-    ) -> Tensor:
-        """Runs the decoder to the exit of ``head``: B × T → B × T × C."""
+    def features(self, head: str, state: EditState) -> dict[tuple[str, int], Tensor]:
+        """See the base class: B × T × C."""
+        trace = state.trace
+        tokens, deleted = (state.tokens, None) if trace is None else (trace.tokens, trace.deleted)
+        if not self.serve(tokens, self.model.decoder_positions):
+            return self.model.features(head, state)
         with self.lock:
-            sources = self._of(model, encoder_out.states)
-            return sources.features(tokens, encoder_out, head, deleted)
+            sources = self._of(state.encoder_out.states)
+            features = sources.features(tokens, state.encoder_out, head, deleted)
+        return {self.exits[head]: features}
 
-    def _of(self, model: LevenshteinEditorModel, source: Tensor) -> "_Sources":
+    def _of(self, source: Tensor) -> "_Sources":
         shape = padded(source.size(0)), padded(source.size(1), LENGTHS)
         if self.pool is None and source.is_cuda:
             self.pool = torch.cuda.graph_pool_handle()
         if shape not in self.sources:
             with torch.inference_mode(False), torch.no_grad():
-                self.sources[shape] = _Sources(model, shape, source.device, self.pool)
+                self.sources[shape] = _Sources(self.model, shape, source.device, self.pool)
         return self.sources[shape]
 
     def _is_full(self) -> bool:
@@ -218,5 +230,6 @@ def replay_passes(model: LevenshteinEditorModel) -> None:
     model.passes = ReplayedPasses(model)
 
 
-def _nothing() -> None:
-    """Returns None: captured passes are not saved."""
+def replayed(model: Any) -> EditPolicy:
+    """Returns the replayed passes of a model that was prepared for decoding, else the model."""
+    return getattr(model, "passes", None) or model
