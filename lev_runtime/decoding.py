@@ -263,8 +263,8 @@ class Decoding:
             cap = arrays.xp.maximum(arrays.int64(words), longest) + 2
         else:
             cap = arrays.xp.clip(longest, least, None) + 2
-        limits = self.policy.max_positions()
-        return cap if limits is None else arrays.xp.clip(cap, 0, limits[1])
+        _, most = self.policy.max_positions()
+        return arrays.xp.clip(cap, 0, most)
 
     # candidates -------------------------------------------------------------------------------
 

@@ -86,7 +86,7 @@ class Editor(TextEditor[Sentence]):
     def _decode(
         self, options: RefinementOptions, sentences: Sequence[Sentence]
     ) -> list[list[EditTrace]]:
-        """The n-best of one batch."""
+        """Returns the n-best of one batch."""
         pad = self.target.pad
         source = padded([sentence.tokens for sentence in sentences], pad)
         draft = padded([sentence.coded.tokens for sentence in sentences], pad)
@@ -102,7 +102,7 @@ class Editor(TextEditor[Sentence]):
         return traces
 
     def _trace(self, sentence: Sentence, hypothesis: EditHypothesis) -> EditTrace:
-        """What was done to a sentence."""
+        """Returns the trace of a sentence."""
         tokens = " ".join(sentence.symbols(hypothesis))
         text = self.codec.decode(tokens)
         return sentence.trace(text, hypothesis)

@@ -100,8 +100,8 @@ class ExportedPolicy(FeaturePolicy):
         logits = dict(zip(outputs, session(outputs, inputs)))
         if "placeholder" in logits:
             logits["placeholder"] = texts.by_slot(logits["placeholder"])
-        tokens = state.tokens if state.trace is None else state.trace.tokens
-        return {name: NUMPY.resize(values, tokens.shape[1]) for name, values in logits.items()}
+        width = state.inputs()[0].shape[1]
+        return {name: NUMPY.resize(values, width) for name, values in logits.items()}
 
     def head_logits(self, head: str, features: np.ndarray, state: EditState) -> np.ndarray:
         """See the base class."""
@@ -148,10 +148,10 @@ class _Texts(NamedTuple):
     @classmethod
     def of(cls, state: EditState, pad: int) -> "_Texts":
         """Returns the sentences of a state, without columns that hold nothing but padding."""
-        tokens = state.tokens if state.trace is None else state.trace.tokens
+        tokens, deleted = state.inputs()
         mask = tokens != pad
         width = mask.sum(1).max()
-        deleted = None if state.trace is None else state.trace.deleted[:, :width]
+        deleted = None if deleted is None else deleted[:, :width]
         return cls(tokens[:, :width], mask[:, :width], deleted)
 
     def marked(self) -> np.ndarray:
@@ -182,7 +182,7 @@ class _Texts(NamedTuple):
         return ends
 
     def by_slot(self, logits: np.ndarray) -> np.ndarray:
-        """Q × (K + 1) logits → R × (T − 1) × (K + 1), 0 after the ends; T: tokens that stand."""
+        """Spreads Q × (K + 1) logits: R × (T − 1) × (K + 1), 0 after the ends; T: that stand."""
         if len(self.tokens) == 1:
             return logits[None]
         sizes = self.standing().sum(1)
@@ -193,8 +193,8 @@ class _Texts(NamedTuple):
 
 
 def _copied(inputs: Inputs, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Source tokens at the relative places of placeholders, P, in the sources flattened; the first
-    and the last are the source's (Gu et al., 2018, §3.1.2)."""
+    """Returns the relative places of placeholders in the sources flattened, P; the first and the
+    last are the source's (Gu et al., 2018, §3.1.2)."""
     source, mask = inputs["source_mask"], inputs["mask"]
     last = source.sum(1)[rows] - 1
     end = np.maximum(mask.sum(1)[rows] - 1, 1)

@@ -72,7 +72,7 @@ class ReusedFeatures(EditPolicy):
         end = self.policy.exits[head]
         before, reader = cache.features.get(end, (None, ""))
         changed = state.counts.changed.get(reader)
-        tokens = state.tokens if state.trace is None else state.trace.tokens
+        tokens, _ = state.inputs()
         if before is None or changed is None or (changed and not self._are_few(changed, tokens)):
             features = self.policy.features(head, state)
         elif changed:

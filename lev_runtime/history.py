@@ -1,4 +1,4 @@
-"""What a Levenshtein Transformer did to one sentence: plain data, without torch or fairseq.
+"""The edits of one sentence by a Levenshtein Transformer: plain data, without torch or fairseq.
 
 Tokens are strings; ``<s>`` and ``</s>`` are left out everywhere.
 """
@@ -89,7 +89,7 @@ class EditTrace:
 
     @property
     def steps(self) -> int:
-        """Number of iterations that changed something: t of Algorithm 2 when it ends by itself."""
+        """Returns how many iterations changed something: t of Algorithm 2 if it ends by itself."""
         if not self.iterations:
             return self.count
         return sum(iteration.changed for iteration in self.iterations)
@@ -112,7 +112,7 @@ class EditTrace:
         return Iteration(before, deleted, after, inserted)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Returns what JSON can hold."""
         shown = dict(vars(self))
         del shown["count"], shown["iterations"]
         steps = [iteration.to_dict() for iteration in self.iterations]

@@ -4,6 +4,7 @@ Shapes: B sentences, S source tokens, T tokens of the sequence being edited, P t
 Sequences begin with <s>, end with </s> and are padded on the right.
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self, TypeGuard
@@ -53,6 +54,12 @@ class EditState:
     places: Array | None = None  # P, the same flattened
     counts: Counts = field(default_factory=Counts)
 
+    def inputs(self) -> tuple[Array, Array | None]:
+        """Returns the tokens to be read, and which of them were deleted; None: none of them."""
+        return (
+            (self.tokens, None) if self.trace is None else (self.trace.tokens, self.trace.deleted)
+        )
+
     def select(self, chosen: Sequence[int], arrays: Arrays) -> Self:
         """Returns the state of the sentences at rows that the host has chosen."""
         rows = arrays.as_tensor(chosen, self.tokens)
@@ -95,9 +102,9 @@ class EditPolicy:
         """
         raise NotImplementedError
 
-    def max_positions(self) -> tuple[int, int] | None:
-        """Returns the longest source and target, in tokens; None: any."""
-        return None
+    def max_positions(self) -> tuple[int, int]:
+        """Returns the longest source and target, in tokens; any, if nobody says."""
+        return sys.maxsize, sys.maxsize
 
     def eval(self) -> Self:
         """Prepares for decoding, as ``nn.Module.eval`` does."""

@@ -103,7 +103,7 @@ class RefinementState:
     # iterations -------------------------------------------------------------------------------
 
     def begin_iteration(self) -> None:
-        """From now on what changes, changes in this iteration."""
+        """Begins an iteration: what changes from now on, changes in it."""
         self.iteration += 1
         self.idle = [True] * len(self.numbers)
         if self.phases is not None:
@@ -286,7 +286,7 @@ class RefinementState:
         return same.any(1), same[:, -1]
 
     def _alike(self, first: Array, second: Array) -> tuple[Array, Array]:
-        """Both, B × any × T, with padding behind the narrower."""
+        """Pads the narrower of both, B × any × T."""
         width = max(first.shape[2], second.shape[2])
 
         def widened(values: Array) -> Array:

@@ -226,8 +226,8 @@ def states(
     """The states of a batch of :func:`batch`; alpha and beta are one half."""
     values = {"alpha": 0.5, "beta": 0.5, "tokens": "argmax", "seed": 1, **options}
     cfg = dataclasses.replace(of.cfg, roll_in_tokens=values["tokens"], seed=values["seed"])
-    symbols = of.target_dictionary, of.placeholder, of.frequencies
-    return make_states(sample, epoch, (values["alpha"], values["beta"]), cfg, *symbols)
+    shares = values["alpha"], values["beta"]
+    return make_states(sample, epoch, shares, cfg, of.symbols, of.frequencies)
 
 
 def logits(

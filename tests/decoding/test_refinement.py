@@ -21,11 +21,13 @@ from fake_policy import (
 )
 from refusals import refuses
 
+from lev_plugins.nn.arrays import TORCH
 from lev_plugins.systems.levenshtein.generator import (
     EnsemblePolicy,
     RefinementGenerator,
     RefinementOptions,
 )
+from lev_runtime.traces import Trace
 
 pytestmark = pytest.mark.device
 
@@ -145,13 +147,15 @@ def test_options_are_those_of_fairseq_generate_and_of_the_task():
         "iter_decode_with_external_reranker": True,
         "lenpen": 0.7,
     }
-    task = tiny.task(delete_threshold=0.6, noise_scale=0.4, stock_decoding=True, delete_words=True)
+    task = tiny.task(delete_threshold=0.6, noise_scale=0.4, delete_words=True)
     options_ = task.build_generator([], Namespace(**flags)).options
-    values = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, True, 0.7, True)
+    values = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, True, 0.7)
     assert options_ == RefinementOptions(*values)
-    for seed in (0, 1):
-        options_ = tiny.task(seed=seed).build_generator([], Namespace()).options
-        assert options_ == RefinementOptions(seed=seed)
+    for seed, stock in ((0, False), (1, True)):
+        task = tiny.task(seed=seed, stock_decoding=stock)
+        options_ = task.build_generator([], Namespace()).options
+        # stock runs one iteration more than it is told
+        assert options_ == RefinementOptions(max_iter=10 + stock, seed=seed)
 
 
 # what comes back ------------------------------------------------------------------------------
@@ -225,8 +229,8 @@ def test_hypotheses_share_no_memory():
 
 def test_probabilities_are_the_mean_of_the_members():
     task = tiny.task()
-    sizes = [{}, {"decoder_layers": 1, "max_insertions": 3}, {"encoder_embed_dim": 16}]
-    sizes[2] |= {"decoder_embed_dim": 16, "max_insertions": 7, "weight_sharing": "none"}
+    sizes = [{"deletion_trace": True}, {"decoder_layers": 1, "max_insertions": 3}, {}]
+    sizes[2] = {"encoder_embed_dim": 16, "decoder_embed_dim": 16, "max_insertions": 7}
     models = [
         tiny.sharpen(tiny.model(task, seed, **size)).eval()
         for seed, size in enumerate(sizes, start=1)
@@ -236,12 +240,17 @@ def test_probabilities_are_the_mean_of_the_members():
         for side in (("ab", "h", "efg"), ("a?bc?", "??", "abcde"))
     )
 
+    gone = torch.full((3, 1), 5)  # after <s>; a member without a trace does not see it
+    with_gone = torch.cat([states[:, :1], gone, states[:, 1:]], 1)
+    trace = Trace(with_gone, torch.arange(with_gone.size(1)).expand_as(with_gone).eq(1), TORCH)
+
     def outputs(policy) -> list[torch.Tensor]:
         memory, where = policy.encode(sources), states.eq(task.placeholder)
+        seen = trace if policy.traces else None
         return [
             tiny.logits(policy, "deletion", states, memory),
-            tiny.logits(policy, "placeholder", states, memory),
-            tiny.logits(policy, "token", states, memory, where),
+            tiny.logits(policy, "placeholder", states, memory, trace=seen),
+            tiny.logits(policy, "token", states, memory, where, seen),
         ]
 
     members = list(map(outputs, models))
@@ -261,4 +270,3 @@ def test_positions_are_those_of_the_tightest_member_on_each_side():
         tiny.model(tiny.task(), max_source_positions=10, max_target_positions=40),
     ]
     assert EnsemblePolicy(members).max_positions() == (10, 20)
-    assert EnsemblePolicy(members[:1]).max_positions() is None

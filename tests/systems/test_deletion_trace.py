@@ -17,7 +17,6 @@ from lev_plugins.nn.transformer import EncoderOutput
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import Compaction, insertion_labels
 from lev_plugins.systems.levenshtein.expert import insertion_inputs
-from lev_plugins.systems.levenshtein.generator import EnsemblePolicy
 from lev_runtime.traces import Trace
 
 pytestmark = pytest.mark.device
@@ -177,18 +176,3 @@ def test_step_by_step_the_heads_read_what_they_read_in_training(seed):
             assert policy.seen[phase][row] == [
                 side[row][real].tolist() for side in (trace.tokens, trace.deleted)
             ]
-
-
-def test_in_an_ensemble_those_read_it_that_can():
-    task, model = make()
-    plain = tiny.sharpen(tiny.model(task), 2.0).eval()
-    both = EnsemblePolicy([model, plain])
-    sample = tiny.batch(task, [tiny.Triple("abc", "", "abcdef")])
-    trace = Trace(sample["draft"], sample["draft"].eq(sample["draft"][0, 2]), TORCH)
-    stands, memory = compact(trace), both.encode(sample["net_input"]["src_tokens"])
-    probabilities = tiny.logits(both, "placeholder", stands, memory, trace=trace).exp()[..., :6]
-    parts = (
-        tiny.logits(model, "placeholder", stands, memory[0], trace=trace).softmax(-1)[..., :6],
-        tiny.logits(plain, "placeholder", stands, memory[1]).softmax(-1),
-    )
-    assert_near(probabilities, sum(parts) / 2)

@@ -54,17 +54,11 @@ class RefinementOptions(options.RefinementOptions):
     """Options of decoding: the runtime's, and those of fairseq alone.
 
     external_reranker: the last model, an autoregressive one, ranks the candidates, with
-    length_penalty. stock: fairseq's own rules (:mod:`.stock_decoding`).
+    length_penalty.
     """
 
     external_reranker: bool = False
     length_penalty: float = 1.0
-    stock: bool = False
-
-    def ranges(self) -> list[tuple[str, float, float]]:
-        """See the base class; stock runs one iteration more than it is told."""
-        (name, least, most), *others = super().ranges()
-        return [(name, least - self.stock, most), *others]
 
     @staticmethod
     def spelt(name: str, value: float) -> str:
@@ -98,6 +92,13 @@ def of_model(cfg: Any) -> dict[str, Any]:
     return {"delete_threshold": threshold, "delete_words": cfg.delete_words}
 
 
+def symbols_of(dictionary: Dictionary, placeholder: int) -> Symbols:
+    """Returns a dictionary's symbols up to the placeholder."""
+    names = tuple(dictionary.symbols[: placeholder + 1])
+    pad, bos, eos, unk = dictionary.pad(), dictionary.bos(), dictionary.eos(), dictionary.unk()
+    return Symbols(names, pad, bos, eos, unk, placeholder)
+
+
 class RefinementGenerator:
     """Edits drafts, or writes from nothing; the placeholder is the dictionary's last symbol.
 
@@ -112,11 +113,9 @@ class RefinementGenerator:
         self.dictionary = dictionary
         self.placeholder = placeholder
         self.options = options
-        names = tuple(dictionary.symbols[: placeholder + 1])
-        bos, eos = dictionary.bos(), dictionary.eos()
-        self.symbols = Symbols(names, dictionary.pad(), bos, eos, dictionary.unk(), placeholder)
+        self.symbols = symbols_of(dictionary, placeholder)
         # fairseq-generate strips these from what it prints
-        self.symbols_to_strip_from_output = {eos, bos}
+        self.symbols_to_strip_from_output = {self.symbols.eos, self.symbols.bos}
 
     @torch.no_grad()
     def generate(
@@ -189,13 +188,10 @@ class EnsemblePolicy(EditPolicy):
         self.policies = list(policies)
         self.traces = any(policy.traces for policy in policies)
 
-    def max_positions(self) -> tuple[int, int] | None:
+    def max_positions(self) -> tuple[int, int]:
         """Returns the tightest limits of the members."""
-        limits = [policy.max_positions() for policy in self.policies]
-        known = [limit for limit in limits if limit]
-        if not known:
-            return None
-        return min(source for source, _ in known), min(target for _, target in known)
+        source, target = zip(*(policy.max_positions() for policy in self.policies))
+        return min(source), min(target)
 
     def encode(self, src_tokens: Tensor) -> EnsembleEncoderOutput:
         """Runs the encoders of the members."""
@@ -210,5 +206,4 @@ class EnsemblePolicy(EditPolicy):
             logs.append(torch.log_softmax(logits.float(), dim=-1))
         width = max(log.size(-1) for log in logs)  # the largest K: others never insert as many
         wide = [F.pad(log, (0, width - log.size(-1)), value=-math.inf) for log in logs]
-        total = torch.logsumexp(torch.stack(wide), dim=0)
-        return total - math.log(len(logs))
+        return torch.logsumexp(torch.stack(wide), dim=0) - math.log(len(logs))

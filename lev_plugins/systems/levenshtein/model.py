@@ -5,7 +5,7 @@ P places that a head decides about.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -54,8 +54,6 @@ from .heads import DeletedTokens, DeletionHead, PlaceholderHead, SourcePointer
 from .stock import COPY, adopt, check_symbols
 
 MODEL = "levenshtein_editor"
-#: heads that a left-to-right transformer lacks
-NEW_HEADS = ["deletion_head.weight", "placeholder_head.weight"]
 Logits = dict[str, tuple[Tensor, Tensor]]
 
 
@@ -88,18 +86,18 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
         super().__init__()
         self.cfg = cfg
         self.pad = target_dictionary.pad()
-        self.bos, self.eos = target_dictionary.bos(), target_dictionary.eos()
         self.unk, self.plh = target_dictionary.unk(), plh
-        self.forbidden_symbols = sorted({self.pad, self.bos, self.eos, plh})
+        ends = target_dictionary.bos(), target_dictionary.eos()
+        self.forbidden_symbols = sorted({self.pad, *ends, plh})
         dim = cfg.encoder_embed_dim
         self.scale = dim**0.5
         self.encoder_embed = self.decoder_embed = token_table(len(source_dictionary), dim, self.pad)
         if not cfg.share_all_embeddings:
             self.decoder_embed = token_table(len(target_dictionary), dim, self.pad)
-        longest = cfg.max_source_positions, cfg.max_target_positions
-        self.encoder_positions = Positions(longest[0], dim, self.pad, cfg.encoder_learned_pos)
+        longest, tokens = self.max_positions()
+        self.encoder_positions = Positions(longest, dim, self.pad, cfg.encoder_learned_pos)
         # a trace holds deleted tokens and those that replace them
-        tokens = longest[1] * (2 if cfg.deletion_trace else 1)
+        tokens *= 2 if cfg.deletion_trace else 1
         self.decoder_positions = Positions(tokens, dim, self.pad, cfg.decoder_learned_pos)
         self.rotary = [rotary_width(cfg, side) for side in ("encoder", "decoder")]
         self.encoder = _blocks(cfg, "encoder", cfg.encoder_layers)
@@ -121,13 +119,14 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
         self.pointer = SourcePointer(dim) if cfg.source_pointer else None
         self.traces = cfg.deletion_trace
         self.deleted = DeletedTokens(dim, cfg.max_insertions + 1) if self.traces else None
-        own = cfg.separate_output_embed
-        self.token_head = token_table(len(target_dictionary), dim) if own else None
+        self.token_head = (
+            token_table(len(target_dictionary), dim) if cfg.separate_output_embed else None
+        )
         # a buffer, so that parameters that have learned without it are read without it
         self.copies_source = str(cfg.source_copy) == "uniform"
         self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
         if cfg.apply_bert_init:
-            heads = self.deletion_head, self.placeholder_head
+            heads = [self.deletion_head, self.placeholder_head]
             _bert_init([self.decoder, *heads, self.decoder_embed])
             nn.init.zeros_(self.decoder_embed.weight[self.pad])
 
@@ -166,16 +165,12 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
     def encode(self, src_tokens: Tensor) -> EditEncoderOutput:
         """Runs the encoder: B × S tokens."""
         layout = self._layout(src_tokens, self.rotary[0])
-        return EditEncoderOutput(self.encoded(src_tokens, layout), layout.mask, source=src_tokens)
-
-    def encoded(self, src_tokens: Tensor, layout: AttentionLayout | None = None) -> Tensor:
-        """Returns the encoder's states, B × S → B × S × C; ``layout``: of the tokens, if known."""
-        layout = layout or self._layout(src_tokens, self.rotary[0])
         x = self.scale * self.encoder_embed(src_tokens)
         x = x + self.encoder_positions(src_tokens)
         x = self.kernels.dropout(x, self.cfg.dropout, self.training)
         x = self.encoder(x, layout)
-        return x if self.encoder_norm is None else self.encoder_norm(x)
+        x = x if self.encoder_norm is None else self.encoder_norm(x)
+        return EditEncoderOutput(x, layout.mask, source=src_tokens)
 
     def decode(
         self, tokens: Tensor, encoder_out: EncoderOutput, head: str, deleted: Tensor | None = None
@@ -235,8 +230,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
 
     def features(self, head: str, state: EditState) -> dict[tuple[str, int], Tensor]:
         """See the base class: B × T × C."""
-        trace = state.trace
-        tokens, deleted = (state.tokens, None) if trace is None else (trace.tokens, trace.deleted)
+        tokens, deleted = state.inputs()
         return {self.exits[head]: self.decode(tokens, state.encoder_out, head, deleted)}
 
     @property
@@ -285,8 +279,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
         inserting, filling = insertion_inputs(states, self.traces)
         features = self.decode_both(inserting, filling, encoder_out)
         sizes = states.sizes
-        deleted = sizes.deleted if self.traces else None
-        counts = self.slot_logits(features[0], inserting, sizes.slots, deleted)
+        counts = self.slot_logits(features[0], inserting, sizes.slots, sizes.deleted)
         tokens = self.token_logits(features[1], token_places(states, filling), encoder_out)
         del features  # is not needed by the gradients
 
@@ -305,9 +298,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
     @torch.no_grad()
     def _unlearned_logits(self, states: States, encoder_out: EditEncoderOutput) -> Tensor:
         """Runs the token head once without gradients, to choose which targets glancing reveals."""
-        source = EditEncoderOutput(
-            encoder_out.states.detach(), encoder_out.mask, source=encoder_out.source
-        )
+        source = replace(encoder_out, cache={})
         _, filling = insertion_inputs(states, self.traces)
         features = self.decode(filling.tokens, source, "token", filling.deleted)
         return self.token_logits(features, token_places(states, filling), source)
@@ -340,7 +331,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
     def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
         """Takes fairseq's own parameters too; refuses embeddings for other dictionaries."""
         own = self.state_dict()
-        adopt(state_dict, own, self.unk, NEW_HEADS)
+        adopt(state_dict, own, self.unk)
         for name, value in own.items():  # a model without them learns to use them
             if name.startswith(("deleted.", "pointer.")):
                 state_dict.setdefault(name, value)
