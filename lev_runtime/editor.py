@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .arrays import padded
-from .candidates import best
 from .decoding import Decoding
 from .editing import Decode, TextEditor, check_lengths, marked_terms, marked_tokens
 from .errors import UserError
@@ -96,9 +95,8 @@ class Editor(TextEditor[Sentence]):
         if options.candidates > 1:
             decoding.rate(hypotheses)
         traces = []
-        for sentence, group in zip(sentences, decoding.groups(hypotheses), strict=True):
-            chosen = best(group, options.nbest)
-            traces.append([self._trace(sentence, hypothesis) for hypothesis in chosen])
+        for sentence, group in zip(sentences, decoding.nbest(hypotheses), strict=True):
+            traces.append([self._trace(sentence, hypothesis) for hypothesis in group])
         return traces
 
     def _trace(self, sentence: Sentence, hypothesis: EditHypothesis) -> EditTrace:
@@ -133,7 +131,7 @@ class Editor(TextEditor[Sentence]):
             self.settings["max_target_positions"],
             lambda: self._joining,
         )
-        marked_source = mark_change(source, old or "")
+        marked_source = mark_change(source, old) if old else source
         source_words = self.codec.encode(marked_source).split()
         source_tokens = self.source.encode(source_words)
         check_lengths(source_tokens, draft_tokens, self.settings["limits"])

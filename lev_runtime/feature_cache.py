@@ -49,11 +49,14 @@ class ReusedFeatures(EditPolicy):
 
     def logits(self, head: str, state: EditState) -> Array:
         """See the base class."""
-        if head == "token":
-            return self.policy.logits(head, self._writing(state))
         cache: FeatureCache = state.encoder_out
-        state = replace(state, encoder_out=cache.encoder_out)
-        return self.policy.head_logits(head, self._reuse(head, state, cache), state)
+        if head == "token":
+            state = self._writing(state)
+            features = self.policy.features(head, state)[self.policy.exits[head]]
+        else:
+            state = replace(state, encoder_out=cache.encoder_out)
+            features = self._reuse(head, state, cache)
+        return self.policy.head_logits(head, features, state)
 
     def _best_tokens(self, state: EditState) -> tuple[Array, Array]:
         assert self.policy.best_tokens is not None

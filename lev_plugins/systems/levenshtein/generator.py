@@ -16,7 +16,6 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_runtime import options
-from lev_runtime.candidates import best
 from lev_runtime.decoding import Decoding
 from lev_runtime.errors import UserError
 from lev_runtime.policy import EditPolicy, EditState, Symbols, is_edit_model
@@ -140,15 +139,14 @@ class RefinementGenerator:
         marks = sample.get("marks")
         decoding = Decoding(policy, source, draft, marks, self.symbols, self.options)
         hypotheses = decoding.run()
-        candidates = decoding.groups(hypotheses)
         if reranker is not None:
-            tokens = [[answer["tokens"] for answer in group] for group in candidates]
-            scores = reranker.score(source, draft, tokens)
+            tokens = [answer["tokens"] for answer in hypotheses]
+            scores = reranker.score(source, draft, decoding.groups(tokens))
             for answer, score in zip(hypotheses, itertools.chain(*scores), strict=True):
                 answer["score"] = score
         elif self.options.candidates > 1:
             decoding.rate(hypotheses)
-        return [best(group, self.options.nbest) for group in candidates]
+        return decoding.nbest(hypotheses)
 
     def policy(self, models: Sequence[Any]) -> tuple[EditPolicy, Reranker | None]:
         """Returns the policy to decode with, and what ranks the candidates."""
