@@ -17,7 +17,7 @@ from lev_plugins.export.folder import editor_writer, write_folder
 from lev_runtime import Editor
 from lev_runtime.decoding import Decoding
 from lev_runtime.errors import UserError
-from lev_runtime.exported import ExportedPolicy
+from lev_runtime.feature_cache import ReusedFeatures
 from lev_runtime.options import RefinementOptions
 from lev_runtime.policy import EditPolicy, EditState
 from lev_runtime.records import EditHypothesis
@@ -29,7 +29,7 @@ BEAMS = {"greedy": 1, "beam 5": 5}
 class ScriptedPolicy(EditPolicy):
     """A policy of the runtime for which a script decides; every head is still computed."""
 
-    def __init__(self, policy: ExportedPolicy, script: Script) -> None:
+    def __init__(self, policy: ReusedFeatures, script: Script) -> None:
         self.policy, self.script = policy, script
         self.traces = policy.traces
         self.encode, self.best_tokens = policy.encode, policy.best_tokens
@@ -37,7 +37,7 @@ class ScriptedPolicy(EditPolicy):
     def logits(self, head: str, state: EditState) -> np.ndarray:
         """What the script says of deletions and insertions."""
         computed = self.policy.logits(head, state)
-        tokens, encoder_out = state.tokens, state.encoder_out
+        tokens, encoder_out = state.tokens, state.encoder_out.encoder_out
         with self.script.at_work():
             logits = np.zeros(computed.shape, computed.dtype)
             place = np.arange(logits.shape[1])

@@ -234,7 +234,7 @@ def decoders(peers: Peers) -> dict[str, Decoder]:
         kind(
             task.target_dictionary,
             task.placeholder,
-            RefinementOptions(max_iter=ITERATIONS + (kind is RefinementGenerator)),
+            RefinementOptions(max_iter=ITERATIONS + 1),
         )
         for kind in (StockGenerator, RefinementGenerator)
     )

@@ -9,7 +9,6 @@ as by lev_memory. A test runs the others and compares their outputs.
 import ast
 import io
 import json
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -40,15 +39,9 @@ def run_cell(source: str, names: dict[str, Any], number: int) -> list[dict[str, 
         outputs.append({"output_type": "stream", "name": "stdout", "text": text})
     if value is not None:
         shown = {"output_type": "execute_result", "execution_count": number, "metadata": {}}
-        outputs.append({**shown, "data": shown_value(value)})
+        data = {"text/plain": repr(value).splitlines(keepends=True)}
+        outputs.append({**shown, "data": data})
     return outputs
-
-
-def shown_value(value: Any) -> dict[str, list[str]]:
-    """What a notebook keeps of a value: text, and HTML where the value has it."""
-    to_html: Callable[[], str] | None = getattr(value, "_repr_html_", None)
-    data = {"text/plain": repr(value).splitlines(keepends=True)}
-    return data | {"text/html": to_html().splitlines(keepends=True)} if to_html else data
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from .errors import UserError
 def strings(
     name: str, kind: str, values: Iterable[Any], optional: bool = False, first: int = 1
 ) -> list[Any]:
-    """A list of strings, or of strings and None; ``kind`` is what a message calls each, and
+    """Returns a list of strings, or of strings and None; ``kind`` is what a message calls each, and
     ``first`` the number of the first.
 
     Raises:
@@ -35,7 +35,7 @@ def read_rows(
     old_sources: Iterable[str | None] | None = None,
     first: int = 1,
 ) -> list[Row]:
-    """Source, draft, terms and older source of every sentence; ``first``: number of the first.
+    """Returns source, draft, terms and older source of each sentence; ``first``: its number.
 
     Raises:
         UserError: what is no list of strings, or of another length.

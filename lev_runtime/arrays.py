@@ -87,6 +87,13 @@ class Arrays:
         wide[..., before : before + width] = values
         return wide
 
+    def resize(self, values: Array, width: int) -> Array:
+        """Returns a copy, cut or padded with zeros in the second dimension: B × T … → B × L …"""
+        wide = _full((len(values), width, *values.shape[2:]), 0, values.dtype)
+        shorter = min(width, values.shape[1])
+        wide[:, :shorter] = values[:, :shorter]
+        return wide
+
     def group_means(self, values: Array, groups: Array) -> Array:
         """Returns of each value the mean of those of its row that have its group: B × T.
 

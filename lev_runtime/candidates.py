@@ -45,7 +45,7 @@ def gumbel_noise(
     classes: int,
     arrays: Arrays,
 ) -> Array:
-    """Noise on logits, P × ``classes``; 0 for the first candidate, that of plain decoding.
+    """Returns noise on logits, P × ``classes``; 0 for the first candidate, that of plain decoding.
 
     It depends on the seed, the sentence and the candidate alone. keys: P, of
     :func:`sentence_keys`. rows: P, candidates. stream: iteration and phase. positions: P.
@@ -64,7 +64,7 @@ def gumbel_noise(
 
 
 def sentence_keys(source: Array, draft: Array, pad: int) -> Array:
-    """R, long: numbers that depend on the tokens of source and draft alone, not on padding."""
+    """Returns numbers that depend on the tokens of source and draft alone, not on padding: R."""
     keys = 0
     for tokens in (source, draft):
         real = tokens != pad

@@ -73,13 +73,14 @@ class EditConstraints:
     # how it finds out ---------------------------------------------------------------------------
 
     def standing(self, bit: int, origin: Array, rows: Array) -> Array:
-        """R' × T, bool: tokens that stand since the draft and carry the mark; ``rows``: R' of R."""
+        """Returns which tokens stand since the draft and carry the mark: R' × T, bool; ``rows``: R'
+        of R."""
         marks = self.arrays.index_select(self.marks, rows)
         marks = self.arrays.gather(marks, self.arrays.xp.clip(origin, 0, None))
         return (origin >= 0) & ((marks & bit) != 0)
 
     def grown_together(self, tokens: Array, origin: Array, rows: Array) -> Array:
-        """R' × (T − 1), bool: slots where a word that stays continues in its neighbour."""
+        """Returns slots where a word that stays continues in its neighbour: R' × (T − 1), bool."""
         left, right = tokens[:, :-1], tokens[:, 1:]
         ends = self.standing(ENDS, origin, rows)[:, :-1]
         begins = self.standing(BEGINS, origin, rows)[:, 1:]
@@ -127,7 +128,7 @@ class EditConstraints:
     def _all_rewritten(
         self, numbers: Sequence[int], sentences: list[list[int]], new: list[list[int]]
     ) -> list[tuple[int, int]]:
-        """Rows and places of :meth:`_rewritten`, one of each row that has any."""
+        """Returns rows and places of :meth:`_rewritten`, one of each row that has any."""
         places = map(self._rewritten, numbers, sentences, new)
         return [(row, place) for row, place in enumerate(places) if place is not None]
 
@@ -161,7 +162,7 @@ class WholeWords:
 
 @functools.lru_cache(maxsize=4)
 def symbol_edges(symbols: tuple[str, ...], spaces: bool = False) -> np.ndarray:
-    """V × 2, bool: :meth:`Joining.edges`, or ``spaces``, of every symbol."""
+    """Returns :meth:`Joining.edges`, or ``spaces``, of every symbol: V × 2, bool."""
     joining = Joining(symbols)
     edges = joining.spaces if spaces else joining.edges
     return np.array([edges(symbol) for symbol in symbols])

@@ -6,8 +6,10 @@ padded on the right; finished sentences leave it.
 Shapes: R candidates, T tokens each, V symbols, P tokens to be written.
 """
 
+from typing import Any
+
 from .arrays import Array, Arrays
-from .candidates import CandidateNoise, rate, sentence_keys
+from .candidates import CandidateNoise, best, rate, sentence_keys
 from .constraints import EditConstraints, WholeWords
 from .options import RefinementOptions
 from .policy import EditPolicy, EditState, Symbols
@@ -96,7 +98,7 @@ class Decoding:
         else:
             self._read_sizes(deletion)
         if state.numbers:
-            state.delete(deletion, self.policy.trace_of if self.policy.traces else None)
+            state.delete(deletion, self.policy.traces)
             state.record("deletion", deletion.action, deletion.scores)
 
     def deletions(self) -> Edit:
@@ -263,8 +265,8 @@ class Decoding:
             cap = arrays.xp.maximum(arrays.int64(words), longest) + 2
         else:
             cap = arrays.xp.clip(longest, least, None) + 2
-        limits = self.policy.max_positions()
-        return cap if limits is None else arrays.xp.clip(cap, 0, limits[1])
+        _, most = self.policy.max_positions()
+        return arrays.xp.clip(cap, 0, most)
 
     # candidates -------------------------------------------------------------------------------
 
@@ -272,10 +274,17 @@ class Decoding:
         """Gives the candidates, which :meth:`run` has left, scores to compare them by."""
         rate(self.policy, self.encoder_out, hypotheses, self.symbols, self.state.cap)
 
-    def groups(self, hypotheses: list[EditHypothesis]) -> list[list[EditHypothesis]]:
-        """Returns the candidates of each sentence."""
+    def nbest(self, hypotheses: list[EditHypothesis]) -> list[list[EditHypothesis]]:
+        """Returns the best candidates of each sentence, once they have scores."""
+        groups = self.groups(hypotheses)
+        if self.options.candidates == 1:
+            return groups
+        return [best(group, self.options.nbest) for group in groups]
+
+    def groups(self, candidates: list[Any]) -> list[list[Any]]:
+        """Groups what there is of each candidate by sentence."""
         count = self.options.candidates
-        return [hypotheses[first : first + count] for first in range(0, len(hypotheses), count)]
+        return [candidates[first : first + count] for first in range(0, len(candidates), count)]
 
 
 def limit_insertions(counts: Array, room: Array, arrays: Arrays) -> Array:

@@ -55,7 +55,7 @@ class TextEditor(ABC, Generic[S]):
         noise_scale: float = 0.5, seed: int = 1, markup: bool = False, terms: Terms | None = None,
         old_sources: Iterable[str | None] | None = None, history: bool = True, first: int = 1,
     ) -> list[list[EditTrace]]:  # fmt: skip
-        """An n-best list for every source, the best first, none twice.
+        """Returns an n-best list for every source, the best first, none twice.
 
         Args:
             sources: plain text, one sentence each.
@@ -122,8 +122,8 @@ class TextEditor(ABC, Generic[S]):
         """Yields the best trace for every item, in order; reads no more than a buffer ahead.
 
         Args:
-            pairs: sources, or tuples of source, draft and old source, the last two or one of which
-                may be missing or None; may be without an end.
+            pairs: sources, or tuples of source, draft and old source, with one or both of the last
+                missing or None; may be without an end.
             buffer: items that are taken, sorted by length and decoded in batches; 1 answers each
                 before the next is asked for, a :class:`.Pause` what came before it. Does not change
                 the outputs.
@@ -140,7 +140,7 @@ class TextEditor(ABC, Generic[S]):
 
     @abstractmethod
     def decoder(self, history: bool, **options: Any) -> "Decode[S]":
-        """What makes the n-best of a batch; errors of options that cannot be."""
+        """Returns a function that makes the n-best of a batch; refuses options that cannot be."""
 
     @abstractmethod
     def sentence(
@@ -151,10 +151,10 @@ class TextEditor(ABC, Generic[S]):
         old: str | None,
         markup: bool,
     ) -> S:
-        """A sentence as tokens, none longer than the model's limits."""
+        """Returns a sentence as tokens, none longer than the model's limits."""
 
     def size(self, sentence: S) -> int:
-        """Tokens of both sides; sentences of like size are decoded together."""
+        """Counts the tokens of both sides; sentences of like size are decoded together."""
         return len(sentence.tokens) + len(sentence.coded.tokens)
 
 
@@ -166,7 +166,7 @@ def check_lengths(source: Sized, draft: Sized, limits: Iterable[int]) -> None:
 
 
 def marked_terms(terms: Iterable[str]) -> str:
-    """Terms as the draft to start from, each to stay whole (Susanto et al., 2020)."""
+    """Returns terms as the draft to start from, each to stay whole (Susanto et al., 2020)."""
     return " ".join(write_mark(term, "term") for term in terms)
 
 
@@ -187,7 +187,7 @@ def marked_tokens(
     longest: int,
     joining: Callable[[], Joining],
 ) -> MarkedTokens:
-    """A draft as tokens, with the marks on them.
+    """Returns a draft as tokens, with the marks on them.
 
     Args:
         markup: whether the text has marks.

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from .arrays import padded
-from .candidates import best
 from .decoding import Decoding
 from .editing import Decode, TextEditor, check_lengths, marked_terms, marked_tokens
 from .errors import UserError
 from .exported import ExportedPolicy
+from .feature_cache import ReusedFeatures
 from .folder import Folder
 from .history import EditTrace
 from .markup import Joining
@@ -56,7 +56,8 @@ class Editor(TextEditor[Sentence]):
             target.placeholder,
         )
         longest = self.settings["limits"][0], self.settings["model_limit"]
-        self.policy = ExportedPolicy(folder, target.pad, target.placeholder, longest, threads)
+        policy = ExportedPolicy(folder, target.pad, target.placeholder, longest, threads)
+        self.policy = ReusedFeatures(policy)
 
     @property
     def text_processing(self) -> TextProcessing:
@@ -84,7 +85,7 @@ class Editor(TextEditor[Sentence]):
     def _decode(
         self, options: RefinementOptions, sentences: Sequence[Sentence]
     ) -> list[list[EditTrace]]:
-        """The n-best of one batch."""
+        """Returns the n-best of one batch."""
         pad = self.target.pad
         source = padded([sentence.tokens for sentence in sentences], pad)
         draft = padded([sentence.coded.tokens for sentence in sentences], pad)
@@ -94,13 +95,12 @@ class Editor(TextEditor[Sentence]):
         if options.candidates > 1:
             decoding.rate(hypotheses)
         traces = []
-        for sentence, group in zip(sentences, decoding.groups(hypotheses), strict=True):
-            chosen = best(group, options.nbest)
-            traces.append([self._trace(sentence, hypothesis) for hypothesis in chosen])
+        for sentence, group in zip(sentences, decoding.nbest(hypotheses), strict=True):
+            traces.append([self._trace(sentence, hypothesis) for hypothesis in group])
         return traces
 
     def _trace(self, sentence: Sentence, hypothesis: EditHypothesis) -> EditTrace:
-        """What was done to a sentence."""
+        """Returns the trace of a sentence."""
         tokens = " ".join(sentence.symbols(hypothesis))
         text = self.codec.decode(tokens)
         return sentence.trace(text, hypothesis)
@@ -131,7 +131,7 @@ class Editor(TextEditor[Sentence]):
             self.settings["max_target_positions"],
             lambda: self._joining,
         )
-        marked_source = mark_change(source, old or "")
+        marked_source = mark_change(source, old) if old else source
         source_words = self.codec.encode(marked_source).split()
         source_tokens = self.source.encode(source_words)
         check_lengths(source_tokens, draft_tokens, self.settings["limits"])

@@ -1,4 +1,4 @@
-"""What a Levenshtein Transformer did to one sentence: plain data, without torch or fairseq.
+"""The edits of one sentence by a Levenshtein Transformer: plain data, without torch or fairseq.
 
 Tokens are strings; ``<s>`` and ``</s>`` are left out everywhere.
 """
@@ -6,11 +6,10 @@ Tokens are strings; ``<s>`` and ``</s>`` are left out everywhere.
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from . import html
-
 Termination = Literal["unchanged", "loop", "max_iterations"]
 #: the edit of a token
 Mark = Literal["kept", "deleted", "inserted"]
+MARKED: dict[Mark, str] = {"kept": "{}", "deleted": "[-{}-]", "inserted": "{{+{}+}}"}
 
 
 @dataclass(frozen=True)
@@ -83,24 +82,14 @@ class EditTrace:
     terminated: Termination
     count: int = field(default=0, repr=False, compare=False)
 
-    def _repr_html_(self) -> str:
-        """For notebooks: the source, the draft with its edits, the output."""
-        lines = [("source", html.text(self.source))]
-        if self.draft is not None:
-            lines.append(("draft", html.text(self.draft)))
-        net = self.net()
-        if net.changed:
-            shown = {"kept": html.text, "deleted": html.deleted, "inserted": html.inserted}
-            edits = [shown[mark](token) for mark, token in net.merged()]
-            lines.append(("edits", " ".join(edits)))
-        iterations = "iteration" if self.steps == 1 else "iterations"
-        note = html.small(f"{self.steps} {iterations}, {self.terminated}; score {self.score:.4f}")
-        lines.append(("output", f"{html.text(self.text)} {note}"))
-        return html.rows(lines)
+    def __str__(self) -> str:
+        """Returns the tokens with all edits marked as by wdiff; the output if none were noted."""
+        edits = (MARKED[mark].format(token) for mark, token in self.net().merged())
+        return " ".join(edits) or self.text
 
     @property
     def steps(self) -> int:
-        """Number of iterations that changed something: t of Algorithm 2 when it ends by itself."""
+        """Returns how many iterations changed something: t of Algorithm 2 if it ends by itself."""
         if not self.iterations:
             return self.count
         return sum(iteration.changed for iteration in self.iterations)
@@ -123,7 +112,7 @@ class EditTrace:
         return Iteration(before, deleted, after, inserted)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Returns what JSON can hold."""
         shown = dict(vars(self))
         del shown["count"], shown["iterations"]
         steps = [iteration.to_dict() for iteration in self.iterations]

@@ -30,7 +30,7 @@ def _folded(bits: np.ndarray, shift: int) -> np.ndarray:
 
 
 def uniform(seed: int, stream: int, lines: np.ndarray, classes: int) -> np.ndarray:
-    """Numbers of [0, 1), lines × classes, single precision."""
+    """Draws numbers of [0, 1), lines × classes, single precision."""
     start = np.array([_signed(seed * 1_000_003 + _STREAM)])
     of_seed = _mix(start)
     of_stream = _mix(of_seed + _signed(stream * int(_GAMMA)))

@@ -4,7 +4,8 @@ Shapes: B sentences, S source tokens, T tokens of the sequence being edited, P t
 Sequences begin with <s>, end with </s> and are padded on the right.
 """
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self, TypeGuard
 
@@ -53,6 +54,27 @@ class EditState:
     places: Array | None = None  # P, the same flattened
     counts: Counts = field(default_factory=Counts)
 
+    def inputs(self) -> tuple[Array, Array | None]:
+        """Returns the tokens to be read, and which of them were deleted; None: none of them."""
+        return (
+            (self.tokens, None) if self.trace is None else (self.trace.tokens, self.trace.deleted)
+        )
+
+    def select(self, chosen: Sequence[int], arrays: Arrays) -> Self:
+        """Returns the state of the sentences at rows that the host has chosen."""
+        rows = arrays.as_tensor(chosen, self.tokens)
+        where = places = None
+        if self.where is not None and self.places is not None:
+            where = arrays.index_select(self.where, rows)
+            places = arrays.flatnonzero(where, len(self.places))
+        return type(self)(
+            arrays.index_select(self.tokens, rows),
+            self.encoder_out.select(rows),
+            None if self.trace is None else self.trace.select(rows),
+            where,
+            places,
+        )
+
 
 class EditPolicy:
     """A model that can be decoded with: a policy for deletion, placeholders and tokens.
@@ -60,7 +82,6 @@ class EditPolicy:
     Attributes:
         arrays: what it computes with.
         traces: whether it reads traces; else none are made.
-        trace_of: makes a trace of B × T tokens and of those that are deleted.
         encode: B × S source tokens → encoder_out; ``encoder_out.select(rows)`` is that of some.
             It belongs to one decoding: a policy may keep in it what it has read.
         best_tokens: where that costs less than logits, the likeliest tokens of a state at
@@ -69,7 +90,6 @@ class EditPolicy:
 
     arrays: Arrays = NUMPY
     traces = False
-    trace_of: Callable[..., Trace] = Trace
     encode: Callable[..., Any]
     best_tokens: Callable[[EditState], tuple[Array, Array]] | None = None
 
@@ -78,19 +98,46 @@ class EditPolicy:
 
         ``deletion``: of keeping (0) and deleting (1) each token, B × T × 2. ``placeholder``: of the
         number missing in each slot k between tokens k and k + 1, B × (T − 1) × (K + 1). ``token``:
-        of the symbols at ``state.where``, P × V.
+        of the symbols at ``state.where``, P × V. The insertion heads may read ``state.trace``.
         """
         raise NotImplementedError
 
-    def max_positions(self) -> tuple[int, int] | None:
-        """Returns the longest source and target, in tokens; None: any."""
-        return None
+    def max_positions(self) -> tuple[int, int]:
+        """Returns the longest source and target, in tokens; any, if nobody says."""
+        return sys.maxsize, sys.maxsize
 
     def eval(self) -> Self:
         """Prepares for decoding, as ``nn.Module.eval`` does."""
         return self
 
 
+class FeaturePolicy(EditPolicy):
+    """A policy that makes its logits in two steps, so that others can keep the features.
+
+    exits: of each head, what its features are known by; heads of one exit share them.
+    least_spared: tokens that have to be spared before it is worth to gather sentences.
+    """
+
+    exits: Mapping[str, Any]
+    least_spared = 1
+
+    def features(self, head: str, state: EditState) -> Mapping[Any, Array]:
+        """Runs the decoder for a head; returns by exit what it makes of each sentence.
+
+        Of deletion and placeholder a row for each sentence, with a column for each token read.
+        """
+        raise NotImplementedError
+
+    def head_logits(self, head: str, features: Array, state: EditState) -> Array:
+        """Returns the logits of a head (see :meth:`logits`) from its features."""
+        raise NotImplementedError
+
+    def logits(self, head: str, state: EditState) -> Array:
+        """See the base class."""
+        features = self.features(head, state)[self.exits[head]]
+        return self.head_logits(head, features, state)
+
+
 def is_edit_model(model: object) -> TypeGuard[EditPolicy]:
     """Returns whether a model, or a class of models, edits; others write from left to right."""
-    return hasattr(model, "trace_of")  # also one that fairseq has wrapped, to train it
+    return hasattr(model, "best_tokens")  # also one that fairseq has wrapped, to train it

@@ -1,4 +1,4 @@
-"""What decoding notes on a device while it goes on, and reads when all sentences are finished."""
+"""Notes that decoding keeps on a device, and reads when all sentences are finished."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence, Set

@@ -45,7 +45,7 @@ class Sentence:
         return tuple(symbols)
 
     def trace(self, text: str, hypothesis: EditHypothesis) -> EditTrace:
-        """What was done to the sentence; ``text`` is the outcome."""
+        """Returns the trace of the sentence; ``text`` is the outcome."""
         return EditTrace(
             self.source,
             self.draft,
@@ -57,7 +57,7 @@ class Sentence:
         )
 
     def _iterations(self, history: Sequence[Step]) -> Iterator[Iteration]:
-        """What each iteration of a history made of the last step of the one before."""
+        """Yields the changes that each iteration of a history made."""
         iterations = [list(group) for _, group in itertools.groupby(history, key=_number)]
         for (*_, before), steps in itertools.pairwise(iterations):
             after = steps[-1]
@@ -78,7 +78,7 @@ class Sentence:
             )
 
     def _probabilities(self, scores: Array | None) -> tuple[float, ...]:
-        """Of log-probabilities, those of <s> and </s> left out; none of none."""
+        """Returns probabilities, those of <s> and </s> left out; none of none."""
         if scores is None:
             return ()
         probabilities = self.arrays.xp.exp(scores[1:-1])

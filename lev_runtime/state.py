@@ -103,7 +103,7 @@ class RefinementState:
     # iterations -------------------------------------------------------------------------------
 
     def begin_iteration(self) -> None:
-        """From now on what changes, changes in this iteration."""
+        """Begins an iteration: what changes from now on, changes in it."""
         self.iteration += 1
         self.idle = [True] * len(self.numbers)
         if self.phases is not None:
@@ -148,9 +148,10 @@ class RefinementState:
 
         ``where``: B × T, bool, tokens to be written, and ``places``, P, the same flattened.
         """
-        counts = self._counts() if self.arrays.waits else Counts()
+        counts = self._counts()
         self.changed[head] = [False] * len(self.numbers)
-        return EditState(self.tokens, self.encoder_out, self.trace, where, places, counts)
+        trace = None if head == "deletion" else self.trace
+        return EditState(self.tokens, self.encoder_out, trace, where, places, counts)
 
     def _counts(self) -> Counts:
         """Returns what the host knows of the sentences."""
@@ -160,15 +161,15 @@ class RefinementState:
         deleted = 0 if self.trace is None else sum(self.traced) - total
         return Counts(changed, total - len(rows), deleted, self.writing)
 
-    def delete(self, deletion: Edit, trace_of: Callable[..., Trace] | None = None) -> None:
+    def delete(self, deletion: Edit, traces: bool) -> None:
         """Deletes the tokens that are not kept, and leaves out columns that hold nothing but
-        padding. ``trace_of``: makes a trace of tokens and of those that are deleted."""
+        padding. ``traces``: whether deleted tokens stay readable."""
         keep = deletion.action
         self.trace = None
         if deletion.sizes != self.sizes:
             deleted = (self.tokens != self.pad) & ~keep
-            if trace_of is not None:
-                self.trace = trace_of(self.tokens, deleted)
+            if traces:
+                self.trace = Trace(self.tokens, deleted, self.arrays)
                 self.traced = self.sizes
             assert deletion.scores is not None
             log_probs = self.arrays.masked_fill(deletion.scores, ~deleted, 0.0)
@@ -285,7 +286,7 @@ class RefinementState:
         return same.any(1), same[:, -1]
 
     def _alike(self, first: Array, second: Array) -> tuple[Array, Array]:
-        """Both, B × any × T, with padding behind the narrower."""
+        """Pads the narrower of both, B × any × T."""
         width = max(first.shape[2], second.shape[2])
 
         def widened(values: Array) -> Array:

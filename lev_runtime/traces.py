@@ -3,8 +3,8 @@
 Shapes: B sentences, L tokens that stand, T with the deleted ones.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Self
 
 from .arrays import NUMPY, Array, Arrays
 
@@ -19,7 +19,7 @@ class Trace:
 
     tokens: Array
     deleted: Array
-    arrays: ClassVar[Arrays] = NUMPY
+    arrays: Arrays = NUMPY
 
     def standing(self, pad: int) -> Array:
         """Returns B × T, bool."""
@@ -28,20 +28,18 @@ class Trace:
     def widened(self, width: int, pad: int) -> Self:
         """Returns the same sentences, B × ``width``."""
         more = width - self.tokens.shape[1]
-        if not more:
-            return self
         tokens = self.arrays.pad(self.tokens, 0, more, pad)
         deleted = self.arrays.pad(self.deleted, 0, more, False)
-        return type(self)(tokens, deleted)
+        return replace(self, tokens=tokens, deleted=deleted)
 
     def select(self, rows: Array) -> Self:
         """Returns the sentences at ``rows``."""
         tokens = self.arrays.index_select(self.tokens, rows)
         deleted = self.arrays.index_select(self.deleted, rows)
-        return type(self)(tokens, deleted)
+        return replace(self, tokens=tokens, deleted=deleted)
 
     def opened(self, counts: Array, after: Array, pad: int, width: int | None = None) -> Self:
-        """Returns the sentences after an insertion; new tokens stand behind what was deleted there.
+        """Returns the sentences after an insertion; new tokens stand after what was deleted there.
 
         counts: B × (L − 1), of new tokens in each slot. after: B × M, what stands then. width: of
         the longest sentence then, with what was deleted, where it is known.
@@ -58,10 +56,10 @@ class Trace:
         # new tokens are any but pad: all that stand come from after
         tokens = opened(self.tokens, pad - 1, pad)
         deleted = opened(arrays.int64(self.deleted), 0, 0) > 0
-        stands = type(self)(tokens, deleted).standing(pad)
+        stands = replace(self, tokens=tokens, deleted=deleted).standing(pad)
         written = self._spread(after, stands)
         tokens = arrays.xp.where(stands, written, tokens)
-        return type(self)(tokens, deleted)
+        return replace(self, tokens=tokens, deleted=deleted)
 
     def spread(self, values: Array, pad: int) -> Array:
         """Returns B × L values of what stands, bool → B × T; False where it is deleted."""

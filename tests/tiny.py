@@ -21,8 +21,8 @@ from lev_plugins.nn.arrays import TORCH
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.expert import States, make_states
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
-from lev_plugins.systems.levenshtein.trace import Trace
 from lev_runtime.policy import EditPolicy, EditState
+from lev_runtime.traces import Trace
 
 LETTERS = "abcdefgh"
 UNKNOWN, PLACEHOLDER = "_", "?"
@@ -219,8 +219,8 @@ def states(
     """The states of a batch of :func:`batch`; alpha and beta are one half."""
     values = {"alpha": 0.5, "beta": 0.5, "tokens": "argmax", "seed": 1, **options}
     cfg = dataclasses.replace(of.cfg, roll_in_tokens=values["tokens"], seed=values["seed"])
-    symbols = of.target_dictionary, of.placeholder, of.frequencies
-    return make_states(sample, epoch, (values["alpha"], values["beta"]), cfg, *symbols)
+    shares = values["alpha"], values["beta"]
+    return make_states(sample, epoch, shares, cfg, of.symbols, of.frequencies)
 
 
 def logits(
@@ -246,7 +246,7 @@ def training_batch(of: TranslationEditTask, rows: Sequence[Triple], **options: A
 class LevTPolicy(EditPolicy):
     """A policy whose logits are methods of its own."""
 
-    arrays, trace_of = TORCH, Trace
+    arrays = TORCH
 
     def logits(self, head, state):
         if head == "deletion":

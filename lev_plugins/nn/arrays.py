@@ -56,6 +56,10 @@ class TorchArrays(Arrays):
     def pad(self, values: Tensor, before: int, behind: int, fill: float) -> Tensor:
         return F.pad(values, (before, behind), value=fill)
 
+    def resize(self, values: Tensor, width: int) -> Tensor:
+        more = width - values.size(1)
+        return F.pad(values, (*[0, 0] * (values.dim() - 2), 0, more))
+
     def group_means(self, values: Tensor, groups: Tensor) -> Tensor:
         zeros = values.new_zeros(len(values), values.size(1) + 1)
         sums = zeros.scatter_add(1, groups, values)

@@ -1,6 +1,6 @@
 """Tensors on their way between the host and a device, in as few waits as there can be."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -20,8 +20,3 @@ def to_host(tensors: Iterable[Tensor]) -> list[Tensor]:
         for number, tensor, part in zip(numbers, alike, parts, strict=True):
             copies[number] = part.view(tensor.shape)
     return copies
-
-
-def to_device(numbers: Sequence[int], device: torch.device) -> Tensor:
-    """Whole numbers of the host on a device, long; nobody waits for it."""
-    return torch.tensor(numbers, dtype=torch.long).to(device, non_blocking=True)

@@ -7,11 +7,10 @@ import re
 import unicodedata
 from itertools import groupby
 
-from lev_runtime.history import EditTrace, Mark, Termination
+from lev_runtime.history import MARKED, EditTrace, Mark, Termination
 from lev_runtime.io.output import printable
 
 _SYMBOL = re.compile("<.+>", re.DOTALL)
-MARKED: dict[Mark, str] = {"kept": "{}", "deleted": "[-{}-]", "inserted": "{{+{}+}}"}
 ENDINGS: dict[Termination, str] = {
     "unchanged": "nothing to delete, nothing to insert",
     "loop": "an earlier state came back",

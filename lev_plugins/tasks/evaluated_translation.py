@@ -138,19 +138,19 @@ class EvaluatedTranslationTask(TranslationTask, TrainingHooks):
     def valid_step(
         self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
     ) -> tuple[Tensor, int, LogOutput]:
-        """The criterion's, and the statistics of all metrics in the logging output."""
+        """Adds the statistics of all metrics to the criterion's logging output."""
         # not TranslationTask's own, which would decode for BLEU a second time
         loss, size, logged = super(TranslationTask, self).valid_step(sample, model, criterion)
         return loss, size, {**logged, **self.validation.statistics(sample, model)}
 
     def reduce_metrics(self, logging_outputs: list[LogOutput], criterion: FairseqCriterion) -> None:
-        """The criterion's, and each metric under its name."""
+        """Logs what the criterion does, and each metric under its name."""
         # not TranslationTask's own, which logs no BLEU where no n-gram was seen
         super(TranslationTask, self).reduce_metrics(logging_outputs, criterion)
         self.validation.reduce(logging_outputs)
 
     def decoded_text(self, tokens: Tensor, unknown: str) -> str:
-        """Decoded text as validation counts it, subwords joined; ``unknown`` for <unk>."""
+        """Returns decoded text as validation counts it, subwords joined; ``unknown`` for <unk>."""
         bpe = self.cfg.eval_bleu_remove_bpe
         return str(self.tgt_dict.string(tokens.int().cpu(), bpe, unk_string=unknown))
 
@@ -158,11 +158,11 @@ class EvaluatedTranslationTask(TranslationTask, TrainingHooks):
 
     @property
     def max_source_tokens(self) -> int:
-        """Most tokens of a source that the task and the models that were loaded read."""
+        """Returns the most source tokens that the task and the loaded models read."""
         return int(min(self.cfg.max_source_positions, self.model_max_source))
 
     def cut_source(self, tokens: Tensor) -> Tensor:
-        """A source with its end; the text is cut where ``--truncate-source`` asks for it."""
+        """Returns a source with its end; ``--truncate-source`` cuts the text."""
         return truncate(tokens, self.max_source_tokens) if self.cfg.truncate_source else tokens
 
     def count_lines(self, lines: Sequence[str]) -> None:
@@ -173,7 +173,7 @@ class EvaluatedTranslationTask(TranslationTask, TrainingHooks):
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Callable[[str], str]
     ) -> tuple[list[Any], list[int]]:
-        """fairseq's, with ``--truncate-source``; messages count lines from the first call."""
+        """Reads lines as fairseq does; messages count them from the first call."""
         self.count_lines(lines)
         encoded, _ = super().get_interactive_tokens_and_lengths(lines, encode_fn)
         sources = list(map(self.cut_source, encoded))
@@ -181,7 +181,7 @@ class EvaluatedTranslationTask(TranslationTask, TrainingHooks):
 
 
 def require_dictionaries(cfg: TranslationConfig, missing_dictionary_hint: str) -> None:
-    """Refuse a data folder without both dictionaries; the hint tells how to make them."""
+    """Refuses a data folder without both dictionaries; the hint tells how to make them."""
     folder = utils.split_paths(cfg.data)[:1]
     for lang in (cfg.source_lang, cfg.target_lang):
         path = os.path.join(*folder, f"dict.{lang}.txt")

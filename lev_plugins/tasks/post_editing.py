@@ -30,7 +30,7 @@ class PostEditingConfig(EvaluationConfig):
 
     draft_lang: OptionalStr = option(
         None,
-        "suffix of the draft files beside source and target, such as mt (default: no "
+        "suffix of the draft files next to source and target, such as mt (default: no "
         "drafts, generate from scratch)",
     )
     old_source: bool = option(
@@ -42,7 +42,7 @@ class PostEditingConfig(EvaluationConfig):
 
 
 class PostEditingTask(EvaluatedTranslationTask):
-    """fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them.
+    """fairseq's translation data, with ``train.src-tgt.DRAFT`` next to them.
 
     A subclass says in :meth:`make_dataset` what a sentence of the three sides looks like.
     """
@@ -71,7 +71,7 @@ class PostEditingTask(EvaluatedTranslationTask):
 
     @property
     def draft_lang(self) -> str | None:
-        """The suffix of the drafts, None without."""
+        """Returns the suffix of the drafts, None without."""
         return getattr(self.cfg, "draft_lang", None)
 
     @property
@@ -80,7 +80,7 @@ class PostEditingTask(EvaluatedTranslationTask):
         return bool(getattr(self.cfg, "old_source", False))
 
     def mark_change(self, source: str, old: str | None) -> str:
-        """A source as the model reads it beside an older one.
+        """Returns a source as the model reads it next to an older one.
 
         Raises:
             UserError: there is an older one, and the model was trained without.
@@ -163,7 +163,7 @@ class PostEditingTask(EvaluatedTranslationTask):
         draft: FairseqDataset | None,
         shuffle: bool,
     ) -> FairseqDataset:
-        """A split from its sides, each sentence ending in </s>; None where a side is missing."""
+        """Makes a split from its sides, each sentence ending in </s>; None: a side is missing."""
         raise NotImplementedError
 
     # interactive and Python -------------------------------------------------------------------
@@ -214,7 +214,7 @@ class PostEditingTask(EvaluatedTranslationTask):
 
     @staticmethod
     def encode_text(text: str, encode_fn: Callable[[str], str], dictionary: Dictionary) -> Tensor:
-        """<s>, the tokens of a line of text and </s>; words that are not known become <unk>."""
+        """Returns <s>, the tokens of a line of text and </s>; unknown words become <unk>."""
         tokens = dictionary.encode_line(encode_fn(text), add_if_not_exist=False).long()
         # a special symbol typed as text is not a special symbol; where there is no placeholder
         # its index is that of <unk>
@@ -226,7 +226,7 @@ class PostEditingTask(EvaluatedTranslationTask):
 
 
 def without_placeholder(dictionary: Dictionary) -> Dictionary:
-    """A copy of a dictionary, without the placeholder and what stands behind it."""
+    """Returns a copy of a dictionary, without the placeholder and the words after it."""
     plain = copy.deepcopy(dictionary)
     end = plain.indices.pop(PLACEHOLDER)
     del plain.symbols[end:], plain.count[end:]

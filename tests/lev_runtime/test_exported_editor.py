@@ -196,7 +196,7 @@ def test_weights_of_seven_bits_serve_where_products_of_eight_overflow(tmp_path, 
         both_editors(tmp_path / str(int8), int8=int8, **sizes)[1].policy.encode(SOURCE[None])
         for int8 in (False, True)
     )
-    exact, rounded = (memory.arrays["states"].ravel() for memory in (single, small))
+    exact, rounded = (memory.encoder_out.arrays["states"].ravel() for memory in (single, small))
     assert np.corrcoef(exact, rounded)[0, 1] > 0.99
 
 

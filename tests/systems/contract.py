@@ -6,6 +6,9 @@ A system takes part by a test class with a fixture that returns a :class:`System
         @pytest.fixture(params=[...])
         def system(self, request) -> System: ...
 
+Every law holds in two forms: as installed, and in the plain form (marked slow), which has nothing
+that is there for speed alone.
+
 A training pass returns, for each head, the logits of the positions that are trained (P × classes)
 and their labels (P), in the order of the batch. Everything below follows from that: what one
 sentence contributes can be cut out and compared.
@@ -14,7 +17,7 @@ sentence contributes can be cut out and compared.
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import tiny
@@ -23,6 +26,9 @@ import torch.nn.functional as F
 from closeness import assert_near
 from tiny import Triple
 from torch import Tensor, nn
+
+from lev_plugins.nn.kernels import TORCH
+from lev_plugins.systems.levenshtein.generator import RefinementGenerator
 
 ROWS = [
     Triple("abcd", "abcdefgh", "abdgh"),
@@ -67,12 +73,21 @@ class System:
     answers: Callable[[nn.Module, dict[str, Any]], Answers]
     exact: bool = True
     rows: Sequence[Triple] = tuple(ROWS)
+    #: without what is there for speed alone
+    plain: ClassVar[bool] = False
     #: where padding stands, and how many columns of it there are on every side
     layouts: Sequence[dict[str, Any]] = ({"left": True}, {"extra": 4})
 
     def model(self, seed: int = 1) -> nn.Module:
         """A model in double precision, with parameters large enough to have opinions."""
-        return tiny.sharpen(self.build(seed)).double().eval()
+        return self.in_form(tiny.sharpen(self.build(seed)).double().eval())
+
+    def in_form(self, model: nn.Module) -> nn.Module:
+        """The model, in the plain form with torch's own functions."""
+        for module in model.modules() if self.plain else ():
+            if hasattr(module, "kernels"):
+                module.kernels = TORCH
+        return model
 
     def decoded(self, model: nn.Module, rows: Sequence[Triple], **layout: Any) -> Hypotheses:
         """For every sentence its hypotheses, the best first."""
@@ -111,12 +126,67 @@ def flat(answers: Answers) -> list[Tensor]:
     return [part for answer in answers.values() for part in answer]
 
 
-class ModelContract:
-    """To be inherited; see the module."""
+def leave_out_what_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plain form: torch's own functions, and no layer around a model that decodes."""
+    monkeypatch.setattr(System, "plain", True)
+    monkeypatch.setattr(RefinementGenerator, "layers", ())
+
+
+class DecodingContract:
+    """To be inherited by what decodes; see the module."""
 
     @pytest.fixture
     def system(self) -> System:
         raise NotImplementedError("a contract needs a system")
+
+    @pytest.fixture(autouse=True, params=["", pytest.param("plain", marks=pytest.mark.slow)])
+    def form(self, request, monkeypatch) -> None:
+        if request.param:
+            leave_out_what_is_fast(monkeypatch)
+
+    def test_neither_the_batch_nor_its_padding_changes_a_hypothesis(self, system):
+        model = system.model()
+        alone = [system.decoded(model, [row])[0] for row in system.rows]
+        for layout in ({"left": True}, {"extra": 3}):
+            together = system.decoded(model, system.rows, **layout)
+            for hypotheses, other in zip(alone, together, strict=True):
+                for single, among in zip(hypotheses, other, strict=True):
+                    assert torch.equal(single["tokens"], among["tokens"])
+                    assert single.get("steps") == among.get("steps")
+                    assert_near(single["positional_scores"], among["positional_scores"])
+        outputs = [tuple(each["tokens"].tolist()) for hypotheses in alone for each in hypotheses]
+        assert len(set(outputs)) > 3
+
+    def test_decoding_draws_nothing_drops_nothing_and_leaves_the_model_alone(self, system):
+        model = system.model()
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        expected = system.decoded(model, system.rows)
+        for module in model.modules():
+            if hasattr(module, "dropout") and isinstance(module.dropout, float):
+                module.dropout = 0.9
+        state = tiny.random_state()
+        decoded = system.decoded(model.train(), system.rows)
+        assert torch.equal(tiny.random_state(), state)
+        for hypotheses, other in zip(decoded, expected, strict=True):
+            assert torch.equal(hypotheses[0]["positional_scores"], other[0]["positional_scores"])
+        assert all(torch.equal(value, model.state_dict()[name]) for name, value in before.items())
+        assert all(parameter.grad is None for parameter in model.parameters())
+
+
+class ModelContract(DecodingContract):
+    """To be inherited by what learns as well."""
+
+    def test_the_plain_form_answers_learns_and_decodes_alike(self, system, monkeypatch):
+        results = []
+        for _ in range(2):
+            model, sample = system.model(), system.sample(system.rows)
+            answers = flat(system.answers(model.train(), sample))
+            gradients = system.gradients(model, sample).values()
+            decoded = [each for group in system.decoded(model, system.rows) for each in group]
+            scores = [hypothesis["positional_scores"] for hypothesis in decoded]
+            results.append([*answers, *gradients, *scores])
+            leave_out_what_is_fast(monkeypatch)
+        system.same(*results)
 
     # gradients --------------------------------------------------------------------------------
 
@@ -150,7 +220,7 @@ class ModelContract:
     # padding and batches ----------------------------------------------------------------------
 
     def test_padding_changes_no_answer_and_no_gradient(self, system):
-        """Training leaves padding out of whatever it can, also where a batch is mostly padding."""
+        """Also where a batch is mostly padding."""
         model = system.model()
         for rows in (system.rows, [*system.rows, *system.rows[-1:] * 6]):
             sample = system.sample(rows)
@@ -164,7 +234,7 @@ class ModelContract:
                 system.same([*gradients_.values()], [*slopes.values()])
 
     def test_a_sentence_alone_is_answered_as_in_a_batch_of_any_order(self, system):
-        model, order = system.model(), list(range(len(system.rows)))
+        model, order = system.model().train(), list(range(len(system.rows)))
         alone = [system.answers(model, system.sample([system.rows[i]], ids=[i])) for i in order]
         for rows_ in (order, order[::-1]):
             together = system.sample([system.rows[i] for i in rows_], ids=rows_)
@@ -193,44 +263,6 @@ class ModelContract:
         assert old.keys() != model.state_dict().keys()
         other.load_state_dict(old, strict=True)
         assert same_parameters(model, other)
-
-    # decoding ---------------------------------------------------------------------------------
-
-    def test_neither_the_batch_nor_its_padding_changes_a_hypothesis(self, system):
-        model = system.model()
-        alone = [system.decoded(model, [row])[0] for row in system.rows]
-        for layout in ({"left": True}, {"extra": 3}):
-            together = system.decoded(model, system.rows, **layout)
-            for hypotheses, other in zip(alone, together, strict=True):
-                for single, among in zip(hypotheses, other, strict=True):
-                    assert torch.equal(single["tokens"], among["tokens"])
-                    assert single.get("steps") == among.get("steps")
-                    assert_near(single["positional_scores"], among["positional_scores"])
-        assert (
-            len(
-                {
-                    tuple(hypothesis["tokens"].tolist())
-                    for hypotheses in alone
-                    for hypothesis in hypotheses
-                }
-            )
-            > 3
-        )
-
-    def test_decoding_draws_nothing_drops_nothing_and_leaves_the_model_alone(self, system):
-        model = system.model()
-        before = {name: value.clone() for name, value in model.state_dict().items()}
-        expected = system.decoded(model, system.rows)
-        for module in model.modules():
-            if hasattr(module, "dropout") and isinstance(module.dropout, float):
-                module.dropout = 0.9
-        state = tiny.random_state()
-        decoded = system.decoded(model.train(), system.rows)
-        assert torch.equal(tiny.random_state(), state)
-        for hypotheses, other in zip(decoded, expected, strict=True):
-            assert torch.equal(hypotheses[0]["positional_scores"], other[0]["positional_scores"])
-        assert all(torch.equal(value, model.state_dict()[name]) for name, value in before.items())
-        assert all(parameter.grad is None for parameter in model.parameters())
 
 
 def same_parameters(first: nn.Module, second: nn.Module) -> bool:

@@ -54,7 +54,7 @@ class Writer(System):
     """A system with some options, as the contract has it; its task is the :class:`Seq2Seq`."""
 
     def model(self, seed: int = 1) -> nn.Module:
-        return self.build(seed)
+        return self.in_form(self.build(seed))
 
     def decoded(self, model: nn.Module, rows: Sequence[Triple], **layout: Any) -> Hypotheses:
         return self.task.searched([model], rows, **layout)

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from lev_plugins.nn.arrays import TORCH
 from lev_plugins.nn.transformer import EncoderOutput
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import Compaction, insertion_labels
 from lev_plugins.systems.levenshtein.expert import insertion_inputs
-from lev_plugins.systems.levenshtein.generator import EnsemblePolicy
-from lev_plugins.systems.levenshtein.trace import Trace
+from lev_runtime.traces import Trace
 
 pytestmark = pytest.mark.device
 
@@ -50,7 +50,7 @@ def test_the_placeholder_head_reads_what_was_deleted_in_a_slot_and_how_much():
     memory, tokens = model.encode(sample["net_input"]["src_tokens"]), sample["draft"]
     deleted = torch.zeros_like(tokens, dtype=torch.bool)
     deleted[0, 2:4] = deleted[0, 6] = True  # a [bc] d e [f]
-    trace = Trace(tokens, deleted)
+    trace = Trace(tokens, deleted, TORCH)
     logits = tiny.logits(model, "placeholder", compact(trace), memory, trace=trace)
     h = model.decode(tokens, memory, "placeholder", deleted)
     heads = model.placeholder_head, model.deleted.what, model.deleted.count
@@ -138,7 +138,7 @@ class Editing(tiny.LevTPolicy):
 
     def note(self, phase: str, tokens: Tensor, memory: EncoderOutput, trace: Trace | None) -> None:
         if trace is None:
-            trace = Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool))
+            trace = Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool), TORCH)
         assert torch.equal(compact(trace), tokens[:, : compact(trace).size(1)])
         for row, *sides in zip(memory.rows.tolist(), trace.tokens, trace.deleted):
             self.seen[phase].setdefault(row, [side[sides[0].ne(PAD)].tolist() for side in sides])
@@ -176,18 +176,3 @@ def test_step_by_step_the_heads_read_what_they_read_in_training(seed):
             assert policy.seen[phase][row] == [
                 side[row][real].tolist() for side in (trace.tokens, trace.deleted)
             ]
-
-
-def test_in_an_ensemble_those_read_it_that_can():
-    task, model = make()
-    plain = tiny.sharpen(tiny.model(task), 2.0).eval()
-    both = EnsemblePolicy([model, plain])
-    sample = tiny.batch(task, [tiny.Triple("abc", "", "abcdef")])
-    trace = Trace(sample["draft"], sample["draft"].eq(sample["draft"][0, 2]))
-    stands, memory = compact(trace), both.encode(sample["net_input"]["src_tokens"])
-    probabilities = tiny.logits(both, "placeholder", stands, memory, trace=trace).exp()[..., :6]
-    parts = (
-        tiny.logits(model, "placeholder", stands, memory[0], trace=trace).softmax(-1)[..., :6],
-        tiny.logits(plain, "placeholder", stands, memory[1]).softmax(-1),
-    )
-    assert_near(probabilities, sum(parts) / 2)

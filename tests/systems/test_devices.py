@@ -104,7 +104,7 @@ def test_losses_of_edits(options, drafted):
 @pytest.mark.parametrize(
     ("members", "marked", "options"),
     [
-        (1, False, {"stock": True}),
+        (1, False, {}),
         (2, False, {"empty_penalty": 1.0, "unk_penalty": 1.0, "delete_threshold": 0.7}),
         (1, False, {"candidates": 3, "nbest": 3, "delete_words": True}),
         (1, True, {}),

@@ -1,4 +1,4 @@
-"""The expert: which sentences take which state, and what π^RND and t̃ look like."""
+"""The expert: which sentences take which state, what π^RND and t̃ look like, and the labels."""
 
 import math
 from dataclasses import replace
@@ -29,20 +29,65 @@ from lev_plugins.systems.levenshtein.task import TranslationEditConfig, Translat
 MANY = 20_000
 ROWS = tiny.triples(40, seed=3)
 WORDS = st.text(alphabet=tiny.LETTERS[:4], max_size=6)
-TRIPLES = st.lists(st.builds(Triple, WORDS, WORDS, WORDS), min_size=1, max_size=5)
 TASK = tiny.task()
 SYMBOLS = TASK.target_dictionary
 NEVER = [0, 1, 2, TASK.placeholder]
 
 
-def chi_square(counts: Tensor, expected: Tensor) -> float:
-    """Of all classes that may be met; others never are."""
+def assert_likely(counts: Tensor, expected: Tensor, limit: float) -> None:
+    """A chi-square below what chance exceeds once in a thousand; nothing impossible is met."""
     there = expected > 0
     assert not counts[~there].any()
-    return float(((counts - expected)[there] ** 2 / expected[there]).sum())
+    assert float(((counts - expected)[there] ** 2 / expected[there]).sum()) < limit
 
 
-# π^RND ----------------------------------------------------------------------------------------
+# labels ---------------------------------------------------------------------------------------
+
+
+def labels(target: str, draft: str, most: int = 99) -> tuple[list[int], list[int], str]:
+    """d*, p* and t* for a draft that is deleted from and inserted into."""
+    states = tiny.states(TASK, tiny.batch(TASK, [Triple("a", target, draft)]), alpha=1.0, beta=1.0)
+    missing = expert.token_labels(states)
+    y_del = deletion_state(states, torch.zeros(len(missing), len(SYMBOLS)), NEVER)
+    _, deletions = expert.deletion_labels(y_del, states)
+    counts = expert.insertion_labels(states, most)
+    return deletions.tolist(), counts.tolist(), "".join(map(SYMBOLS.__getitem__, missing.tolist()))
+
+
+@pytest.mark.parametrize(
+    ("target", "draft", "deletions", "counts", "missing"),
+    [  # of several minimal scripts the leftmost
+        ("abcdefgh", "abdgh", [0] * 5, [0, 0, 1, 2, 0, 0], "cef"),
+        ("cafe", "cafebabe", [0, 0, 0, 0, 1, 1, 1, 1], [0] * 5, ""),
+        ("", "gaga", [1] * 4, [0], ""),
+        ("abcdefgh", "h", [0], [3, 0], "abcdefg"),  # K_max is 3
+    ],
+)
+def test_labels_are_the_experts(target, draft, deletions, counts, missing):
+    assert labels(target, draft, 3) == (deletions, counts, missing)
+
+
+def common(first: str, second: str) -> int:
+    """The length of the longest common subsequence."""
+    if not first or not second:
+        return 0
+    if first[0] == second[0]:
+        return 1 + common(first[1:], second[1:])
+    return max(common(first[1:], second), common(first, second[1:]))
+
+
+@given(WORDS, st.text(alphabet=tiny.LETTERS[:4], min_size=1, max_size=6))
+def test_labels_make_the_target_of_the_draft_and_keep_all_they_can(target, draft):
+    deletions, counts, missing = labels(target, draft)
+    kept = [letter for letter, gone in zip(draft, deletions, strict=True) if not gone]
+    assert len(kept) == common(target, draft)
+    new = iter(missing)
+    filled = ["".join(next(new) for _ in range(count)) for count in counts]
+    assert target == "".join(map("".join, zip(filled, [*kept, ""], strict=True)))
+    assert not any(new)
+
+
+# which state a sentence gets ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kept", ["uniform", "incomplete"])
@@ -52,88 +97,29 @@ def test_the_share_that_stays_is_the_one_that_was_asked_for(kept):
     states = task.with_states(sample, 1, (0.5, 0.0))["states"].insertion
     counts = torch.bincount(states.before.ne(1).sum(1) - 2, minlength=9)
     classes = torch.arange(9) < (9 if kept == "uniform" else 8)
-    assert chi_square(counts, MANY * classes / classes.sum()) < 26.1  # chance: one in a thousand
+    assert_likely(counts, MANY * classes / classes.sum(), 26.1)
 
 
-def test_every_subset_of_a_size_is_equally_likely():
-    inner = torch.ones(MANY, 4, dtype=torch.bool)
+def test_every_subset_is_equally_likely_and_equal_numbers_are_ranked_alike_with_padding():
     order = uniform(1, 1, torch.arange(MANY), 4, 1)
-    kept = random_keep(inner, torch.full((MANY,), 0.5), order)  # 2 of 4 stay
-    assert kept.sum(1).eq(2).all()
+    inner, half = torch.ones(MANY, 4, dtype=torch.bool), torch.full((MANY,), 0.5)
+    kept = random_keep(inner, half, order)
     subsets = torch.bincount((kept * torch.tensor([1, 2, 4, 8])).sum(1), minlength=16)
-    subsets = subsets[subsets > 0]
-    assert subsets.numel() == 6
-    assert chi_square(subsets, torch.full((6,), MANY / 6)) < 20.5
-
-
-def test_equal_random_numbers_are_ranked_alike_with_and_without_padding():
-    # of 60 numbers with 24 bits two are equal in one sentence of ten thousand
-    order = (uniform(1, 1, torch.arange(50), 60, 1) * 8).floor() / 8
-    rate = uniform(1, 1, torch.arange(50), 1, 0)[:, 0]
-    inner = torch.ones_like(order, dtype=torch.bool)
-    padded = random_keep(F.pad(inner, (0, 60)), rate, F.pad(order, (0, 60), value=0.5))
-    assert torch.equal(padded[:, :60], random_keep(inner, rate, order))
-
-
-# glancing --------------------------------------------------------------------------------------
-
-GLANCING = tiny.task(glancing=0.5, token_masking="uniform", kept_tokens="incomplete")
-
-
-def glanced(rows: list[Triple], ids: list[int], extra: int = 0, **options: Any) -> States:
-    """The states of sentences once the token head has answered."""
-    sample = tiny.batch(GLANCING, rows, ids=ids, extra=extra)
-    states = tiny.states(GLANCING, sample, **options)
-    return expert.glanced(states, answered(states))
-
-
-def answered(states: States) -> Tensor:
-    """Logits of a token head that is right or wrong by the label and the sentence, from 0 on."""
-    labels, predicted = token_labels(states), states.predicted
-    sentences = torch.arange(len(predicted)).unsqueeze(1).expand_as(predicted)[predicted]
-    answers = torch.where((labels + sentences) % 3 == 0, labels, labels.new_tensor(NEVER[-1]))
-    return F.one_hot(answers, len(SYMBOLS)).float()
-
-
-def test_half_of_what_the_token_head_gets_wrong_is_shown_and_it_learns_the_rest():
-    before, after = tiny.states(GLANCING, tiny.batch(GLANCING, ROWS)), glanced(ROWS, [*range(40)])
-    is_wrong = before.predicted & ((before.target + torch.arange(40).unsqueeze(1)) % 3 != 0)
-    shown = before.predicted & ~after.predicted
-    assert torch.equal(shown.sum(1), is_wrong.sum(1) // 2) and shown.any()
-    assert torch.equal(after.masked_target[shown], after.target[shown])
-    assert torch.equal(after.masked_target[~shown], before.masked_target[~shown])
-    assert after.masked_target[after.predicted].eq(GLANCING.placeholder).all()
-
-
-def test_what_is_shown_depends_on_the_sentence_alone():
-    together = glanced(ROWS, [*range(40)], extra=3)
-    for number, row in enumerate(ROWS[:10:3]):
-        number *= 3  # right or wrong as in the batch
-        alone = glanced([row], [number])
-        width = alone.masked_target.size(1)
-        assert torch.equal(together.predicted[number, :width], alone.predicted[0])
-        assert torch.equal(together.masked_target[number, :width], alone.masked_target[0])
-
-
-def test_deletion_learns_of_the_first_answers():
-    states = tiny.states(GLANCING, tiny.batch(GLANCING, ROWS), alpha=0.0)
-    read, labels = deletion_state(states, answered(states), NEVER), states.target
-    missing = states.insertion.missing
-    right = (labels + torch.arange(40).unsqueeze(1)) % 3 == 0
-    assert torch.equal(read[missing & right], labels[missing & right])
-    assert read[missing & ~right].ne(labels[missing & ~right]).all()
-
-
-# which state a sentence gets ----------------------------------------------------------------
+    pairs = torch.tensor([number.bit_count() == 2 for number in range(16)])
+    assert_likely(subsets, MANY / 6 * pairs, 20.5)
+    order = (order * 8).floor() / 8
+    padded = random_keep(F.pad(inner, (0, 60)), half, F.pad(order, (0, 60), value=0.5))
+    assert torch.equal(padded[:, :4], random_keep(inner, half, order))
 
 
 def test_states_are_the_same_whoever_has_aligned_the_drafts():
     sample = tiny.batch(TASK, ROWS)
     kept = dict(zip(("draft_kept", "target_kept"), lcs_masks(sample["draft"], sample["target"], 1)))
     state, aligned = (tiny.states(TASK, {**sample, **masks}) for masks in ({}, kept))
-    assert torch.equal(state.draft_kept, aligned.draft_kept) and state.draft_kept.any()
-    for expected, value in zip(state.insertion, aligned.insertion, strict=True):
-        assert torch.equal(expected, value)
+    for expected, value in zip(
+        (state.draft_kept, *state.insertion), (aligned.draft_kept, *aligned.insertion), strict=True
+    ):
+        assert torch.equal(expected, value) and expected.any()
     kept["target_kept"] = torch.zeros_like(kept["target_kept"])  # these are what is read
     other = tiny.states(TASK, {**sample, **kept})
     assert not torch.equal(other.insertion.missing, state.insertion.missing)
@@ -149,15 +135,9 @@ def test_shares_between_zero_and_one_are_met_and_independent(share):
     pairs = torch.stack([state.delete_draft.float(), inserting.float()])
     assert pairs.mean(1).tolist() == pytest.approx([share] * 2, abs=tolerance)
     assert abs(float(torch.corrcoef(pairs)[0, 1])) < 0.06
-    assert state.insertion.before[inserting].ne(1).sum(1).eq(4).all(), "a b"
-
-
-@given(TRIPLES)
-def test_with_beta_one_what_stands_is_the_draft_after_the_experts_deletion(triples):
-    state = tiny.states(TASK, tiny.batch(TASK, triples), beta=1.0)
-    for row, before in zip(triples, state.insertion.before, strict=True):
+    for before in state.insertion.before[inserting]:
         standing = tiny.letters(before, SYMBOLS)
-        assert is_subsequence(standing, row.target) and is_subsequence(standing, row.draft)
+        assert standing == "ab"
 
 
 @pytest.mark.parametrize(("drafted", "share"), [(True, 0.3), (False, 0.0), (False, 1.0)])
@@ -169,35 +149,19 @@ def test_without_a_draft_beta_is_the_share_of_states_where_nothing_stands(share,
     empty = state.insertion.before.ne(1).sum(1).eq(2).float().mean()
     expected = share + (1 - share) * by_chance
     assert abs(float(empty) - expected) <= 4 * math.sqrt(expected * (1 - expected) / count)
+    assert not state.delete_draft.any()
 
 
-# randomness belongs to the sentence ---------------------------------------------------------
-
-
-def facts(rows=ROWS, options: dict | None = None, **layout: Any) -> dict[int, tuple]:
-    """Everything random about each sentence, keyed by its number and without padding."""
-    sample, experts = tiny.batch(TASK, rows, **layout), {}
-    state = tiny.states(TASK, sample, tokens="sample", **options or {})
-    for i, number in enumerate(sample["id"].tolist()):
-        size = int(sample["target"][i].ne(1).sum())
-        experts[number] = (
-            tiny.letters(state.insertion.before[i], SYMBOLS),
-            bool(state.delete_draft[i]),
-            state.token_noise[i, :size].tolist(),
-        )
-    return experts
-
-
-def test_noise_belongs_to_seed_epoch_and_sentence_whatever_the_batch_or_process():
-    expert_facts, order = facts(), list(reversed(range(len(ROWS))))
-    torch.manual_seed(99)
-    assert expert_facts == facts() == facts(extra=7)
-    assert expert_facts == facts([ROWS[i] for i in order], ids=order)
-    for i, row in enumerate(ROWS):
-        assert facts([row], ids=[i])[i] == expert_facts[i]
-    for change in ({"epoch": 2}, {"seed": 2}):
-        other = facts(options=change)
-        assert sum(other[i] != expert_facts[i] for i in expert_facts) > len(ROWS) * 0.8
+@pytest.mark.parametrize("change", [{"epoch": 2}, {"seed": 2}], ids=str)
+def test_noise_belongs_to_seed_and_epoch(change):
+    first, again, other = (
+        tiny.states(TASK, tiny.batch(TASK, ROWS), tokens="sample", **options)
+        for options in ({}, {}, change)
+    )
+    assert torch.equal(first.token_noise, again.token_noise)
+    assert not torch.isclose(first.token_noise, other.token_noise).any(1).all()
+    assert (first.delete_draft != other.delete_draft).any()
+    assert (first.insertion.after != other.insertion.after).any(1).sum() > len(ROWS) / 3
 
 
 # t̃ ------------------------------------------------------------------------------------------
@@ -218,13 +182,6 @@ def predicted(state: States, logits: Tensor) -> Tensor:
     return token_predictions(logits.expand(int(state.insertion.missing.sum()), -1), state, NEVER)
 
 
-def counting(counts: list[int]) -> TranslationEditTask:
-    """A task whose dictionary has met its symbols so often."""
-    symbols = tiny.dictionary()
-    symbols.count[:] = counts
-    return TranslationEditTask(TranslationEditConfig(seed=1), tiny.dictionary(), symbols)
-
-
 COUNTS = [9, 9, 9, 9, 40, 30, 20, 5, 0, 3, 1, 1]
 LOGITS = torch.linspace(-1, 1, 13)
 
@@ -235,14 +192,16 @@ LOGITS = torch.linspace(-1, 1, 13)
     ids=["policy", "counts", "no counts"],
 )
 def test_tokens_are_sampled_from_the_policy_or_by_how_often_they_are_met(tokens, counts):
-    state = gaps(counting(counts), [Triple("a", "abc", "")] * 7000, tokens)
-    predictions = predicted(state, LOGITS)
+    symbols = tiny.dictionary()
+    symbols.count[:] = counts
+    task = TranslationEditTask(TranslationEditConfig(seed=1), tiny.dictionary(), symbols)
+    predictions = predicted(gaps(task, [Triple("a", "abc", "")] * 7000, tokens), LOGITS)
     expected = LOGITS.exp()
     expected[NEVER] = 0
     if tokens == "random":  # the denoising autoencoder of Table 2b: nothing of the model
         expected = torch.tensor([0.0] * 4 + (counts[4:] if any(counts[4:]) else [1] * 8) + [0])
     met = torch.bincount(predictions, minlength=13)
-    assert chi_square(met, expected / expected.sum() * len(predictions)) < 26.2
+    assert_likely(met, expected / expected.sum() * len(predictions), 26.2)
     rows = predictions.view(-1, 3)
     assert (rows[:, 0] == rows[:, 1]).double().mean() < 0.4, "neighbours draw for themselves"
 
@@ -270,7 +229,7 @@ def test_a_token_of_probability_zero_is_never_sampled_from_sums_that_are_rounded
     assert set(predicted(state, logits).tolist()) <= {4, 7, 8}
 
 
-# y_del ---------------------------------------------------------------------------------------
+# y_del, masking and glancing ------------------------------------------------------------------
 
 
 def test_deletion_states_are_the_draft_or_the_filled_gaps():
@@ -283,28 +242,47 @@ def test_deletion_states_are_the_draft_or_the_filled_gaps():
     inputs = deletion_state(state, logits, NEVER)
     filled = "".join(SYMBOLS[index] for index in (7, 8, 9))
     assert [tiny.letters(row, SYMBOLS) for row in inputs] == ["hhhhhh", filled, "fg"]
-    assert inputs.size(1) == 8, "wider than the longest sentence"
 
 
 def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():
     plain, other = (tiny.task(token_masking=masking) for masking in ("none", "uniform"))
     rows = [Triple("ab", "abcdefgh", "abxdefg")] * MANY
-    sample = tiny.batch(plain, rows)
-    before, expert = (task.with_states(sample, 1)["states"] for task in (plain, other))
+    before, states = (
+        task.with_states(tiny.batch(plain, rows), 1)["states"] for task in (plain, other)
+    )
     assert before.predicted.equal(before.insertion.missing)
-    for tensor, same in zip(before.insertion, expert.insertion, strict=True):
+    for tensor, same in zip(before.insertion, states.insertion, strict=True):
         assert torch.equal(tensor, same)
-    missing = expert.insertion.missing
-    masked = expert.predicted & ~missing
-    assert torch.equal(expert.predicted, missing | masked)
-    assert torch.equal(expert.masked_target.eq(other.placeholder), expert.predicted)
-    assert torch.equal(expert.masked_target[~expert.predicted], expert.target[~expert.predicted])
+    missing = states.insertion.missing
+    masked = states.predicted & ~missing
+    assert torch.equal(states.predicted, missing | masked)
+    assert torch.equal(states.masked_target.eq(other.placeholder), states.predicted)
     shares = masked.sum(1) / (8 - missing.sum(1)).clamp(min=1)
     assert abs(float(shares[missing.sum(1) < 8].mean()) - 0.5) < 0.02
-    model, few = tiny.model(other).eval(), tiny.batch(other, ROWS, drafted=False)
-    state = other.with_states(few, 1)["states"]
-    answers = model(few["net_input"]["src_tokens"], None, state)
-    assert len(answers["token"][1]) == int(state.predicted.sum())
-    stands = state.target.ne(1) & ~state.insertion.missing
-    inputs = deletion_state(state, answers["token"][0], model.forbidden_symbols)
-    assert torch.equal(inputs[stands], state.target[stands]), "deletion reads them as they stand"
+    inputs = deletion_state(states, torch.zeros(int(states.predicted.sum()), 13), NEVER)
+    stands = states.target.ne(1) & ~missing & ~states.delete_draft.unsqueeze(1)
+    width = states.target.size(1)
+    assert torch.equal(inputs[:, :width][stands], states.target[stands])
+
+
+def test_half_of_what_the_token_head_gets_wrong_is_shown_and_deletion_learns_of_all_its_answers():
+    task = tiny.task(glancing=0.5, token_masking="uniform", kept_tokens="incomplete")
+    before = tiny.states(task, tiny.batch(task, ROWS), alpha=0.0)
+    is_right = (before.target + torch.arange(40).unsqueeze(1)) % 3 == 0
+    answers = torch.where(is_right, before.target, NEVER[-1])[before.predicted]
+    logits = F.one_hot(answers, len(SYMBOLS)).float()
+    after = expert.glanced(before, logits)
+    shown = before.predicted & ~after.predicted
+    assert torch.equal(shown.sum(1), (before.predicted & ~is_right).sum(1) // 2) and shown.any()
+    assert torch.equal(after.masked_target, torch.where(shown, before.target, before.masked_target))
+    assert len(token_labels(after)) == len(token_labels(before)) - int(shown.sum())
+    read, missing = deletion_state(before, logits, NEVER), before.insertion.missing
+    assert torch.equal(read[missing] == before.target[missing], is_right[missing])
+
+
+@given(st.lists(st.builds(Triple, WORDS, WORDS, WORDS), min_size=1, max_size=5))
+def test_with_beta_one_what_stands_is_the_draft_after_the_experts_deletion(triples):
+    state = tiny.states(TASK, tiny.batch(TASK, triples), beta=1.0)
+    for row, before in zip(triples, state.insertion.before, strict=True):
+        standing = tiny.letters(before, SYMBOLS)
+        assert is_subsequence(standing, row.target) and is_subsequence(standing, row.draft)

@@ -1,25 +1,32 @@
 """LevT: the contract of every model in several configurations, and what is particular to it."""
 
+import itertools
 import math
 from argparse import Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 import tiny
 import torch
 from closeness import assert_near
-from contract import ROWS, ModelContract, System
+from contract import ROWS, DecodingContract, ModelContract, System
+from fairseq.models.transformer import TransformerModel, base_architecture
+from fairseq.tasks.translation import TranslationTask
 from refusals import refuses
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.expert import deletion_state
-from lev_plugins.systems.levenshtein.source_copy import source_at_placeholders
+from lev_plugins.systems.levenshtein.generator import RefinementGenerator
+from lev_plugins.systems.levenshtein.model import source_at_placeholders
+from lev_plugins.systems.levenshtein.replayed import ReplayedPasses, replayed
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
-from lev_runtime.policy import EditPolicy
+from lev_runtime.feature_cache import reused
+from lev_runtime.markup import BEGINS, DROP, ENDS, KEEP
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
-HEADS = ("deletion", "placeholder", "token")
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 JOINED = {"share_all_embeddings": True}
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
@@ -47,7 +54,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
         "deletion_trace": True,
         "source_pointer": True,
     },
-    "nothing shared": {
+    "nothing shared; masked, sampled": {
         **PRE_NORM,
         "separate_output_embed": True,
         "weight_sharing": "none",
@@ -66,30 +73,77 @@ def sharp(seed: int = 1, **options: Any) -> tuple[Any, LevenshteinEditorModel]:
     return task, tiny.sharpen(model).eval()
 
 
-def trained(model: LevenshteinEditorModel, sample: dict[str, Any]) -> tuple:
-    """Each head's logits, their labels, and y_del."""
-    source, states = sample["net_input"], sample["states"]
-    answers = model(source["src_tokens"], source["src_lengths"], states)
-    logits, labels = ({head: answers[head][side] for head in answers} for side in (0, 1))
-    y_del = deletion_state(states, answers["token"][0], model.forbidden_symbols)
-    return logits, labels, y_del
+def answers(model: LevenshteinEditorModel, sample: dict[str, Any]) -> Any:
+    """Each head's logits and labels."""
+    source = sample["net_input"]
+    return model(source["src_tokens"], source["src_lengths"], sample["states"])
 
 
 class TestLevenshteinEditor(ModelContract):
     @pytest.fixture(params=CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
     def system(self, request) -> System:
-        task = tiny.task(joined=request.param.get("share_all_embeddings", False))
-
-        def answers(model, sample):
-            logits, labels, _ = trained(model, sample)
-            return {head: (logits[head], labels[head]) for head in HEADS}
+        learns = {"token_masking": "uniform"} if "separate_output_embed" in request.param else {}
+        task = tiny.task(joined=request.param.get("share_all_embeddings", False), **learns)
+        tokens = "sample" if learns else "argmax"
 
         return System(
             task=task,
             build=lambda seed: tiny.model(task, seed, **request.param),
-            sample=lambda rows, **options: tiny.training_batch(task, rows, **options),
+            sample=lambda rows, **options: tiny.training_batch(
+                task, rows, tokens=tokens, **options
+            ),
             answers=answers,
         )
+
+
+@dataclass
+class Decoded(System):
+    """A way to decode. flags: of fairseq-generate. others: models next to the one that is asked.
+
+    marked: letters of the drafts carry marks, by their places.
+    """
+
+    flags: dict[str, Any] = field(default_factory=dict)
+    others: Sequence[torch.nn.Module] = ()
+    marked: bool = False
+
+    def decoded(self, model, rows, **layout):
+        sample = tiny.batch(self.task, rows, **layout)
+        if self.marked:
+            inner = sample["draft"].gt(2)
+            bits = torch.tensor([0, KEEP, DROP, KEEP | BEGINS | ENDS])
+            sample["marks"] = bits[torch.arange(inner.size(1)) % 4] * inner
+        generator = self.generator(model, **self.flags)
+        return generator.generate([model, *self.others], sample)
+
+
+def another() -> LevenshteinEditorModel:
+    return tiny.model(tiny.task(), 7, max_insertions=9, weight_sharing="none").double()
+
+
+def judge() -> torch.nn.Module:
+    args = Namespace(**{**tiny.SIZES, "no_token_positional_embeddings": True})
+    base_architecture(args)
+    torch.manual_seed(3)
+    return TransformerModel.build_model(args, TranslationTask(args, *[tiny.dictionary()] * 2))
+
+
+DECODED: dict[str, Callable[[], dict[str, Any]]] = {
+    "candidates": lambda: {"flags": {"iter_decode_with_beam": 3, "nbest": 2}},
+    "marks": lambda: {"marked": True},
+    "ensemble": lambda: {"others": [another()]},
+    "re-ranker": lambda: {
+        "flags": {"iter_decode_with_beam": 3, "iter_decode_with_external_reranker": True},
+        "others": [judge()],
+    },
+}
+
+
+class TestDecoding(DecodingContract):
+    @pytest.fixture(params=DECODED.values(), ids=DECODED.keys())
+    def system(self, request) -> System:
+        task = tiny.task()
+        return Decoded(task, lambda seed: tiny.model(task, seed), None, None, **request.param())
 
 
 # the three heads ------------------------------------------------------------------------------
@@ -114,39 +168,22 @@ def test_the_pointer_adds_where_it_looks_to_the_logits_of_the_sources_tokens():
         assert_near(next(logits), expected)
 
 
-LABELS = {  # target, draft → d*, p*, t*; of several minimal scripts the leftmost
-    ("abcdefgh", "abdgh"): ([0] * 5, [0, 0, 1, 2, 0, 0], "cef"),
-    ("cafe", "cafebabe"): ([0, 0, 0, 0, 1, 1, 1, 1], [0] * 5, ""),
-    ("", "gaga"): ([1] * 4, [0], ""),
-    ("abcdefgh", "h"): ([0], [3, 0], "abcdefg"),  # K_max is 3
-}
-
-
-def test_labels_are_the_experts():
-    task, model = sharp(max_insertions=3)
-    for (target, draft), (deletions, counts, missing) in LABELS.items():
-        sample = tiny.training_batch(task, [tiny.Triple("a", target, draft)], alpha=1.0, beta=1.0)
-        _, labels, _ = trained(model, sample)
-        assert labels["deletion"].tolist() == deletions, draft
-        assert labels["placeholder"].tolist() == counts
-        assert "".join(task.tgt_dict[i] for i in labels["token"].tolist()) == missing
-
-
 def test_deletion_learns_from_what_the_model_itself_would_insert():
     # α = 0 on pairs: y_del is y* with the model's argmax at every gap
     task, model = sharp()
     sample = tiny.training_batch(task, ROWS, alpha=0.0, drafted=False)
     expert, source = sample["states"], sample["net_input"]["src_tokens"]
-    answers, labels, inputs = trained(model, sample)
-    logits = answers["token"].detach().clone()
+    learnt = answers(model, sample)
+    inputs = deletion_state(expert, learnt["token"][0], model.forbidden_symbols)
+    logits = learnt["token"][0].detach().clone()
     logits[:, [0, 1, 2, task.placeholder]] = float("-inf")
     tokens = expert.insertion.after.masked_scatter(expert.insertion.missing, logits.argmax(1))
     inner = tokens.gt(2)
     expected = tiny.logits(model, "deletion", tokens, model.encode(source))[inner]
-    assert_near(answers["deletion"], expected)
+    assert_near(learnt["deletion"][0], expected)
     right = tokens.eq(sample["target"])[inner]
     assert torch.equal(inputs, tokens)
-    assert 0 < int(labels["deletion"].sum()) <= int((~right).sum())
+    assert 0 < int(learnt["deletion"][1].sum()) <= int((~right).sum())
 
 
 # what placeholders copy from the source -------------------------------------------------------
@@ -180,21 +217,12 @@ def test_parameters_that_have_learned_without_copying_are_read_without_it():
     new.load_state_dict(old.state_dict())
     again.load_state_dict(new.state_dict())
     sample = tiny.training_batch(task, ROWS)
-    answers = [trained(model, sample)[0] for model in (old, new, again)]
-    for other in answers[1:]:
-        assert all(torch.equal(answers[0][head], other[head]) for head in HEADS)
+    first, *others = (answers(model, sample) for model in (old, new, again))
+    for other in others:
+        assert all(torch.equal(first[head][0], other[head][0]) for head in first)
 
 
-# passes that Algorithm 2 does not need --------------------------------------------------------
-
-
-class Plain(EditPolicy):
-    """A model without what only makes it faster."""
-
-    def __init__(self, model: LevenshteinEditorModel) -> None:
-        self.arrays, self.traces, self.trace_of = model.arrays, model.traces, model.trace_of
-        self.encode, self.logits = model.encode, model.logits
-        self.max_positions = model.max_positions
+# what is there for speed alone ----------------------------------------------------------------
 
 
 def assert_same(actual: Any, expected: Any) -> None:
@@ -218,7 +246,7 @@ CANDIDATES = {"iter_decode_with_beam": 2, "nbest": 2, "iter_decode_force_max_ite
 @pytest.mark.parametrize(
     ("policies", "options", "flags"),
     [
-        (1, {}, {}),
+        (1, {"rotary_positions": True}, {}),
         (2, {}, {}),
         (1, {"weight_sharing": "none"}, {}),
         (1, {"early_exit": "2,1"}, CANDIDATES),
@@ -226,87 +254,57 @@ CANDIDATES = {"iter_decode_with_beam": 2, "nbest": 2, "iter_decode_force_max_ite
     ],
     ids=str,
 )
-def test_outputs_are_those_of_a_policy_that_reuses_nothing(policies, options, flags):
-    rows = tiny.triples(9, longest=12)
-    deleted = 0
-    for seed in range(3, 11, policies):
-        tasks, chosen = zip(*(sharp(seed + n, **options) for n in range(policies)))
-        chosen = [model.double() for model in chosen]
-        generator = tasks[0].build_generator(chosen, Namespace(**LOOP, **flags))
-        actual, expected = (
-            [hypothesis for nbest in generator.generate(models, sample) for hypothesis in nbest]
-            for sample in [tiny.batch(tasks[0], rows)]
-            for models in (chosen, list(map(Plain, chosen)))
-        )
-        deleted += sum(
-            bool(hypothesis["actions"]) and hypothesis["steps"] > 1 for hypothesis in actual
-        )
-        assert_same(actual, expected)
+def test_any_layer_around_a_model_may_be_left_out(policies, options, flags, monkeypatch):
+    tasks, models = zip(*(sharp(seed, **options) for seed in range(3, 3 + policies)))
+    models = [model.double() for model in models]
+    rows, results, deleted = tiny.triples(32, longest=12), [], 0
+    samples = [
+        tiny.batch(tasks[0], rows[first : first + size], left=True, drafted=drafted)
+        for first, size, drafted in ((0, 11, True), (11, 1, True), (12, 9, False), (21, 11, True))
+    ]
+    for model in models:
+        model.passes = ReplayedPasses(model, "cpu")
+    for layers in ((), (replayed,), (reused,), (replayed, reused)):
+        monkeypatch.setattr(RefinementGenerator, "layers", layers)
+        generator = tasks[0].build_generator(models, Namespace(**LOOP, **flags))
+        results.append([generator.generate(models, sample) for sample in samples])
+        assert bool(models[0].passes.sources) == (replayed in layers or len(results) > 2)
+    for result in results[1:]:
+        assert_same(result, results[0])
+    for nbest in itertools.chain(*results[0]):
+        deleted += sum(bool(each["actions"]) and each["steps"] > 1 for each in nbest)
     assert deleted > 5
 
 
-def passes(hypothesis: dict[str, Any]) -> int:
-    """How many a sentence needs whose heads share their decoder, by what became of it."""
-    _, *steps = hypothesis["history"]
-    edits = [
-        (len(delete["mask"]), not delete["mask"].all(), token["mask"].any())
-        for delete, token in zip(steps[::3], steps[2::3], strict=True)
-    ]
-    if hypothesis["terminated"] != "max_iterations":
-        edits.append((len(hypothesis["tokens"]), False, False))
-    count, is_known = 0, False
-    for size, deletes, inserts in edits:
-        if not is_known and size > 2:  # nothing of <s> and </s> is deleted
-            count, is_known = count + 1, True
-        count += deletes or not is_known
-        count += inserts
-        is_known = not inserts
-    return count
-
-
-def test_no_sentence_is_read_twice(monkeypatch):
-    counted, only_deleted = 0, 0
-    for seed in range(3, 9):
+def test_no_sentence_is_read_twice_nor_without_a_token_to_write(monkeypatch):
+    written = 0
+    for seed in range(3, 6):
         task, model = sharp(seed)
-        read: list[int] = []
+        read: list[tuple[str, Any]] = []
         decode = model.decode
 
-        def counting(tokens, *others, decode=decode, read=read):
-            read.append(len(tokens))
-            return decode(tokens, *others)
+        def noting(tokens, encoder_out, head, deleted=None, decode=decode, read=read):
+            read.append((head, tokens))
+            return decode(tokens, encoder_out, head, deleted)
 
-        monkeypatch.setattr(model, "decode", counting)
+        monkeypatch.setattr(model, "decode", noting)
         generator = task.build_generator([model], Namespace(**LOOP))
-        for row in tiny.triples(9, longest=12):
+        rows = tiny.triples(9, longest=12)
+        for row in rows:
             read.clear()
-            ((hypothesis,),) = generator.generate([model], tiny.batch(task, [row]))
-            if hypothesis["terminated"] != "loop":
-                counted += 1
-                last = hypothesis["history"][-1]
-                only_deleted += last["phase"] == "token" and not last["mask"].any()
-                assert sum(read) == passes(hypothesis)
-    assert counted > 20 and only_deleted > 5
-
-
-def test_in_a_batch_sentences_with_nothing_to_write_are_not_read_for_it(monkeypatch):
-    task, model = sharp(4)
-    read: list[tuple[str, int]] = []
-    decode = model.decode
-
-    def counting(tokens, memory, head, deleted=None):
-        read.append((head, len(tokens)))
-        return decode(tokens, memory, head, deleted)
-
-    monkeypatch.setattr(model, "decode", counting)
-    generator = task.build_generator([model], Namespace(**LOOP))
-    hypotheses = generator.generate([model], tiny.batch(task, tiny.triples(9, longest=12)))
-    written = sum(
-        bool(step["mask"].any())
-        for (hypothesis,) in hypotheses
-        for step in hypothesis["history"]
-        if step["phase"] == "token"
-    )
-    assert sum(rows for head, rows in read if head == "token") == written
+            generator.generate([model], tiny.batch(task, [row]))
+            texts = [tokens.tolist() for _, tokens in read]
+            assert all(before != after for before, after in itertools.pairwise(texts))
+        read.clear()
+        steps = [
+            step
+            for (hypothesis,) in generator.generate([model], tiny.batch(task, rows))
+            for step in hypothesis["history"]
+            if step["phase"] == "token" and step["mask"].any()
+        ]
+        assert sum(len(tokens) for head, tokens in read if head == "token") == len(steps)
+        written += len(steps)
+    assert written > 20
 
 
 # limits and refusals --------------------------------------------------------------------------

@@ -5,14 +5,11 @@ config          options; Table 2a, weight sharing; Fig. 4b, early exit
 heads           Eq. 3 to 5, features → logits; beyond the paper: deleted tokens, source tokens
 expert          Eq. 6 to 8: the states to learn from, and the expert's labels there
 model           §3.1: encoder and decoder; forward: Alg. 1
-trace,          beyond the paper: deleted tokens stay readable; the source's states at placeholders
-source_copy
 criterion       §3.2 and Alg. 1, the loss
 task            batches with their states; drafts and marks; models and generators
 generator       §3.3: from a batch to hypotheses; options, T_max and γ; several models as one
 reranker        ranks candidates by an autoregressive model
-reused,         what only makes decoding faster: features that are kept; passes as CUDA graphs
-replayed
+replayed        what only makes decoding faster: passes as CUDA graphs
 stock,          checkpoints of fairseq's levenshtein_transformer; its rules of decoding
 stock_decoding
 =============== ==================================================================================
@@ -23,12 +20,17 @@ parallel decoding. Alignment and edits as tensors (Eq. 7 and 8) are in :mod:`lev
 Transformer's blocks (Eq. 2) in :mod:`lev_plugins.nn`.
 """
 
+from lev_runtime.feature_cache import reused
+
 from . import criterion, task
 from .config import LevenshteinEditorConfig
+from .generator import RefinementGenerator
 from .model import LevenshteinEditorModel
-from .replayed import replay_passes
+from .replayed import replay_passes, replayed
 
 #: decoding asks a prepared model for it (``nn/precision.py``)
 LevenshteinEditorModel.replay_passes = replay_passes  # type: ignore[attr-defined]
+#: what only makes decoding faster: each may be left out
+RefinementGenerator.layers = (replayed, reused)
 
 __all__ = ["LevenshteinEditorConfig", "LevenshteinEditorModel", "criterion", "task"]

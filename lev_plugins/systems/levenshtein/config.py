@@ -18,12 +18,12 @@ HEADS = ("deletion", "placeholder", "token")
 #: of :attr:`LevenshteinEditorConfig.edit_operations`, the only value
 EDIT_OPERATIONS = "delete,insert,fill"
 #: which heads run through the same blocks (paper, Table 2a)
-SHARING: dict[str, frozenset[str]] = {
-    "all": frozenset({"deletion", "placeholder", "token"}),
-    "plh-tok": frozenset({"placeholder", "token"}),
-    "tok-del": frozenset({"token", "deletion"}),
-    "plh-del": frozenset({"placeholder", "deletion"}),
-    "none": frozenset(),
+SHARING: dict[str, set[str]] = {
+    "all": set(HEADS),
+    "plh-tok": {"placeholder", "token"},
+    "tok-del": {"token", "deletion"},
+    "plh-del": {"placeholder", "deletion"},
+    "none": set(),
 }
 SOURCE_COPY = ChoiceEnum(["uniform", "none"])
 WEIGHT_SHARING = ChoiceEnum(list(SHARING))
@@ -162,15 +162,15 @@ def exit_depths(cfg: LevenshteinEditorConfig) -> dict[str, int]:
         UserError: --early-exit does not fit the layers.
     """
     layers = cfg.decoder_layers
-    sharing = str(cfg.weight_sharing)
     text = str(cfg.early_exit)
     fields = text.split(",") if text else [str(layers)] * 2
     numbers = [int(field) if field.isascii() and field.isdigit() else 0 for field in fields]
-    depths = dict.fromkeys(HEADS, layers)
-    depths.update(zip(HEADS, numbers[:2]))
-    deepest = max(depths[head] for head in HEADS if stack_of(head, sharing) == "token")
-    of_tokens = numbers[2:]  # fairseq has a number for them too
-    is_complete = len(numbers) >= 2 and of_tokens in ([], [layers])
+    depths = dict(zip(HEADS, [*numbers[:2], layers, layers]))
+    deepest = max(
+        depths[head] for head in HEADS if stack_of(head, str(cfg.weight_sharing)) == "token"
+    )
+    # fairseq has a number for tokens too
+    is_complete = len(numbers) >= 2 and numbers[2:] in ([], [layers])
     if not is_complete or 0 in numbers or deepest > layers:
         raise UserError(
             f"--early-exit {text} does not fit --decoder-layers {layers}: give 2 numbers of "

@@ -42,11 +42,7 @@ class EditPolicyLoss(FairseqCriterion):
 
     def __init__(self, task: FairseqTask, cfg: EditPolicyLossConfig) -> None:
         super().__init__(task)
-        self.weights = {
-            "deletion": cfg.deletion_weight,
-            "placeholder": cfg.placeholder_weight,
-            "token": cfg.token_weight,
-        }
+        self.weights = {name: getattr(cfg, f"{name}_weight") for name in SHORT}
         self.smoothing = {
             "deletion": 0.0,
             "placeholder": cfg.placeholder_label_smoothing,

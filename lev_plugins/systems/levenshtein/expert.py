@@ -4,23 +4,25 @@
 Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P places with a label.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from fairseq.data import Dictionary
 from torch import Tensor
 
+from lev_runtime.policy import Symbols
+from lev_runtime.traces import Trace
+
 from ...data.batch import Batch
+from ...nn.arrays import TORCH
 from ...nn.backends import chunk_rows, is_accelerator
 from ...ops import edits
 from ...ops.alignment import lcs_masks
 from ...ops.edits import InsertionLabels, true_places
 from ...ops.randomness import uniform_streams
 from .config import TranslationEditConfig
-from .trace import Trace
 
 # streams of random numbers, one per purpose
 _MIXTURE, _DROP, _TOKENS, _MASK, _MASKED, _SHOWN = 0, 1, 2, 3, 4, 5
@@ -35,7 +37,6 @@ class Sizes(NamedTuple):
     deleted: int | None = None  # tokens that leave a trace
     traced_width: int | None = None  # tokens of the longest sentence with its trace
     revised: int | None = None  # tokens of y_del without its ends
-    revised_width: int | None = None  # tokens of the longest y_del
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class States:
     draft_kept: Tensor | None  # B × N, bool, kept of the drafts that insertion states are made of
     token_noise: Tensor | None  # B × M, uniform, for sampling t̃; None: argmax
     frequencies: Tensor | None  # V, by which random t̃ are sampled; None: t̃ are the policy's
-    symbols: tuple[int, int, int]  # <pad>, <s>, </s>
+    symbols: Symbols
     glancing: float = 0.0  # share of its errors that the token head is shown as targets
     show_order: Tensor | None = None  # B × M, uniform: which targets glancing reveals first
     sizes: Sizes = Sizes()
@@ -59,12 +60,7 @@ class States:
     @property
     def pad(self) -> int:
         """Returns the padding index."""
-        return self.symbols[0]
-
-    def inner(self, tokens: Tensor) -> Tensor:
-        """Returns which tokens are neither padding nor ends: B × L, bool."""
-        pad, bos, eos = self.symbols
-        return tokens.ne(pad) & tokens.ne(bos) & tokens.ne(eos)
+        return self.symbols.pad
 
     def counted(self) -> "States":
         """Returns the states with their sizes where a device would have to be waited for."""
@@ -85,8 +81,7 @@ def make_states(
     epoch: int,
     shares: tuple[float, float],
     cfg: TranslationEditConfig,
-    dictionary: Dictionary,
-    placeholder: int,
+    symbols: Symbols,
     frequencies: Tensor,
 ) -> States:
     """Makes the states of a batch (Eq. 6 and 7).
@@ -99,32 +94,36 @@ def make_states(
     frequencies: V, how often each symbol of the target is sampled, for random t̃.
     """
     alpha, beta = shares
-    pad, bos, eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
+    pad = symbols.pad
     target = sample["target"]
     draft = sample.get("draft")
     if draft is None:
-        draft = target.new_full((len(target), 2), bos)
-        draft[:, 1] = eos
+        draft = target.new_full((len(target), 2), symbols.bos)
+        draft[:, 1] = symbols.eos
     width = target.size(1)
-    random = _random_numbers(sample, epoch, cfg)
+    # a mixture takes three
+    random = uniform_streams(cfg.seed, epoch, sample["id"], max(width, 3), _SHOWN + 1)
     mixture = random[_MIXTURE]
     # Eq. 7: y_ins is the draft after the expert's deletion, or the target after random deletion
-    boundary = target.eq(bos) | target.eq(eos)
-    inner = target.ne(pad) & ~boundary
+    inner = symbols.inner(target)
+    boundary = target.ne(pad) & ~inner
     kept = random_keep(inner, mixture[:, 2], random[_DROP, :, :width], str(cfg.kept_tokens))
     draft_kept = None
     if beta > 0:
         is_draft = (mixture[:, 1] < beta).unsqueeze(1)
         target_kept = boundary
         if draft.size(1) > 2:
-            draft_kept, target_kept = expert_alignment(sample, pad)
+            if "draft_kept" in sample:  # the data set has aligned them
+                draft_kept, target_kept = sample["draft_kept"], sample["target_kept"]
+            else:
+                draft_kept, target_kept = lcs_masks(draft, target, pad)
             draft_kept = draft_kept & is_draft
         kept = torch.where(is_draft, target_kept, kept)
-    insertion = edits.insertion_labels(target, kept | boundary, pad, placeholder)
+    insertion = edits.insertion_labels(target, kept | boundary, pad, symbols.placeholder)
     masked_target, predicted = insertion.after, insertion.missing
     if str(cfg.token_masking) == "uniform":
         masked = (random[_MASKED, :, :width] >= random[_MASK, :, :1]) & inner & kept
-        masked_target = masked_target.masked_fill(masked, placeholder)
+        masked_target = masked_target.masked_fill(masked, symbols.placeholder)
         predicted = predicted | masked
     # Eq. 6: y_del is the draft, or what the model inserts
     has_draft = draft.ne(pad).sum(1) > 2
@@ -140,25 +139,11 @@ def make_states(
         draft_kept,
         token_noise=random[_TOKENS, :, :width] if str(cfg.roll_in_tokens) != "argmax" else None,
         frequencies=frequencies.to(target.device, non_blocking=True) if is_random else None,
-        symbols=(pad, bos, eos),
+        symbols=symbols,
         glancing=cfg.glancing,
         show_order=random[_SHOWN, :, :width] if cfg.glancing else None,
     )
     return states.counted()
-
-
-def _random_numbers(sample: Batch, epoch: int, cfg: TranslationEditConfig) -> Tensor:
-    """Returns streams × B × M uniform numbers of the sentences: those that the options need."""
-    last = _DROP
-    if str(cfg.roll_in_tokens) != "argmax":
-        last = _TOKENS
-    if str(cfg.token_masking) == "uniform":
-        last = _MASKED
-    if cfg.glancing:
-        last = _SHOWN
-    # a mixture takes three
-    width = max(sample["target"].size(1), 3)
-    return uniform_streams(cfg.seed, epoch, sample["id"], width, last + 1)
 
 
 def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform") -> Tensor:
@@ -179,26 +164,18 @@ def first_of(mask: Tensor, order: Tensor, number: Tensor) -> Tensor:
     return mask & (rank < number.unsqueeze(1))
 
 
-def expert_alignment(sample: Batch, pad: int) -> tuple[Tensor, Tensor]:
-    """Returns what the expert keeps of y⁰ and y*, B × N and B × M (Eq. 8)."""
-    if "draft_kept" in sample:  # the data set has aligned them
-        return sample["draft_kept"], sample["target_kept"]
-    return lcs_masks(sample["draft"], sample["target"], pad)
-
-
 def _sizes(states: States) -> Sizes:
     """Counts the sizes; a device is waited for once."""
     missing = states.insertion.missing.sum(1)
     real = states.target.ne(states.pad).sum(1)
     drafted = states.draft.ne(states.pad).sum(1)
-    inner_draft = states.inner(states.draft).sum(1)
+    inner_draft = states.symbols.inner(states.draft).sum(1)
     # what is written in the gaps is neither padding nor an end
-    inner_target = states.inner(states.target).sum(1)
+    inner_target = states.symbols.inner(states.target).sum(1)
     delete_draft = states.delete_draft
     numbers = {"missing": missing.sum(), "written": states.predicted.sum()}
     numbers["slots"] = (real - missing - 1).sum()
     numbers["revised"] = torch.where(delete_draft, inner_draft, inner_target).sum()
-    numbers["revised_width"] = torch.where(delete_draft, drafted, real).max()
     if states.draft_kept is None:
         numbers["deleted"] = torch.zeros_like(numbers["missing"])
     else:
@@ -219,18 +196,22 @@ def insertion_inputs(states: States, traced: bool) -> tuple[Trace, Trace]:
     pad = states.pad
     before = states.insertion.before
     if not traced or states.draft_kept is None:
-        return Trace.of(before), Trace.of(states.masked_target)
+        return _untraced(before), _untraced(states.masked_target)
     width = max(states.draft.size(1), before.size(1))
     before = _widened(before, width, pad)
     draft = _widened(states.draft, width, pad)
     kept = _widened(states.draft_kept, width, False)
     is_draft = kept.any(1, keepdim=True)
     deleted = is_draft & ~kept & draft.ne(pad)
-    counting = Trace(torch.where(is_draft, draft, before), deleted)
+    counting = Trace(torch.where(is_draft, draft, before), deleted, TORCH)
     opened = counting.opened(
         states.insertion.counts, states.masked_target, pad, states.sizes.traced_width
     )
     return counting, opened
+
+
+def _untraced(tokens: Tensor) -> Trace:
+    return Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool), TORCH)
 
 
 def token_places(states: States, filled: Trace) -> Tensor:
@@ -246,7 +227,7 @@ def glanced(states: States, logits: Tensor) -> States:
     others (glancing: Qian et al., 2021, §3.1). logits: P × V, where it predicts."""
     assert states.show_order is not None
     labels = token_labels(states)
-    best = torch.cat([part.max(1).indices for part in logits.split(chunk_rows(logits))])
+    best = logits.max(1).indices
     predicted = states.predicted
     is_wrong = torch.zeros_like(predicted).masked_scatter(predicted, best.ne(labels))
     number = (states.glancing * is_wrong.sum(1)).floor()
@@ -276,29 +257,32 @@ def deletion_state(states: States, token_logits: Tensor, forbidden_symbols: list
     width = max(filled.size(1), states.draft.size(1))
     draft = _widened(states.draft, width, pad)
     filled = _widened(filled, width, pad)
-    tokens = torch.where(states.delete_draft.unsqueeze(1), draft, filled)
-    longest = states.sizes.revised_width
-    if longest is None:
-        longest = int(tokens.ne(pad).sum(1).max())
-    return tokens[:, :longest]
+    return torch.where(states.delete_draft.unsqueeze(1), draft, filled)
 
 
-def token_predictions(logits: Tensor, states: States, forbidden_symbols: Sequence[int]) -> Tensor:
+def token_predictions(logits: Tensor, states: States, forbidden_symbols: Iterable[int]) -> Tensor:
     """Returns t̃ for every placeholder, P: the likeliest, one sampled from the policy, or a random
     token. logits: P × V, at ``states.insertion.missing``."""
+    sides = [logits]
+    if states.token_noise is not None:
+        places = true_places(states.insertion.missing, states.sizes.missing)
+        noise = states.token_noise.flatten().index_select(0, places)
+        sides.append(noise)
+        if states.frequencies is not None:
+            # counts are whole numbers: their sums are exact on any device
+            counts = states.frequencies.cumsum(0)
+            sampled = torch.searchsorted(counts, noise.to(counts) * counts[-1], right=True)
+            return sampled.clamp(max=logits.size(1) - 1)
+
+    def choose(part: Tensor, *noise: Tensor) -> Tensor:
+        allowed = part.clone()
+        for symbol in forbidden_symbols:  # numbers that the device need not be sent
+            allowed[:, symbol] = float("-inf")
+        # max takes half of the time of argmax
+        return sampled_tokens(allowed, *noise) if noise else allowed.max(1).indices
+
     size = chunk_rows(logits)
-    if states.token_noise is None:
-        parts = logits.split(size)  # max takes half of the time of argmax
-        return torch.cat([_without(part, forbidden_symbols).max(1).indices for part in parts])
-    places = true_places(states.insertion.missing, states.sizes.missing)
-    noise = states.token_noise.flatten().index_select(0, places)
-    if states.frequencies is not None:
-        # counts are whole numbers: their sums are exact on any device
-        counts = states.frequencies.cumsum(0)
-        sampled = torch.searchsorted(counts, noise.to(counts) * counts[-1], right=True)
-        return sampled.clamp(max=logits.size(1) - 1)
-    chunks = zip(logits.split(size), noise.split(size))
-    return torch.cat([sampled_tokens(_without(part, forbidden_symbols), u) for part, u in chunks])
+    return torch.cat(list(map(choose, *(side.split(size) for side in sides))))
 
 
 def sampled_tokens(logits: Tensor, noise: Tensor) -> Tensor:
@@ -311,14 +295,6 @@ def sampled_tokens(logits: Tensor, noise: Tensor) -> Tensor:
     is_likely = exceeds & (probabilities > 0)
     chosen = is_likely.to(torch.uint8).max(1)
     return torch.where(chosen.values.bool(), chosen.indices, probabilities.argmax(1))
-
-
-def _without(logits: Tensor, symbols: Iterable[int]) -> Tensor:
-    """Returns a copy of logits (P × V) in which some symbols have no chance."""
-    logits = logits.clone()
-    for symbol in symbols:  # numbers that the device need not be sent
-        logits[:, symbol] = float("-inf")
-    return logits
 
 
 def _widened(values: Tensor, width: int, fill: int) -> Tensor:
@@ -346,7 +322,7 @@ def token_labels(states: States) -> Tensor:
 def deletion_labels(y_del: Tensor, states: States) -> tuple[Tensor, Tensor]:
     """Returns the places of the inner tokens of y_del, P, in B × L flattened, and d* there: 1 for
     those that the longest common subsequence of y_del and y* leaves out (Eq. 8)."""
-    places = true_places(states.inner(y_del), states.sizes.revised)
+    places = true_places(states.symbols.inner(y_del), states.sizes.revised)
     keep, _ = lcs_masks(y_del, states.target, states.pad)
     kept = keep.flatten().index_select(0, places)
     return places, (~kept).long()

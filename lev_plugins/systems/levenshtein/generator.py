@@ -6,7 +6,7 @@ S source tokens, T tokens.
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,6 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_runtime import options
-from lev_runtime.candidates import best
 from lev_runtime.decoding import Decoding
 from lev_runtime.errors import UserError
 from lev_runtime.policy import EditPolicy, EditState, Symbols, is_edit_model
@@ -25,8 +24,6 @@ from lev_runtime.records import EditHypothesis
 from ...data.batch import Batch
 from ...nn.arrays import TORCH
 from .reranker import Reranker
-from .reused import ReusedFeatures
-from .trace import Trace
 
 _NAMES = {  # ours, of fairseq's generation options
     "max_iter": "iter_decode_max_iter",
@@ -56,17 +53,11 @@ class RefinementOptions(options.RefinementOptions):
     """Options of decoding: the runtime's, and those of fairseq alone.
 
     external_reranker: the last model, an autoregressive one, ranks the candidates, with
-    length_penalty. stock: fairseq's own rules (:mod:`.stock_decoding`).
+    length_penalty.
     """
 
     external_reranker: bool = False
     length_penalty: float = 1.0
-    stock: bool = False
-
-    def ranges(self) -> list[tuple[str, float, float]]:
-        """See the base class; stock runs one iteration more than it is told."""
-        (name, least, most), *others = super().ranges()
-        return [(name, least - self.stock, most), *others]
 
     @staticmethod
     def spelt(name: str, value: float) -> str:
@@ -100,8 +91,20 @@ def of_model(cfg: Any) -> dict[str, Any]:
     return {"delete_threshold": threshold, "delete_words": cfg.delete_words}
 
 
+def symbols_of(dictionary: Dictionary, placeholder: int) -> Symbols:
+    """Returns a dictionary's symbols up to the placeholder."""
+    names = tuple(dictionary.symbols[: placeholder + 1])
+    pad, bos, eos, unk = dictionary.pad(), dictionary.bos(), dictionary.eos(), dictionary.unk()
+    return Symbols(names, pad, bos, eos, unk, placeholder)
+
+
 class RefinementGenerator:
-    """Edits drafts, or writes from nothing; the placeholder is the dictionary's last symbol."""
+    """Edits drafts, or writes from nothing; the placeholder is the dictionary's last symbol.
+
+    layers: what makes a policy of a model, or of a policy, that only decodes sooner.
+    """
+
+    layers: Sequence[Callable[[Any], EditPolicy]] = ()
 
     def __init__(
         self, dictionary: Dictionary, placeholder: int, options: RefinementOptions
@@ -109,11 +112,9 @@ class RefinementGenerator:
         self.dictionary = dictionary
         self.placeholder = placeholder
         self.options = options
-        names = tuple(dictionary.symbols[: placeholder + 1])
-        bos, eos = dictionary.bos(), dictionary.eos()
-        self.symbols = Symbols(names, dictionary.pad(), bos, eos, dictionary.unk(), placeholder)
+        self.symbols = symbols_of(dictionary, placeholder)
         # fairseq-generate strips these from what it prints
-        self.symbols_to_strip_from_output = {eos, bos}
+        self.symbols_to_strip_from_output = {self.symbols.eos, self.symbols.bos}
 
     @torch.no_grad()
     def generate(
@@ -138,15 +139,14 @@ class RefinementGenerator:
         marks = sample.get("marks")
         decoding = Decoding(policy, source, draft, marks, self.symbols, self.options)
         hypotheses = decoding.run()
-        candidates = decoding.groups(hypotheses)
         if reranker is not None:
-            tokens = [[answer["tokens"] for answer in group] for group in candidates]
-            scores = reranker.score(source, draft, tokens)
+            tokens = [answer["tokens"] for answer in hypotheses]
+            scores = reranker.score(source, draft, decoding.groups(tokens))
             for answer, score in zip(hypotheses, itertools.chain(*scores), strict=True):
                 answer["score"] = score
         elif self.options.candidates > 1:
             decoding.rate(hypotheses)
-        return [best(group, self.options.nbest) for group in candidates]
+        return decoding.nbest(hypotheses)
 
     def policy(self, models: Sequence[Any]) -> tuple[EditPolicy, Reranker | None]:
         """Returns the policy to decode with, and what ranks the candidates."""
@@ -163,13 +163,10 @@ class RefinementGenerator:
                     "last and add --iter-decode-with-external-reranker"
                 )
             model.eval()  # in fairseq-generate it returns nothing
-            policies.append(fast(model))
+            for layer in self.layers:
+                model = layer(model)
+            policies.append(model)
         return policies[0] if len(policies) == 1 else EnsemblePolicy(policies), reranker
-
-
-def fast(model: Any) -> EditPolicy:
-    """Returns the model as a policy that reuses features; others stay as they are."""
-    return ReusedFeatures(model) if hasattr(model, "head_logits") else model
 
 
 class EnsembleEncoderOutput(list[Any]):
@@ -183,19 +180,16 @@ class EnsembleEncoderOutput(list[Any]):
 class EnsemblePolicy(EditPolicy):
     """A policy whose probabilities are the mean of its members', which share their dictionaries."""
 
-    arrays, trace_of = TORCH, Trace
+    arrays = TORCH
 
     def __init__(self, policies: Sequence[EditPolicy]) -> None:
         self.policies = list(policies)
         self.traces = any(policy.traces for policy in policies)
 
-    def max_positions(self) -> tuple[int, int] | None:
+    def max_positions(self) -> tuple[int, int]:
         """Returns the tightest limits of the members."""
-        limits = [policy.max_positions() for policy in self.policies]
-        known = [limit for limit in limits if limit]
-        if not known:
-            return None
-        return min(source for source, _ in known), min(target for _, target in known)
+        source, target = zip(*(policy.max_positions() for policy in self.policies))
+        return min(source), min(target)
 
     def encode(self, src_tokens: Tensor) -> EnsembleEncoderOutput:
         """Runs the encoders of the members."""
@@ -205,9 +199,9 @@ class EnsemblePolicy(EditPolicy):
         """Returns the logarithm of the mean of the members' probabilities."""
         logs = []
         for policy, own in zip(self.policies, state.encoder_out, strict=True):
-            logits = policy.logits(head, replace(state, encoder_out=own))
+            trace = state.trace if policy.traces else None
+            logits = policy.logits(head, replace(state, encoder_out=own, trace=trace))
             logs.append(torch.log_softmax(logits.float(), dim=-1))
         width = max(log.size(-1) for log in logs)  # the largest K: others never insert as many
         wide = [F.pad(log, (0, width - log.size(-1)), value=-math.inf) for log in logs]
-        total = torch.logsumexp(torch.stack(wide), dim=0)
-        return total - math.log(len(logs))
+        return torch.logsumexp(torch.stack(wide), dim=0) - math.log(len(logs))

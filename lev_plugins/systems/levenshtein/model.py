@@ -5,9 +5,8 @@ P places that a head decides about.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import torch
 from fairseq.data import Dictionary
@@ -17,7 +16,8 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_runtime.errors import UserError
-from lev_runtime.policy import EditPolicy, EditState
+from lev_runtime.policy import EditState, FeaturePolicy
+from lev_runtime.traces import Trace
 
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.arrays import TORCH as TORCH_ARRAYS
@@ -51,13 +51,9 @@ from .expert import (
     token_places,
 )
 from .heads import DeletedTokens, DeletionHead, PlaceholderHead, SourcePointer
-from .source_copy import source_at_placeholders
 from .stock import COPY, adopt, check_symbols
-from .trace import Trace, slot_ends
 
 MODEL = "levenshtein_editor"
-#: heads that a left-to-right transformer lacks
-NEW_HEADS = ["deletion_head.weight", "placeholder_head.weight"]
 Logits = dict[str, tuple[Tensor, Tensor]]
 
 
@@ -69,19 +65,16 @@ class EditEncoderOutput(EncoderOutput):
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
-class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, TrainingHooks):
+class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, TrainingHooks):
     """Levenshtein Transformer: policies for deletion, placeholders and tokens, over one source.
 
     Attributes:
         exits: of each head, the stack of decoder blocks before it, and how many of them.
-        passes: CUDA graphs that replay passes in decoding (:mod:`.replayed`); None for none.
     """
 
     kernels: Kernels = TORCH
     arrays = TORCH_ARRAYS
-    trace_of = Trace
     check_resumed = staticmethod(check_resumed)
-    passes: Any = None
 
     def __init__(
         self,
@@ -93,23 +86,23 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         super().__init__()
         self.cfg = cfg
         self.pad = target_dictionary.pad()
-        self.bos, self.eos = target_dictionary.bos(), target_dictionary.eos()
         self.unk, self.plh = target_dictionary.unk(), plh
-        self.forbidden_symbols = sorted({self.pad, self.bos, self.eos, plh})
+        ends = target_dictionary.bos(), target_dictionary.eos()
+        self.forbidden_symbols = sorted({self.pad, *ends, plh})
         dim = cfg.encoder_embed_dim
         self.scale = dim**0.5
         self.encoder_embed = self.decoder_embed = token_table(len(source_dictionary), dim, self.pad)
         if not cfg.share_all_embeddings:
             self.decoder_embed = token_table(len(target_dictionary), dim, self.pad)
-        longest = cfg.max_source_positions, cfg.max_target_positions
-        self.encoder_positions = Positions(longest[0], dim, self.pad, cfg.encoder_learned_pos)
+        longest, tokens = self.max_positions()
+        self.encoder_positions = Positions(longest, dim, self.pad, cfg.encoder_learned_pos)
         # a trace holds deleted tokens and those that replace them
-        tokens = longest[1] * (2 if cfg.deletion_trace else 1)
+        tokens *= 2 if cfg.deletion_trace else 1
         self.decoder_positions = Positions(tokens, dim, self.pad, cfg.decoder_learned_pos)
         self.rotary = [rotary_width(cfg, side) for side in ("encoder", "decoder")]
         self.encoder = _blocks(cfg, "encoder", cfg.encoder_layers)
         self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
-        self.exits: dict[str, tuple[str, int]] = {
+        self.exits = {
             head: (stack_of(head, str(cfg.weight_sharing)), depth)
             for head, depth in exit_depths(cfg).items()
         }
@@ -126,13 +119,14 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         self.pointer = SourcePointer(dim) if cfg.source_pointer else None
         self.traces = cfg.deletion_trace
         self.deleted = DeletedTokens(dim, cfg.max_insertions + 1) if self.traces else None
-        own = cfg.separate_output_embed
-        self.token_head = token_table(len(target_dictionary), dim) if own else None
+        self.token_head = (
+            token_table(len(target_dictionary), dim) if cfg.separate_output_embed else None
+        )
         # a buffer, so that parameters that have learned without it are read without it
         self.copies_source = str(cfg.source_copy) == "uniform"
         self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
         if cfg.apply_bert_init:
-            heads = self.deletion_head, self.placeholder_head
+            heads = [self.deletion_head, self.placeholder_head]
             _bert_init([self.decoder, *heads, self.decoder_embed])
             nn.init.zeros_(self.decoder_embed.weight[self.pad])
 
@@ -171,16 +165,12 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
     def encode(self, src_tokens: Tensor) -> EditEncoderOutput:
         """Runs the encoder: B × S tokens."""
         layout = self._layout(src_tokens, self.rotary[0])
-        return EditEncoderOutput(self.encoded(src_tokens, layout), layout.mask, source=src_tokens)
-
-    def encoded(self, src_tokens: Tensor, layout: AttentionLayout | None = None) -> Tensor:
-        """Returns the encoder's states, B × S → B × S × C; ``layout``: of the tokens, if known."""
-        layout = layout or self._layout(src_tokens, self.rotary[0])
         x = self.scale * self.encoder_embed(src_tokens)
         x = x + self.encoder_positions(src_tokens)
         x = self.kernels.dropout(x, self.cfg.dropout, self.training)
         x = self.encoder(x, layout)
-        return x if self.encoder_norm is None else self.encoder_norm(x)
+        x = x if self.encoder_norm is None else self.encoder_norm(x)
+        return EditEncoderOutput(x, layout.mask, source=src_tokens)
 
     def decode(
         self, tokens: Tensor, encoder_out: EncoderOutput, head: str, deleted: Tensor | None = None
@@ -238,26 +228,21 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
 
     # decoding ---------------------------------------------------------------------------------
 
-    def logits(self, head: str, state: EditState) -> Tensor:
-        """Returns the logits of a head (Eq. 3 to 5); see the base class."""
-        tokens, deleted = self.inputs(head, state)
-        features = self.decode(tokens, state.encoder_out, head, deleted)
-        return self.head_logits(head, features, state)
+    def features(self, head: str, state: EditState) -> dict[tuple[str, int], Tensor]:
+        """See the base class: B × T × C."""
+        tokens, deleted = state.inputs()
+        return {self.exits[head]: self.decode(tokens, state.encoder_out, head, deleted)}
 
-    def inputs(self, head: str, state: EditState) -> tuple[Tensor, Tensor | None]:
-        """Returns the tokens that a head reads, B × T, and which of them were just deleted."""
-        trace = self._trace(head, state)
-        return (state.tokens, None) if trace is None else (trace.tokens, trace.deleted)
-
-    def _trace(self, head: str, state: EditState) -> Any:
-        # a model without a trace may be the ensemble's
-        return state.trace if self.traces and head != "deletion" else None
+    @property
+    def least_spared(self) -> int:  # type: ignore[override]
+        """Returns the tokens that gathering has to spare; measured on an H100."""
+        return 512 if self.kernels.prefers_large_passes else 1
 
     def head_logits(self, head: str, features: Tensor, state: EditState) -> Tensor:
-        """Returns a head's logits of features, B × T × C, that the decoder made of its inputs."""
+        """Returns a head's logits (Eq. 3 to 5); see the base class."""
         if head == "deletion":
             return self.deletion_head(features)
-        trace = self._trace(head, state)
+        trace = state.trace
         if head == "token":
             assert state.where is not None, "of all tokens there would be too many"
             places = true_places(state.where) if state.places is None else state.places
@@ -294,8 +279,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
         inserting, filling = insertion_inputs(states, self.traces)
         features = self.decode_both(inserting, filling, encoder_out)
         sizes = states.sizes
-        deleted = sizes.deleted if self.traces else None
-        counts = self.slot_logits(features[0], inserting, sizes.slots, deleted)
+        counts = self.slot_logits(features[0], inserting, sizes.slots, sizes.deleted)
         tokens = self.token_logits(features[1], token_places(states, filling), encoder_out)
         del features  # is not needed by the gradients
 
@@ -314,9 +298,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
     @torch.no_grad()
     def _unlearned_logits(self, states: States, encoder_out: EditEncoderOutput) -> Tensor:
         """Runs the token head once without gradients, to choose which targets glancing reveals."""
-        source = EditEncoderOutput(
-            encoder_out.states.detach(), encoder_out.mask, source=encoder_out.source
-        )
+        source = replace(encoder_out, cache={})
         _, filling = insertion_inputs(states, self.traces)
         features = self.decode(filling.tokens, source, "token", filling.deleted)
         return self.token_logits(features, token_places(states, filling), source)
@@ -349,13 +331,52 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, EditPolicy, Traini
     def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
         """Takes fairseq's own parameters too; refuses embeddings for other dictionaries."""
         own = self.state_dict()
-        adopt(state_dict, own, self.unk, NEW_HEADS)
+        adopt(state_dict, own, self.unk)
         for name, value in own.items():  # a model without them learns to use them
             if name.startswith(("deleted.", "pointer.")):
                 state_dict.setdefault(name, value)
         # parameters of fairseq's model have learned without it
         self.copies_source = bool(state_dict.setdefault(COPY, torch.zeros(1)).any())
         check_symbols(state_dict, own)
+
+
+def source_at_placeholders(
+    tokens: Tensor, encoder_out: EncoderOutput, pad: int, placeholder: int
+) -> Tensor:
+    """Returns the encoder's states at the placeholders' relative places in the source, 0 elsewhere.
+
+    B × T tokens → B × T × C; the first and the last are the source's (Gu et al., 2018, §3.1.2).
+    Several rows may read one source, one after the other.
+    """
+    states = encoder_out.states
+    mask = encoder_out.mask
+    real = torch.ones_like(states[..., 0], dtype=torch.bool) if mask is None else mask.flatten(1)
+    rows_per_source = len(tokens) // len(states)
+    if rows_per_source > 1:
+        real = real.repeat_interleave(rows_per_source, 0)
+    first = real.int().argmax(1, keepdim=True)
+    last = real.sum(1, keepdim=True) - 1
+    end = tokens.ne(pad).sum(1, keepdim=True) - 1
+    end = end.clamp(min=1)  # stock's rules may leave </s>
+    place = torch.arange(tokens.size(1), device=tokens.device)
+    # rounded in whole numbers: the same on any device
+    column = (2 * place * last + end).div(2 * end, rounding_mode="floor")
+    column = first + torch.minimum(column, last)  # there is no place after </s>
+    index = column.view(len(states), -1, 1).expand(-1, -1, states.size(2))
+    copied = states.gather(1, index).view(*tokens.shape, -1)
+    is_placeholder = tokens.eq(placeholder)
+    return copied * is_placeholder.unsqueeze(2)
+
+
+def slot_ends(standing: Tensor, slots: int | None = None) -> tuple[Tensor, Tensor]:
+    """Returns the places (flat, P each) of the tokens left and right of every slot, of B × T
+    ``standing``; ``slots``: P, where it is known."""
+    number = standing.cumsum(1)
+    is_first = number.eq(1)
+    is_last = number.eq(number[:, -1:])
+    left = true_places(standing & ~is_last, slots)
+    right = true_places(standing & ~is_first, slots)
+    return left, right
 
 
 def _blocks(cfg: LevenshteinEditorConfig, side: str, depth: int) -> TransformerStack:

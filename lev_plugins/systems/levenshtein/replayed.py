@@ -1,60 +1,64 @@
 """A model's passes over padded shapes, which a GPU replays (:mod:`.cuda_graphs`).
 
+Only speed depends on it: a model answers the same without.
+
 Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C channels; each of B,
 T and S is padded to one of a few sizes.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from lev_runtime.policy import EditPolicy, EditState, FeaturePolicy
+
 from ...nn.backends import cuda_graphs
 from ...nn.backends.cuda_graphs import Replay, load, padded
 from ...nn.embedding import Positions
 from ...nn.transformer import Attention, EncoderOutput
-from .model import LevenshteinEditorModel
+from .model import EditEncoderOutput, LevenshteinEditorModel
 
 #: lengths are padded to multiples of this
 LENGTHS = 8
 #: padded tokens from which the device is busy for longer than the host is with starting kernels
 MOST_TOKENS = 4096
-#: padded source tokens of all shapes, for each of which there are the keys and values of all blocks
-MOST_SOURCES = 2**15
-#: shapes of passes, for each of which there is a graph
-MOST_PASSES = 192
+#: padded tokens of all shapes that are kept: each source has the keys and values of all blocks
+MOST_KEPT = 2**17
 
 
-class ReplayedPasses:
-    """The passes of a model while it decodes; ``device``: the type of devices that they are for.
+class ReplayedPasses(FeaturePolicy):
+    """A model that decodes by replayed passes; ``device``: the type of devices that they are for.
 
-    They are those of the weights as they lie in memory, and of how torch multiplies (TF32): others
-    drop all that was kept.
+    They are those of the weights as they lie in memory: others drop all that was kept.
     """
 
     def __init__(self, model: LevenshteinEditorModel, device: str = "cuda") -> None:
+        self.model = model
         self.device = device
         self.lock = threading.RLock()
+        self.arrays, self.traces, self.exits = model.arrays, model.traces, model.exits
+        self.max_positions = model.max_positions  # type: ignore[method-assign]
+        self.head_logits = model.head_logits  # type: ignore[method-assign]
+        self.least_spared = model.least_spared
         self.parameters = list(model.parameters())
         self._clear()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> None:
         """Copies nothing: a copied model has none until it is prepared for decoding."""
 
-    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        return _nothing, ()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()
 
     def _clear(self) -> None:
-        self.settings = self._settings()
-        self.sources: dict[tuple[Any, ...], _Sources] = {}
+        self.addresses = self._addresses()
+        self.sources: dict[tuple[int, int], _Sources] = {}
         self.pool: object = None
 
-    def _settings(self) -> tuple[object, ...]:
-        products = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
-        places = (parameter.data_ptr() for parameter in self.parameters)
-        return torch.get_float32_matmul_precision(), products, *places
+    def _addresses(self) -> list[int]:
+        return [parameter.data_ptr() for parameter in self.parameters]
 
     def serve(self, tokens: Tensor, positions: Positions) -> bool:
         """Returns whether a batch, B × T tokens of these positions, is replayed."""
@@ -66,45 +70,43 @@ class ReplayedPasses:
         width = padded(tokens.size(1), LENGTHS)
         return rows * width <= MOST_TOKENS and width <= positions.longest
 
-    def encode(self, model: LevenshteinEditorModel, tokens: Tensor) -> Tensor:
-        """Returns the encoder's states: B × S → B × S × C."""
-        with self.lock:
-            if self._is_full() or self.settings != self._settings():
+    def encode(self, src_tokens: Tensor) -> EditEncoderOutput:
+        """Runs the encoder: B × S tokens."""
+        model = self.model
+        if not self.serve(src_tokens, model.encoder_positions):
+            return model.encode(src_tokens)
+        with self.lock, torch.inference_mode(False), torch.no_grad():
+            kept = sum(sources.size() for sources in self.sources.values())
+            if kept > MOST_KEPT or self.addresses != self._addresses():
                 self._clear()
-            return self._of(model, tokens).encode(tokens)
+            states = self._of(src_tokens).encode(src_tokens)
+        mask = src_tokens.ne(model.pad)[:, None, None]
+        return EditEncoderOutput(states, mask, source=src_tokens)
 
-    def features(
-        self,
-        model: LevenshteinEditorModel,
-        tokens: Tensor,
-        encoder_out: EncoderOutput,
-        head: str,
-        deleted: Tensor | None,
-    ) -> Tensor:
-        """Runs the decoder to the exit of ``head``: B × T → B × T × C."""
-        with self.lock:
-            sources = self._of(model, encoder_out.states)
-            return sources.features(tokens, encoder_out, head, deleted)
+    def features(self, head: str, state: EditState) -> dict[tuple[str, int], Tensor]:
+        """See the base class: B × T × C."""
+        tokens, deleted = state.inputs()
+        if not self.serve(tokens, self.model.decoder_positions):
+            return self.model.features(head, state)
+        with self.lock, torch.inference_mode(False), torch.no_grad():
+            sources = self._of(state.encoder_out.states)
+            features = sources.features(tokens, state.encoder_out, head, deleted)
+        return {self.exits[head]: features}
 
-    def _of(self, model: LevenshteinEditorModel, source: Tensor) -> "_Sources":
+    def _of(self, source: Tensor) -> "_Sources":
         shape = padded(source.size(0)), padded(source.size(1), LENGTHS)
         if self.pool is None and source.is_cuda:
             self.pool = torch.cuda.graph_pool_handle()
         if shape not in self.sources:
-            with torch.inference_mode(False), torch.no_grad():
-                self.sources[shape] = _Sources(model, shape, source.device, self.pool)
+            self.sources[shape] = _Sources(self.model, shape, source.device, self.pool)
         return self.sources[shape]
-
-    def _is_full(self) -> bool:
-        tokens = sum(rows * width for rows, width in self.sources)
-        passes = sum(len(sources.passes) for sources in self.sources.values())
-        return tokens > MOST_SOURCES or passes > MOST_PASSES
 
 
 class _Sources:
     """Buffers for sources of one shape, B × S, and for what is computed from them.
 
-    keys_values: of each block that reads them. held: the states (of a memory) that stand here.
+    keys_values: of each block that reads them. held: the encoder's states that are here. passes:
+    of the decoder, with the buffers for what it reads.
     """
 
     def __init__(
@@ -116,40 +118,45 @@ class _Sources:
     ) -> None:
         self.model = model
         self.shape = shape
-        self.device = device
-        self.pool = pool
+        self.replay = partial(Replay, device=device, pool=pool)
         weight = model.encoder_embed.weight
         self.tokens = torch.full(shape, model.pad, device=device)
         self.states = weight.new_zeros(*shape, weight.size(1))
         self.real = torch.zeros(shape, dtype=torch.bool, device=device)
-        self.keys_values: dict[int, tuple[Tensor, Tensor]] = {}
-        for attention in self._attentions():
-            key, value = attention.keys_values(EncoderOutput(self.states, None))
-            self.keys_values[id(attention)] = torch.zeros_like(key), torch.zeros_like(value)
+        self.attentions = [
+            module
+            for module in model.decoder.modules()
+            if isinstance(module, Attention) and module.query is not None
+        ]
+        output = EncoderOutput(self.states, None)
+        self.keys_values = {
+            id(attention): tuple(map(torch.zeros_like, attention.keys_values(output)))
+            for attention in self.attentions
+        }
         self.held: Tensor | None = None
-        self.encoder = Replay(self._encoded, device, pool)
-        self.projection = Replay(self._project, device, pool)
-        self.passes: dict[tuple[Any, ...], _Pass] = {}
+        self.encoder = self.replay(self._encoded)
+        self.projection = self.replay(self._project)
+        self.passes: dict[tuple[Any, ...], tuple[Replay, Tensor, Tensor | None]] = {}
 
-    def _attentions(self) -> Iterator[Attention]:
-        for module in self.model.decoder.modules():
-            if isinstance(module, Attention) and module.query is not None:
-                yield module
+    def size(self) -> int:
+        """Returns the padded tokens of all passes."""
+        rows, width = self.shape
+        return rows * (width + sum(width for width, *_ in self.passes))
 
     def encode(self, tokens: Tensor) -> Tensor:
-        """B' × S' tokens → their states, B' × S' × C; they and what is made of them stand here."""
+        """Runs the encoder: B' × S' tokens → B' × S' × C; the states are held here."""
         load(self.tokens, tokens, self.model.pad)
         self.held = _part(self.encoder(), tokens)
         return self.held
 
     def _encoded(self) -> Tensor:
-        self.states.copy_(self.model.encoded(self.tokens))
+        self.states.copy_(self.model.encode(self.tokens).states)
         self.real.copy_(self.tokens.ne(self.model.pad))
         return self._project()
 
     def _project(self) -> Tensor:
         encoder_out = EncoderOutput(self.states, None)
-        for attention in self._attentions():
+        for attention in self.attentions:
             keys_values = attention.keys_values(encoder_out)
             for place, values in zip(self.keys_values[id(attention)], keys_values):
                 place.copy_(values)
@@ -165,46 +172,33 @@ class _Sources:
         self.projection()
         self.held = encoder_out.states
 
-    def encoder_out(self) -> EncoderOutput:
-        """Returns the encoder's output that is held here."""
-        # a new mask: of one that stays somebody may have kept what is made of it
-        return EncoderOutput(self.states, self.real.clone()[:, None, None], dict(self.keys_values))
-
     def features(
         self, tokens: Tensor, encoder_out: EncoderOutput, head: str, deleted: Tensor | None
     ) -> Tensor:
+        """Runs the decoder: B' × T tokens → B' × T × C."""
         self._hold(encoder_out)
         model = self.model
         width = padded(tokens.size(1), LENGTHS)
         key = width, model.exits[head], model.copies_source and head == "token", deleted is not None
         if key not in self.passes:
-            with torch.inference_mode(False), torch.no_grad():
-                self.passes[key] = _Pass(self, width, head, deleted is not None)
-        return self.passes[key](tokens, deleted)
+            self.passes[key] = self._pass(width, head, deleted is not None)
+        replay, read, marked = self.passes[key]
+        load(read, tokens, model.pad)
+        if marked is not None and deleted is not None:
+            load(marked, deleted, 0.0)
+        return _part(replay(), tokens)
 
+    def _pass(self, width: int, head: str, traced: bool) -> tuple[Replay, Tensor, Tensor | None]:
+        tokens = self.tokens.new_full((self.shape[0], width), self.model.pad)
+        deleted = torch.zeros_like(tokens, dtype=torch.bool) if traced else None
 
-class _Pass:
-    """A decoder pass over sequences of one width, T, that read sources of one shape."""
+        def decode() -> Tensor:
+            # a new mask: of one that stays somebody may have kept what is made of it
+            mask = self.real.clone()[:, None, None]
+            encoder_out = EncoderOutput(self.states, mask, dict(self.keys_values))
+            return self.model.decode(tokens, encoder_out, head, deleted)
 
-    def __init__(self, sources: _Sources, width: int, head: str, traced: bool) -> None:
-        self.sources = sources
-        self.head = head
-        shape = sources.shape[0], width
-        device = sources.device
-        self.tokens = torch.full(shape, sources.model.pad, device=device)
-        self.deleted = torch.zeros(shape, dtype=torch.bool, device=device) if traced else None
-        self.replay = Replay(self._features, device, sources.pool)
-
-    def __call__(self, tokens: Tensor, deleted: Tensor | None) -> Tensor:
-        load(self.tokens, tokens, self.sources.model.pad)
-        if self.deleted is not None and deleted is not None:
-            load(self.deleted, deleted, 0.0)
-        return _part(self.replay(), tokens)
-
-    def _features(self) -> Tensor:
-        model = self.sources.model
-        encoder_out = self.sources.encoder_out()
-        return model.decode(self.tokens, encoder_out, self.head, self.deleted)
+        return self.replay(decode), tokens, deleted
 
 
 def _part(values: Tensor, tokens: Tensor) -> Tensor:
@@ -218,5 +212,6 @@ def replay_passes(model: LevenshteinEditorModel) -> None:
     model.passes = ReplayedPasses(model)
 
 
-def _nothing() -> None:
-    """Returns None: captured passes are not saved."""
+def replayed(model: Any) -> EditPolicy:
+    """Returns the replayed passes of a model that was prepared for decoding, else the model."""
+    return getattr(model, "passes", None) or model

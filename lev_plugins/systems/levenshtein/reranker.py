@@ -1,4 +1,4 @@
-"""What ranks candidates for a sentence: an autoregressive model of fairseq.
+"""Ranks candidates for a sentence: an autoregressive model of fairseq.
 
 Shapes: B sentences, S source tokens, N draft tokens.
 """
@@ -27,7 +27,7 @@ class Reranker:
 
     Args:
         dictionary: that of the hypotheses. placeholder: index of the symbol that the model's may
-            lack; fairseq adds words that it has joined (--post-process) behind it.
+            lack; fairseq adds words that it has joined (--post-process) after it.
         length_penalty: as fairseq's ``--lenpen``: above 1 long hypotheses gain.
     """
 
@@ -45,7 +45,7 @@ class Reranker:
                 "the reranker has a different target dictionary; use one trained on the same data"
             )
         self.model = model
-        self.model.eval()  # in fairseq-generate it returns nothing
+        model.eval()  # in fairseq-generate it returns nothing
         self.dictionary = dictionary
         self.size = len(own)
         self.length_penalty = length_penalty
@@ -66,13 +66,15 @@ class Reranker:
             drafts = map(self._read, empty if draft is None else draft)
             sources = [torch.cat(sides) for sides in zip(sources, drafts, strict=True)]
         # candidates of one sentence often come out the same: each is scored once
-        pairs = []
-        sizes: dict[Pair, tuple[int, int]] = {}
-        for row, candidates in enumerate(hypotheses):
-            targets = [tuple(self._read(candidate).tolist()) for candidate in candidates]
-            pairs.append([(row, target) for target in targets])
-            for target in targets:
-                sizes[row, target] = len(sources[row]), len(target)
+        pairs = [
+            [(row, tuple(self._read(candidate).tolist())) for candidate in candidates]
+            for row, candidates in enumerate(hypotheses)
+        ]
+        sizes = {
+            (row, target): (len(sources[row]), len(target))
+            for sentence_pairs in pairs
+            for row, target in sentence_pairs
+        }
         # the longest sources first, as fairseq's LSTM wants them
         order = sorted(sizes, key=sizes.__getitem__, reverse=True)
         widths = [max(sizes[pair]) for pair in order]

@@ -7,7 +7,6 @@ made a copy of the unknown symbol's, so the network computes what it was trained
 
 import logging
 import re
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -21,14 +20,16 @@ logger = logging.getLogger(__name__)
 # options that have the same names here, of both sides and of the model
 _SIZES = "embed_dim ffn_embed_dim layers attention_heads normalize_before learned_pos"
 _OTHERS = "dropout attention_dropout activation_dropout activation_fn share_all_embeddings"
-COPY = "source_copy"  # of a model's parameters: whether placeholders copy from the source
+#: parameters that a left-to-right transformer lacks
+NEW = ["source_copy", "deletion_head.weight", "placeholder_head.weight"]
+COPY = NEW[0]  # of a model's parameters: whether placeholders copy from the source
 # of what ours does not have, that which would leave no trace in the parameters
 _UNSUPPORTED = ("no_scale_embedding", "no_token_positional_embeddings", "cross_self_attention")
 
 
 def editor_config(stock: object) -> LevenshteinEditorConfig:
-    """Our options for a stock model's (as its checkpoint holds them); refuses what ours does not
-    have."""
+    """Returns our options for a stock model's, as its checkpoint holds them; refuses those that
+    ours does not have."""
     for name in _UNSUPPORTED:
         if getattr(stock, name, None):
             flag = "--" + name.replace("_", "-")
@@ -96,16 +97,21 @@ _IGNORED = re.compile(
 )
 
 
-def adopt(state: dict[str, Tensor], own: dict[str, Tensor], unk: int, heads: Sequence[str]) -> None:
+def adopt(state: dict[str, Tensor], own: dict[str, Tensor], unk: int) -> None:
     """Puts another model's parameters under our names, in place; ours stay as they are.
 
-    own: a new model's parameters. heads: names of those that a transformer lacks.
+    What a transformer lacks, stacks like the tokens' and heads, is as in a new model's ``own``.
     """
     if not {"decoder.embed_tokens.weight", "encoder.embed.table.weight"} & state.keys():
         return
     converted = convert_parameters(state, unk)
     if "deletion_head.weight" not in converted:
-        complete(converted, own, heads)
+        for name, value in own.items():
+            alike = re.sub(r"^decoder\.\w+\.", "decoder.token.", name)
+            if alike in converted:
+                converted.setdefault(name, converted[alike])
+            elif name in NEW:
+                converted[name] = value
         logger.info("begins with a transformer's parameters; its heads for editing are new")
     state.clear()
     state.update(converted)
@@ -124,7 +130,7 @@ def check_symbols(state: dict[str, Tensor], own: dict[str, Tensor]) -> None:
 
 
 def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
-    """Another model's parameters under our names; the placeholder gets ``unk``'s row as well."""
+    """Puts parameters under our names; the placeholder gets ``unk``'s row as well."""
     converted: dict[str, Tensor] = {}
     repeated = _repeated(state)
     for name, value in state.items():
@@ -151,27 +157,16 @@ def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
 def _repeated(state: dict[str, Tensor]) -> set[str]:
     """Parameters that the stock model shares and its checkpoint lists under both names: those of
     a module all of which are another's."""
-
-    def is_copy(name: str, original: str) -> bool:
-        return original in state and torch.equal(state[name], state[original])
-
     repeated: set[str] = set()
     for module, original in (
         ("decoder.output_projection.", "decoder.embed_tokens."),
         ("decoder.layers_msk.", "decoder.layers_del."),
     ):
-        names = [name for name in state if name.startswith(module)]
-        if all(is_copy(name, name.replace(module, original)) for name in names):
-            repeated.update(names)
+        others = {
+            name: state.get(name.replace(module, original))
+            for name in state
+            if name.startswith(module)
+        }
+        if all(other is not None and other.equal(state[name]) for name, other in others.items()):
+            repeated.update(others)
     return repeated
-
-
-def complete(state: dict[str, Tensor], own: dict[str, Tensor], heads: Sequence[str]) -> None:
-    """Adds what a transformer lacks: stacks like the tokens', ``heads`` (names of parameters) as in
-    a new model's ``own``."""
-    for name, value in own.items():
-        alike = re.sub(r"^decoder\.\w+\.", "decoder.token.", name)
-        if alike in state:
-            state.setdefault(name, state[alike])
-        elif name in (COPY, *heads):
-            state[name] = value

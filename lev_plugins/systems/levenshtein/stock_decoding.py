@@ -49,7 +49,7 @@ class StockGenerator(RefinementGenerator):
         loop = IterativeRefinementGenerator(
             self.dictionary,
             eos_penalty=options.empty_penalty,
-            max_iter=options.max_iter,
+            max_iter=options.max_iter - 1,
             max_ratio=MOST,
             adaptive=options.adaptive,
             retain_history=options.retain_history,
@@ -62,7 +62,7 @@ class StockGenerator(RefinementGenerator):
 
 
 class StockModel:
-    """A policy behind the interface that fairseq's decoding calls; its step is used as it is."""
+    """A policy with the interface that fairseq's decoding calls; its step is used as it is."""
 
     forward_decoder = LevenshteinTransformerModel.forward_decoder
 
@@ -118,14 +118,12 @@ class StockModel:
         Where the likeliest would outgrow the model's positions, fewer are certain.
         """
         scores = self._logits("placeholder", prev_output_tokens, encoder_out).log_softmax(-1)
-        limits = self.policy.max_positions()
-        if limits is None:
-            return scores, None
+        _, longest = self.policy.max_positions()
         real = prev_output_tokens.ne(self.pad)
         (padding,) = encoder_out["encoder_padding_mask"]
         most = (MOST * (~padding).sum(1)).clamp(min=10)  # as fairseq limits each slot
         counts = torch.minimum(scores.argmax(-1), most[:, None]) * real[:, 1:]
-        room = limits[1] - real.sum(1)
+        room = longest - real.sum(1)
         allowed = limit_insertions(counts, room, TORCH)
         is_long = (counts != allowed).any(1)[:, None, None]
         certain = F.one_hot(allowed, scores.size(-1)).float().log()

@@ -29,7 +29,7 @@ from ...data.edit_dataset import EditDataset
 from ...tasks.post_editing import PLACEHOLDER, PostEditingTask, without_placeholder
 from .config import LevenshteinEditorConfig, TranslationEditConfig
 from .expert import TrainingBatch, make_states
-from .generator import RefinementGenerator, RefinementOptions, of_model
+from .generator import RefinementGenerator, RefinementOptions, of_model, symbols_of
 from .stock import editor_config
 from .stock_decoding import StockGenerator
 
@@ -53,6 +53,7 @@ class TranslationEditTask(PostEditingTask):
         for dictionary in {id(d): d for d in (src_dict, tgt_dict)}.values():
             dictionary.add_symbol(PLACEHOLDER)
         self.placeholder = tgt_dict.index(PLACEHOLDER)
+        self.symbols = symbols_of(tgt_dict, self.placeholder)
         self.epoch = 1
         self.edits = False  # whether the model built last is an edit model
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
@@ -85,27 +86,24 @@ class TranslationEditTask(PostEditingTask):
         draft: FairseqDataset | None,
         shuffle: bool,
     ) -> EditDataset:
-        """Every side with <s> in front."""
+        """Puts <s> before each sentence."""
         bos = self.tgt_dict.bos()
-        source = PrependTokenDataset(source, bos)
-        target_sizes = draft_sizes = None
-        if target is not None:
-            target = PrependTokenDataset(target, bos)
-            target_sizes = target.sizes
-        if draft is not None:
-            draft = PrependTokenDataset(draft, bos)
-            draft_sizes = draft.sizes
+        source, target, draft = (
+            None if side is None else PrependTokenDataset(side, bos)
+            for side in (source, target, draft)
+        )
+        sizes = [None if side is None else side.sizes for side in (source, target, draft)]
         starts_from_drafts = self.cfg.beta > 0 or (self.cfg.beta_start or 0) > 0
         aligned = self.is_training_run and starts_from_drafts
         return EditDataset(
             source,
-            source.sizes,
+            sizes[0],
             self.src_dict,
             target,
-            target_sizes,
+            sizes[1],
             self.tgt_dict,
             draft=draft,
-            draft_sizes=draft_sizes,
+            draft_sizes=sizes[2],
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
             shuffle=shuffle,
@@ -125,29 +123,28 @@ class TranslationEditTask(PostEditingTask):
         Raises:
             UserError: marks that cannot be read, or a term with a word that is not known.
         """
-
         unk = self.tgt_dict.unk()
-        longest = self.cfg.max_target_positions
         has_marks = self.cfg.markup if markup is None else markup
 
         def numbers(words: Sequence[str]) -> list[int]:
             tokens = self.encode_text(" ".join(words), str, self.tgt_dict)
-            behind = tokens >= self.placeholder  # words that fairseq has put there
-            return tokens.masked_fill(behind, unk).tolist()  # type: ignore[no-any-return]
+            is_added = tokens >= self.placeholder  # fairseq adds words
+            return tokens.masked_fill(is_added, unk).tolist()  # type: ignore[no-any-return]
 
+        longest = self.cfg.max_target_positions
         _, tokens, marks = marked_tokens(
             text, has_marks, encode_fn, numbers, unk, longest, lambda: self.joining
         )
         return Draft(torch.tensor(tokens), torch.tensor(marks))
 
     def encode_terms(self, terms: Sequence[str], encode_fn: Callable[[str], str]) -> Draft:
-        """Terms as the draft to start from, each to stay whole (Susanto et al., 2020)."""
+        """Returns terms as the draft to start from, each to stay whole (Susanto et al., 2020)."""
         return self.encode_draft(marked_terms(terms), encode_fn, markup=True)
 
     @functools.cached_property
     def joining(self) -> Joining:
         """Returns how tokens of the target join into words."""
-        return Joining(self.tgt_dict.symbols[: self.placeholder])
+        return Joining(self.symbols.names[:-1])
 
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Callable[[str], str]
@@ -162,7 +159,7 @@ class TranslationEditTask(PostEditingTask):
         src_lengths: Sequence[int],
         constraints: Tensor | None = None,
     ) -> EditDataset:
-        """Data of sources, or of (source, draft) pairs as interactive reads them."""
+        """Returns data of sources, or of (source, draft) pairs as interactive reads them."""
         bos = torch.tensor([self.src_dict.bos()])
         sources = []
         drafts = []
@@ -202,7 +199,7 @@ class TranslationEditTask(PostEditingTask):
         update_num: int,
         ignore_grad: bool = False,
     ) -> tuple[Tensor, int, LogOutput]:
-        """fairseq's step, on the states that the roll-in has at this moment."""
+        """Runs fairseq's step on the states that the roll-in has at this moment."""
         time_share = getattr(optimizer, "time_share", None)
         mixture = self.mixture(update_num, time_share)
         sample = self.with_states(sample, self.epoch, mixture)
@@ -212,29 +209,28 @@ class TranslationEditTask(PostEditingTask):
         self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
     ) -> tuple[Tensor, int, LogOutput]:
         # epoch 0: the same states at every validation, so that losses can be compared
-        return super().valid_step(self.with_states(sample, 0, self.mixture()), model, criterion)
+        return super().valid_step(self.with_states(sample, 0), model, criterion)
 
     def mixture(
         self, update: int | None = None, time_share: float | None = None
     ) -> tuple[float, float]:
-        """α and β at an update, or when a share of the time has passed; by default at the end."""
+        """Returns α and β at an update, or after a share of the time; by default at the end."""
         cfg = self.cfg
         duration = cfg.roll_in_updates
         done = time_share if 0 < duration < 1 else update
         moved = done / duration if done is not None and done < duration else 1.0
-        alpha, beta = cfg.alpha, cfg.beta
-        if cfg.alpha_start is not None:
-            alpha = cfg.alpha_start + moved * (alpha - cfg.alpha_start)
-        if cfg.beta_start is not None:
-            beta = cfg.beta_start + moved * (beta - cfg.beta_start)
+        ways = (cfg.alpha_start, cfg.alpha), (cfg.beta_start, cfg.beta)
+        alpha, beta = (
+            end if start is None else start + moved * (end - start) for start, end in ways
+        )
         return alpha, beta
 
     def with_states(
         self, sample: Batch, epoch: int, mixture: tuple[float, float] | None = None
     ) -> TrainingBatch:
         """Returns a batch with its ``states``; ``mixture``: α and β, by default the final ones."""
-        symbols = self.tgt_dict, self.placeholder, self.frequencies
-        states = make_states(sample, epoch, mixture or self.mixture(), self.cfg, *symbols)
+        shares = mixture or self.mixture()
+        states = make_states(sample, epoch, shares, self.cfg, self.symbols, self.frequencies)
         return {**sample, "states": states}
 
     # models, decoding and checkpoints -----------------------------------------------------------
@@ -245,7 +241,7 @@ class TranslationEditTask(PostEditingTask):
         edits = is_edit_model(ARCH_MODEL_REGISTRY.get(name))
         if from_checkpoint and str(name).startswith("levenshtein_transformer"):
             cfg = OmegaConf.structured(editor_config(cfg))
-        elif from_checkpoint and self.edits and not edits:  # behind an edit model: a re-ranker
+        elif from_checkpoint and self.edits and not edits:  # after an edit model: a re-ranker
             plain = copy.copy(self)  # with the dictionaries that other tasks know
             sides = self.src_dict, self.tgt_dict
             plain.src_dict, plain.tgt_dict = map(without_placeholder, sides)
@@ -284,9 +280,13 @@ class TranslationEditTask(PostEditingTask):
                 "--draft-guided is for left-to-right models; an edit model already starts "
                 "from the draft; leave it out"
             )
-        options = RefinementOptions.of(cfg, args, stock=cfg.stock_decoding)
-        kind = StockGenerator if cfg.stock_decoding else RefinementGenerator
-        return kind(self.tgt_dict, self.placeholder, options)
+        kind = RefinementGenerator
+        more: dict[str, Any] = {}
+        if cfg.stock_decoding:
+            kind = StockGenerator
+            # it runs one iteration more than it is asked for
+            more["max_iter"] = getattr(args, "iter_decode_max_iter", 10) + 1
+        return kind(self.tgt_dict, self.placeholder, RefinementOptions.of(cfg, args, **more))
 
     def inference_step(
         self,
@@ -296,7 +296,7 @@ class TranslationEditTask(PostEditingTask):
         prefix_tokens: Tensor | None = None,
         constraints: Tensor | None = None,
     ) -> Sequence[Sequence[Hypothesis]]:
-        """``constraints``: drafts and marks (B × 2 × N) in interactive."""
+        """Decodes; ``constraints``: drafts and marks (B × 2 × N) in interactive."""
         if prefix_tokens is not None:
             raise UserError("--prefix-size is not supported by edit models; give a draft instead")
         if constraints is not None:
