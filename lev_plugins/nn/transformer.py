@@ -215,13 +215,6 @@ class Attention(nn.Module):
         return self.attend(query, key, value, layout._replace(mask=memory.mask)).view(x.shape)
 
 
-def rename_old(state_dict: dict[str, Tensor]) -> None:
-    """In place: ``expand`` and ``contract`` of version 0.5 are ``fc1`` and ``fc2``."""
-    for name in list(state_dict):
-        new = name.replace(".expand.", ".fc1.").replace(".contract.", ".fc2.")
-        state_dict[new] = state_dict.pop(name)
-
-
 class TransformerBlock(nn.Module):
     """Self-attention, attention to a memory where ``cross``, feed-forward."""
 
@@ -243,12 +236,6 @@ class TransformerBlock(nn.Module):
         self.fc1 = _linear(dim, size.hidden)
         self.fc2 = _linear(size.hidden, dim)
         self.feed_norm: nn.Module = nn.LayerNorm(dim, eps=size.eps)
-
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Tensor], *args: Any, **options: Any
-    ) -> None:
-        rename_old(state_dict)
-        super()._load_from_state_dict(state_dict, *args, **options)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Applies a sub-layer with layer norm, dropout and residual connection."""

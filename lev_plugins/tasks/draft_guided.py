@@ -100,8 +100,7 @@ def build_generator(
 ) -> Any:
     """fairseq's generator, or that of ``--draft-guided``; options that do not go are refused.
 
-    A task whose batches have drafts gives them by a method ``drafts``; then the source is read
-    ahead in, too, where a text has left its draft.
+    A task whose batches have drafts gives them by a method ``drafts``.
     """
     extra = dict(extra_gen_cls_kwargs or {})
     if is_draft_guided(task, args):
@@ -109,8 +108,7 @@ def build_generator(
         if prefix_allowed_tokens_fn is not None:
             raise UserError("--draft-guided goes with no prefix_allowed_tokens_fn; leave one out")
         source = SourceAsDraft(task.source_dictionary, task.target_dictionary)
-        drafts = getattr(task, "drafts", None)
-        extra["drafts"], extra["sources"] = (drafts, source) if drafts else (source, None)
+        extra["drafts"] = getattr(task, "drafts", source)
         seq_gen_cls = DraftGuidedGenerator
     return stock(task, models, args, seq_gen_cls, extra, prefix_allowed_tokens_fn)
 

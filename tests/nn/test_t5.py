@@ -35,22 +35,16 @@ def real_tokens(*lengths: int) -> Tensor:
     return torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
 
 
-def slow_bias(bias: RelativeBias, starts: list[int], length: int) -> Tensor:
-    """H × T × T, by looking each distance up in the list of where buckets begin."""
-    rows = []
-    for t in range(length):
-        for s in range(length):
-            distance = abs(s - t) if bias.bidirectional else max(t - s, 0)
-            bucket = sum(start <= distance for start in starts) - 1
-            rows.append(bucket + (len(starts) if bias.bidirectional and s > t else 0))
-    return bias.table.weight[rows].T.view(-1, length, length)
-
-
 @pytest.mark.parametrize("bidirectional, starts", [(True, BOTH_WAYS), (False, ONE_WAY)])
 def test_distances_fall_into_the_buckets_that_published_weights_know(bidirectional, starts):
     bias = randomised(RelativeBias(3, bidirectional=bidirectional))
-    everything = torch.ones(1, 130, 130, dtype=torch.bool)
-    assert torch.equal(bias(everything)[0], slow_bias(bias, starts, 130))
+    added = bias(torch.ones(1, 130, 130, dtype=torch.bool))[0]
+    for t in (0, 64, 129):
+        for s in range(130):
+            distance = abs(s - t) if bidirectional else max(t - s, 0)
+            bucket = sum(start <= distance for start in starts) - 1
+            bucket += len(starts) * (bidirectional and s > t)
+            assert torch.equal(added[:, t, s], bias.table.weight[bucket])
 
 
 def memory(states: Tensor, real: Tensor) -> dict[str, list[EncoderOutput]]:
@@ -76,8 +70,7 @@ def test_training_leaves_padding_out_and_gradients_reach_every_parameter(kind):
     torch.testing.assert_close(logits, expected)
     logits.log_softmax(-1)[:, 5].sum().backward()
     for name, parameter in [*encoder.named_parameters(), *decoder.named_parameters()]:
-        assert parameter.grad is not None and bool(parameter.grad.isfinite().all()), name
-        assert float(parameter.grad.abs().sum()) > 0, name
+        assert 0 < float(parameter.grad.abs().sum()) < torch.inf, name
 
 
 def test_half_precision_holds_what_outgrows_it_and_norms_sum_in_single():
@@ -98,5 +91,5 @@ def test_the_end_of_a_sentence_is_read_as_the_start_and_two_dictionaries_have_tw
     assert torch.equal(parts.source(torch.tensor([[SYMBOLS.eos()]]))[0], rows[[2]])
     assert parts.source.table is parts.target.table
     parts = t5(TINY, SYMBOLS, Dictionary())
-    assert parts.source.table.num_embeddings == 12 and parts.target.table.num_embeddings == 4
-    assert parts.output.table.num_embeddings == 4
+    tables = [part.table.num_embeddings for part in (parts.source, parts.target, parts.output)]
+    assert tables == [12, 4, 4]

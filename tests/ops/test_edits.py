@@ -71,26 +71,21 @@ def test_deletion_leaves_the_kept_tokens_in_order(sentences):
         for row, marks in zip(data.rows, data.marks, strict=True)
     ]
     assert unpadded(moved(data.tokens, PAD)) == expected
-    scores = data.tokens * 0.5
-    assert torch.equal(moved(scores, PAD * 0.5), moved(data.tokens, PAD) * 0.5)
     wider = Compaction(data.keep, moved.width + 2)(data.tokens, PAD)
     assert torch.equal(wider[:, :-2], moved(data.tokens, PAD)) and wider[:, -2:].eq(PAD).all()
 
 
 @given(SENTENCES)
-def test_placeholders_open_every_slot_by_its_count_and_scores_move_with_their_tokens(sentences):
+def test_placeholders_open_every_slot_by_its_count(sentences):
     data = Batch(sentences)
     opening = Opening(data.lengths, data.slots)
     result = opening(data.tokens, PLH, PAD)
-    pairs = list(zip(data.rows, data.counts, strict=True))
-    assert unpadded(result) == [opened(row, counts, PLH) for row, counts in pairs]
-    numbers = torch.arange(data.tokens.numel(), dtype=torch.float).view_as(data.tokens) + 1
-    scores = opening(numbers, 0.0, -1.0)
-    for i, (row, counts) in enumerate(pairs):
-        size = len(row) + sum(counts)
-        assert scores[i, :size].tolist() == opened(numbers[i, : len(row)].tolist(), counts, 0.0)
-        assert scores[i, size:].eq(-1.0).all()
-    assert torch.equal(Compaction(result.ne(PLH) & result.ne(PAD))(result, PAD), data.tokens)
+    expected = [
+        opened(row, counts, PLH) for row, counts in zip(data.rows, data.counts, strict=True)
+    ]
+    assert unpadded(result) == expected
+    scores = opening(data.tokens * 0.5, PLH * 0.5, PAD * 0.5)
+    assert torch.equal(scores, result * 0.5)
 
 
 # labels ---------------------------------------------------------------------------------------
@@ -114,7 +109,3 @@ def test_insertion_labels_lead_from_what_stands_back_to_the_target(sentences):
         assert torch.equal(labels.after.eq(PLH), labels.missing)
         filled = labels.after.masked_scatter(labels.missing, data.tokens[labels.missing])
         assert torch.equal(filled, data.tokens)
-
-
-def pad_right(rows, extra: int = 0) -> Tensor:
-    return rectangle([list(row) for row in rows], max(map(len, rows)) + extra, PAD).long()

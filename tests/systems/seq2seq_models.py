@@ -202,12 +202,13 @@ class Seq2Seq:
         rows: Sequence[Triple],
         left: bool = True,
         extra: int = 0,
+        move: Callable[[Any], Any] = lambda sample: sample,
         **options: Any,
     ) -> Hypotheses:
-        """What beam search finds, four hypotheses a sentence."""
+        """Returns what beam search finds, four hypotheses a sentence; ``move``: to a device."""
         flags = {"beam_size": 4, "max_len_b": 14, **options}
         generator = SequenceGenerator(models, self.symbols, **flags)
-        return generator.generate(models, self.sample(rows, left=left, extra=extra))
+        return generator.generate(models, move(self.sample(rows, left=left, extra=extra)))
 
     def same(self, first: Sequence[Tensor], second: Sequence[Tensor]) -> None:
         """Equal but for what the last digits of this system's precision are."""

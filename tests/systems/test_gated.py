@@ -5,7 +5,6 @@ trainings that begin from others.
 """
 
 import itertools
-import re
 
 import pytest
 import torch
@@ -32,11 +31,10 @@ EXACT = {"rtol": 0, "atol": 1e-9}
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize("mask", ["<mask>", "[MASK]", "<extra_id_0>", None])
+@pytest.mark.parametrize("mask", ["<mask>", "<extra_id_0>", None])
 def test_the_mask_gate_is_equations_1_and_2(mask):
     symbols = masked(mask=mask)
     encoder = build(source=symbols).encoder
-    without = build(source=symbols, gates="copy,generate,skip").encoder
     for text, _ in PAIRS:
         source = tokens(text, symbols)[None]
         states = encoder.body(encoder.embed(source), source.ne(symbols.pad()))[0]
@@ -50,9 +48,6 @@ def test_the_mask_gate_is_equations_1_and_2(mask):
             u = (gate.gate.weight[0] @ state + gate.gate.bias[0]).sigmoid()
             torch.testing.assert_close(memory.masked[0, i], u, **EXACT)
             torch.testing.assert_close(memory.states[0, i], u * vector + (1 - u) * state, **EXACT)
-        (plain,) = without(source)["memory"]
-        read = without.body(without.embed(source), source.ne(symbols.pad()))
-        assert plain.masked is None and torch.equal(plain.states, read)
 
 
 def gates_by_hand(model, state, place, memory):
@@ -135,33 +130,13 @@ def test_gates_start_nearly_closed_whatever_the_size_of_a_backbones_states(size:
     torch.testing.assert_close(generate, torch.full_like(generate, 0.9094), rtol=0, atol=1e-4)
 
 
-@torch.no_grad()
-def test_a_trained_model_answers_with_fresh_gates_as_without_them():
-    plain, fresh = (GATED.new(gates=gates).eval() for gates in ("none", "all"))
-    for parameter in plain.parameters():
-        parameter.add_(0.5 * torch.randn(parameter.shape))
-    missing, unexpected = fresh.load_state_dict(plain.state_dict(), strict=False)
-    assert not unexpected and all("gate" in name for name in missing)
-    chances = [
-        model.get_normalized_probs(model(**GATED.sample(ROWS)["net_input"]), log_probs=False)
-        for model in (plain, fresh)
-    ]
-    real = GATED.sample(ROWS)["target"].ne(SYMBOLS.pad())
-    assert chances[0][real].max() > 0.5
-    # copying and skipping have 0.09 of the weight; the mask gate lets 0.0025 of another vector in
-    torch.testing.assert_close(chances[1][real], chances[0][real], rtol=0, atol=0.11)
-
-
 def test_a_training_is_resumed_with_the_gates_it_began_with():
     """No parameter tells the variant, and the defaults of 0.5.0 were others."""
     check, cfg = GatedTransformerModel.check_resumed, GatedTransformerConfig()
     check(cfg, OmegaConf.create(gated("pointer", "generate,copy,mask")), "last.pt")
-    for gates, message in (
-        ("mask,copy,generate", "--gate-variant paper"),
-        ("none", "--gates none"),
-    ):
+    for gates in ("mask,copy,generate", "none"):
         old = OmegaConf.create(gated("paper", gates))
-        with refuses("last.pt: ", message):
+        with refuses("last.pt: ", f"--gates {gates}", "--gate-variant paper"):
             check(cfg, old, "last.pt")
         check(GatedTransformerConfig(**old), old, "last.pt")
 
@@ -172,7 +147,6 @@ def test_a_training_is_resumed_with_the_gates_it_began_with():
         ({"gates": "none"}, {}, "", SYMBOLS),
         ({}, {"gates": "none"}, "", NO_MASK),
         ({}, {"gates": ALL}, "mask copy generate", NO_MASK),
-        ({"gates": ALL}, {"gates": "mask,generate"}, "mask generate", SYMBOLS),
         ({}, {"gate_variant": "paper"}, "mask", SYMBOLS),
         (gated("paper", "skip"), gated("paper"), "skip", SYMBOLS),
     ],
@@ -183,11 +157,11 @@ def test_a_training_begins_from_a_checkpoint_of_other_gates(old, new, same, tabl
         {name: value.clone() for name, value in model.state_dict().items()}
         for model in (theirs, ours)
     )
-    kept = ("mask_gate" if gate == "mask" else f"gates.{gate}" for gate in same.split())
-    kept = re.compile("|".join(map(re.escape, kept)) or "$^")
     state, settings = dict(learnt), OmegaConf.create(vars(GatedTransformerConfig(**old)))
     ours.begin_from(Start("other.pt", {"cfg": {"model": settings}, "model": state}, ours, True))
     ours.load_state_dict(state)
     for name, value in ours.state_dict().items():
-        anew = "gate" in name and not kept.search(name)
+        anew = "gate" in name and not any(
+            f"{gate}_gate" in name or f"gates.{gate}" in name for gate in same.split()
+        )
         assert torch.equal(value, (fresh if anew else learnt)[name]), name

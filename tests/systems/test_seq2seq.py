@@ -31,21 +31,21 @@ SYSTEMS = {"pbd": PBD, "gated": GATED, "concat": CONCAT}
 each_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS.keys())
 
 
-def under_contract(*names: str) -> list[Any]:
-    """Each kind of these systems; with other kernels the first of each is run."""
+def under_contract() -> list[Any]:
+    """Returns each kind of each system; with other kernels the first of each is run."""
     return [
         pytest.param(
-            SYSTEMS[name].under(**options),
+            system.under(**options),
             id=f"{name}, {kind}",
             marks=[] if number else [pytest.mark.kernels],
         )
-        for name in names
-        for number, (kind, options) in enumerate(SYSTEMS[name].kinds.items())
+        for name, system in SYSTEMS.items()
+        for number, (kind, options) in enumerate(system.kinds.items())
     ]
 
 
-class TestOurs(ModelContract):
-    @pytest.fixture(params=under_contract("pbd", "gated"))
+class TestSeq2Seq(ModelContract):
+    @pytest.fixture(params=under_contract())
     def system(self, request) -> System:
         return request.param
 
@@ -55,17 +55,6 @@ class TestOurs(ModelContract):
         for layout in ({}, *system.layouts):
             logits = writer.answers(model, system.rows, stepwise=True, **layout)
             system.same(logits, expected)
-
-
-class TestConcat(TestOurs):
-    """fairseq's own modules are not held to all of it."""
-
-    test_gradients_are_those_of_finite_differences = None
-    test_parameters_named_as_in_version_0_5_are_loaded = None
-
-    @pytest.fixture(params=under_contract("concat"))
-    def system(self, request) -> System:
-        return request.param
 
 
 # fewer bits -----------------------------------------------------------------------------------
@@ -81,15 +70,11 @@ def test_with_fewer_bits_it_is_close_to_itself(system: Seq2Seq):
     model = system.build(factor=1.0, **WIDE)
     less = copy.deepcopy(model)
     prepare_for_decoding([less], "bf16")
-    full, reduced = (
-        torch.cat(system.logits(model_, system.rows[:4])).double() for model_ in (model, less)
-    )
-    # all but the symbols that cannot be written
-    seen = torch.isfinite(full) & (full > -50)
-    full, reduced = full[seen], reduced[seen]
-    assert torch.isfinite(reduced).all() and not torch.equal(full, reduced)
-    # the largest difference, as a share of the spread of what it should be
-    assert (full - reduced).abs().max() / full.std() < (0.2 if system is PBD else 0.3)
+    full = torch.cat(system.logits(model, system.rows[:4]))
+    reduced = torch.cat(system.logits(less, system.rows[:4])).double()
+    seen = full > -50  # all but the symbols that cannot be written
+    difference = (full - reduced)[seen].abs().max()
+    assert 0 < difference < 0.3 * full[seen].std()
 
 
 # beam search ----------------------------------------------------------------------------------
@@ -136,19 +121,17 @@ SHARED = {"share_all_embeddings": True, "two": True}
 REFUSED = [
     (PBD, {"encoder_attention_heads": 3}, HEADS),
     (PBD, {"encoder_attention_heads": 0}, HEADS),
-    (PBD, {"decoder_layers": 0}, "--decoder-layers"),
     (PBD, {"decoder_layers": 3}, "--no-future-modelling"),
     (PBD, {"decoder_layers": 1, "no_parameter_sharing": True}, "--decoder-layers"),
     (PBD, {"decoder_layers": 1, "no_future_modelling": True}, "--no-parameter-sharing"),
     (PBD, SHARED, "--no-parameter-sharing"),
     (PBD, {"no_parameter_sharing": True, **SHARED}, "--share-all-embeddings"),
-    (GATED, {"encoder_attention_heads": 16}, HEADS),
-    *((GATED, {"gates": gates}, "--gates") for gates in ("mask,delete", "none,copy", "mask;copy")),
-    *((GATED, {"gates": gates}, "--gate-variant") for gates in ("copy", "mask,copy,skip")),
+    *((GATED, {"gates": gates}, "--gates") for gates in ("mask,delete", "none,copy")),
+    (GATED, {"gates": "mask,copy,skip"}, "--gate-variant"),
     (GATED, SHARED, "--share-all-embeddings"),
-    (CONCAT, {"encoder_attention_heads": 3}, HEADS),
     (CONCAT, {"decoder_attention_heads": 0}, "--decoder-attention-heads"),
     (CONCAT, SHARED, "--joined-dictionary"),
+    (PBD, {"keeps": True}, "--retain-dropout"),
 ]
 
 
@@ -156,13 +139,9 @@ REFUSED = [
 def test_options_that_contradict_each_other_are_refused_by_name(system: Seq2Seq, values, named):
     options = dict(values)
     target = tiny.dictionary("xyz") if options.pop("two", False) else None
+    keeps = Namespace(generation=Namespace(retain_dropout=options.pop("keeps", False)))
     with pytest.raises(UserError, match=named):
-        system.new(target=target, **options)
-
-
-def test_dropout_that_is_to_be_kept_is_refused():
-    with pytest.raises(UserError, match="--retain-dropout"):
-        PBD.build().prepare_for_inference_(Namespace(generation=Namespace(retain_dropout=True)))
+        system.new(target=target, **options).prepare_for_inference_(keeps)
 
 
 # fairseq's own Transformer --------------------------------------------------------------------

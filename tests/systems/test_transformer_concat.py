@@ -51,10 +51,6 @@ def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, 
     ours, theirs = model.encoder(tokens), other.encoder(tokens)
     assert torch.equal(ours["encoder_out"][0], theirs["encoder_out"][0])
     assert torch.equal(model(tokens, lengths, before)[0], other(tokens, lengths, before)[0])
-    drafted, before, _ = batch(ROWS, left=left)
-    lengths = drafted.ne(PAD).sum(1)
-    difference = model(drafted, lengths, before)[0] - other(drafted, lengths, before)[0]
-    assert difference.abs().max() > 1e-4, "a draft has positions of its own"
 
 
 # parts and positions --------------------------------------------------------------------------
@@ -70,19 +66,14 @@ def test_parts_and_positions_are_those_of_counting_token_by_token(sentences, lef
         torch.tensor([token for part in parts for token in [*part, EOS]]) for parts in sentences
     ]
     tokens = tiny.stack(rows, PAD, left=left, extra=extra)
-    found_parts, found_positions = parts_and_positions(tokens, PAD, EOS)
-    for row, *part_and_positions in zip(tokens, found_parts, found_positions, strict=True):
-        part = position = 0
-        for token, found_part, found_position in zip(
-            row.tolist(), *part_and_positions, strict=True
-        ):
-            if token == PAD:
-                assert found_position == PAD
-                continue
-            position += 1
-            assert (found_part, found_position) == (part, PAD + position)
-            if token == EOS:
-                part, position = part + 1, 0
+    parts, positions = parts_and_positions(tokens, PAD, EOS)
+    real = tokens.ne(PAD)
+    assert positions[~real].eq(PAD).all()
+    for row, texts in enumerate(sentences):
+        lengths = [len(text) + 1 for text in texts]
+        expected = [(n, PAD + i + 1) for n, length in enumerate(lengths) for i in range(length)]
+        places = real[row]
+        assert list(zip(parts[row, places].tolist(), positions[row, places].tolist())) == expected
 
 
 # data ------------------------------------------------------------------------------------------
@@ -127,18 +118,14 @@ def test_data_and_typed_lines_are_sources_and_drafts_joined_and_without_drafts_t
         ((6, 8), [0, 2]),  # the second draft has seven tokens
         ((9, 7), [0, 2, 3]),
         (4, [0, 2]),
-        (None, [0, 1, 2, 3]),
     ],
 )
-def test_source_and_draft_are_each_held_to_the_sources_limit(limits, kept):
-    indices, ignored = data_set().filter_indices_by_size(np.arange(4), limits)
+def test_source_and_draft_are_each_held_to_the_sources_limit_and_together_to_a_batchs(limits, kept):
+    data = data_set()
+    indices, ignored = data.filter_indices_by_size(np.arange(4), limits)
     assert indices.tolist() == kept and sorted([*indices, *ignored]) == [0, 1, 2, 3]
-
-
-def test_pairs_that_fill_more_than_a_batch_are_left_out():
-    more = {"max_positions": (9, 9), "ignore_invalid_inputs": True}
-    batches = TASK.get_batch_iterator(data_set(), max_tokens=9, **more)
-    assert sorted(i for batch in batches.frozen_batches for i in batch) == [0, 1, 2]
+    data.max_batch_tokens = 9
+    assert data.filter_indices_by_size(np.arange(4), None)[0].tolist() == [0, 1, 2]
 
 
 def test_two_dictionaries_and_lexical_constraints_are_refused():

@@ -11,7 +11,7 @@ from fairseq.criterions import FairseqCriterion
 from fairseq.data import Dictionary
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 from torch import nn
@@ -124,24 +124,18 @@ SENTENCE = st.lists(st.sampled_from("the cat sat on mat .".split()), max_size=6)
 @given(
     rows=st.lists(st.tuples(SENTENCE, SENTENCE), min_size=1, max_size=8),
     cuts=st.lists(st.integers(0, 8), max_size=3),
-    tensors=st.booleans(),
 )
-@settings(max_examples=25)
-def test_batches_and_processes_change_nothing(rows, cuts, tensors):
+def test_batches_and_processes_change_nothing(rows, cuts):
     edit_task = task(eval_metrics=ALL)
     expected = stats(edit_task, [logged(edit_task, rows)])
     edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     parts = [rows[a:b] for a, b in zip(edges, edges[1:]) if a < b]
     outputs = [logged(edit_task, part) for part in parts]
     summed = {key: sum(output[key] for output in outputs) for key in outputs[0]}
-    if tensors:
-        summed = {key: torch.tensor(value, dtype=torch.double) for key, value in summed.items()}
     # batch after batch; a batch in each process, gathered; the same, summed as fairseq does
-    alone, gathered, added = [[o] for o in outputs], [outputs], [[summed]]
-    for figures in (stats(edit_task, *steps) for steps in (alone, gathered, added)):
-        assert {name: figures[name] for name in METRICS} == {
-            name: expected[name] for name in METRICS
-        }
+    for steps in ([[output] for output in outputs], [outputs], [[summed]]):
+        figures = stats(edit_task, *steps)
+        assert [figures[name] for name in METRICS] == [expected[name] for name in METRICS]
 
 
 def test_what_is_asked_for_is_logged_and_nothing_else():
@@ -153,33 +147,28 @@ def test_what_is_asked_for_is_logged_and_nothing_else():
     assert not METRICS.keys() & trained.keys(), "training decodes nothing"
     nothing = {key: 0 * value for key, value in logged(edit_task, ROWS).items()}
     figures = stats(edit_task, [nothing])
-    assert {figures[name] for name in METRICS} == {0}, "where nothing was counted all are nought"
+    assert {figures[name] for name in METRICS} == {0}
 
 
 def test_eval_tokenized_bleu_leaves_tokens_as_they_are():
     rows = [("a@@ b the cat sat", "a@@ b the cat .")]
-    unknown = of_rows([("zebra", "zebra")], eval_metrics="ter,accuracy")
-    assert (unknown["ter"], unknown["accuracy"]) == (100, 0), "an unknown word is never right"
+    unknown = of_rows([("zebra", "zebra")], eval_metrics="accuracy")
+    assert unknown["accuracy"] == 0, "an unknown word is never right"
     for tokenize, options in (("13a", {}), ("none", {"eval_tokenized_bleu": True})):
         score = sacrebleu.corpus_bleu([rows[0][0]], [[rows[0][1]]], tokenize=tokenize).score
         assert of_rows(rows, eval_bleu=True, **options)["bleu"] == round(score, 2)
 
 
-def test_subwords_are_joined_before_counting():
-    rows = [("a@@ b dog", "a@@ b dog .")]  # one edit, of fewer words where subwords are joined
-    figures = of_rows(rows, eval_metrics="ter", eval_bleu_remove_bpe="@@ ")
-    assert figures["ter"] > of_rows(rows, eval_metrics="ter")["ter"] > 0
-
-
 def test_text_is_detokenised_and_examples_are_shown(caplog):
-    options = {"eval_bleu_args": '{"iter_decode_max_iter": 3}'}
+    options = {"eval_bleu_args": '{"iter_decode_max_iter": 3}', "eval_bleu_remove_bpe": "@@ "}
     edit_task = training(eval_bleu=True, eval_bleu_print_samples=True, **options)
     assert edit_task.options.iter_decode_max_iter == 3, "generation options reach the generator"
     edit_task.validation.tokenizer = SimpleNamespace(decode=lambda text: text.replace(" .", "."))
     with caplog.at_level(logging.INFO):
-        logged(edit_task, [("the zebra sat .", "the cat sat .")])
-    messages = [record.getMessage() for record in caplog.records]
-    assert messages == ["example hypothesis: the <unk> sat.", "example reference: the cat sat."]
+        logged(edit_task, [("the zebra a@@ b .", "the cat sat .")])
+    assert caplog.messages[-2:] == [
+        "example hypothesis: the <unk> ab.", "example reference: the cat sat.",
+    ]  # fmt: skip
 
 
 # what cannot be, and selection --------------------------------------------------------------------
@@ -188,9 +177,8 @@ def test_text_is_detokenised_and_examples_are_shown(caplog):
 @pytest.mark.parametrize(
     "options",
     [
-        *({"eval_metrics": names} for names in ("rouge3", "bleu,,ter", "BLEU")),
+        {"eval_metrics": "rouge3"},
         {"eval_metrics": "ter", "eval_bleu_args": "{beam: 4}"},
-        {"eval_metrics": "ter", "eval_bleu_args": "[4]"},
         {"eval_metrics": "ter", "eval_bleu_args": '{"max_iter": 4}'},
         {"eval_metrics": "ter", "eval_bleu_detok_args": "x"},
     ],

@@ -10,7 +10,7 @@ Shapes: B sentences, T' tokens of a pass, V symbols.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from lev_runtime.errors import UserError
 
-from ...ops.guesses import DraftGuide, SourceGuide
+from ...ops.guesses import DraftGuide
 from .block_reader import BlockReader, reader_of
 
 SUPPORTED = "pbd_transformer, gated_transformer, transformer_concat and fairseq's transformer"
@@ -35,8 +35,6 @@ FIXED_COLUMNS, OWN_COLUMNS = 26, 8
 LARGE_VOCABULARY, OWN_COLUMNS_OF_LARGE = 1000, 1.5
 #: what a pass without a guess adds to the right ones: after a while guessing is tried again
 FORGIVENESS = 0.05
-#: where a guess comes from: the draft, that where the text has just left it, the source
-KINDS = CERTAIN, UNCERTAIN, SOURCE = "certain", "uncertain", "source"
 IMPOSSIBLE = (
     "--draft-guided: no symbol can follow what is written: the model's output is not a number "
     "(NaN), or all that may follow, such as </s>, is suppressed"
@@ -76,32 +74,19 @@ class Sentence:
     log-probability of each but that. passes: of the decoder, so far.
     """
 
-    def __init__(
-        self, row: int, begin: int, draft: Sequence[int], source: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, row: int, begin: int, draft: Sequence[int]) -> None:
         self.row = row
         self.passes = 0
         self.guide = DraftGuide(draft)
-        self.source = SourceGuide(source)
         self.tokens = [begin]
         self.scores: list[float] = []
 
-    def guess(self, reaches: Mapping[str, int], room: int) -> tuple[str, list[int]]:
-        """Returns the kind of a guess and its tokens: as many as are worth while for it, and not
-        more than ``room``, what may still be written."""
-        if self.guide.is_certain():
-            return CERTAIN, self.guide.guess(min(reaches[CERTAIN], room))
-        copied = self.source.guess(self.tokens, min(reaches[SOURCE], room))
-        if copied:
-            return SOURCE, copied
-        return UNCERTAIN, self.guide.guess(min(reaches[UNCERTAIN], room))
-
-    def write(self, kind: str, tokens: list[int], scores: list[float]) -> None:
-        """Goes on by what was accepted of a guess of a kind, and one token more."""
+    def write(self, tokens: list[int], scores: list[float]) -> None:
+        """Goes on by what was accepted of a guess, and one token more."""
         self.tokens += tokens
         self.scores += scores
         self.passes += 1
-        self.guide.follow(tokens, 0 if kind == SOURCE else len(tokens) - 1)
+        self.guide.follow(tokens)
 
 
 class DraftGuidedGenerator(SequenceGenerator):
@@ -109,7 +94,6 @@ class DraftGuidedGenerator(SequenceGenerator):
 
     Args:
         drafts: gives the drafts of a batch.
-        sources: gives what may be copied besides, where the text has left its draft.
         options: as of fairseq's; those of a beam or of another search are not looked at.
 
     Raises:
@@ -121,7 +105,6 @@ class DraftGuidedGenerator(SequenceGenerator):
         models: Sequence[BaseFairseqModel],
         dictionary: Dictionary,
         drafts: Drafts,
-        sources: Drafts | None = None,
         **options: Any,
     ) -> None:
         kinds = []
@@ -135,9 +118,7 @@ class DraftGuidedGenerator(SequenceGenerator):
         super().__init__(models, dictionary, **options)
         self.kinds = kinds
         self.drafts = drafts
-        self.sources = sources
         self.reach = Reach(len(dictionary))
-        self.reaches = {kind: Reach(len(dictionary)) for kind in KINDS}
         #: of a draft these are not read
         self.ends = {dictionary.pad(), dictionary.eos()}
 
@@ -159,11 +140,9 @@ class DraftGuidedGenerator(SequenceGenerator):
             raise UserError(f"--min-len {self.min_len}: outputs have {longest} tokens at most")
         begin = self.eos if bos_token is None else bos_token
         writing = []
-        drafts = self.drafts(sample)
-        sources = self.sources(sample) if self.sources else [()] * len(drafts)
-        for row, (draft, copied) in enumerate(zip(drafts, sources, strict=True)):
-            sentence = Sentence(row, begin, self._without_ends(draft), self._without_ends(copied))
-            writing.append(sentence)
+        for row, draft in enumerate(self.drafts(sample)):
+            text = [token for token in draft if token not in self.ends]
+            writing.append(Sentence(row, begin, text))
         encoder_outs = self.model.forward_encoder(inputs)
         readers = []
         for kind, model, encoder_out in zip(
@@ -174,9 +153,6 @@ class DraftGuidedGenerator(SequenceGenerator):
         while writing:
             writing = self._pass(writing, readers, longest, source, hypotheses)
         return hypotheses
-
-    def _without_ends(self, text: Sequence[int]) -> list[int]:
-        return [token for token in text if token not in self.ends]
 
     def _pass(
         self,
@@ -190,14 +166,11 @@ class DraftGuidedGenerator(SequenceGenerator):
 
         ``longest``: tokens of a text at most, without </s>.
         """
-        reaches = dict.fromkeys(KINDS, self.reach.best(len(writing)))
-        if len(writing) == 1:  # else all are computed as wide as the widest
-            reaches = {kind: reach.best(1) for kind, reach in self.reaches.items()}
-        kinds, guesses = [], []
+        reach = self.reach.best(len(writing))
+        guesses = []
         for sentence in writing:
-            kind, guess = sentence.guess(reaches, longest + 1 - len(sentence.tokens))
-            kinds.append(kind)
-            guesses.append(guess)
+            room = longest + 1 - len(sentence.tokens)
+            guesses.append(sentence.guide.guess(min(reach, room)))
         block = self._block(writing, guesses)
         logs = self._log_probabilities(readers, block.to(source.device))
         self._restrict(logs, [len(sentence.tokens) - 1 for sentence in writing], longest)
@@ -208,9 +181,8 @@ class DraftGuidedGenerator(SequenceGenerator):
             count = 1 + _agreeing(tokens[number], guess)
             if -math.inf in scores[number][:count]:  # else it would be written without end
                 raise UserError(IMPOSSIBLE)
-            for reach in (self.reach, self.reaches[kinds[number]]):
-                reach.saw(count - 1, len(guess))
-            sentence.write(kinds[number], tokens[number][:count], scores[number][:count])
+            self.reach.saw(count - 1, len(guess))
+            sentence.write(tokens[number][:count], scores[number][:count])
             counts.append(count)
             if sentence.tokens[-1] == self.eos:
                 hypotheses[sentence.row] = [self._hypothesis(sentence, source.device)]

@@ -22,7 +22,7 @@ from ..kernels import TORCH, Kernels
 from ..packing import AttentionLayout
 from ..precision import decoding_precision, prepare_for_decoding
 from ..rotary import rotary_angles
-from ..transformer import EncoderOutput, rename_old, rows_of
+from ..transformer import EncoderOutput, rows_of
 
 IncrementalState = dict[str, dict[str, Any]]
 EncoderOut = dict[str, list[Any]]
@@ -186,7 +186,6 @@ class Seq2SeqModel(FollowsDevice, FairseqEncoderDecoderModel):
         Raises:
             UserError: the checkpoint has two values for what is shared here.
         """
-        rename_old(state_dict)  # before shared parameters get their names
         for names in self._shared():
             values = [state_dict[alias] for alias in names if alias in state_dict]
             if any(not torch.equal(values[0], other) for other in values[1:]):
