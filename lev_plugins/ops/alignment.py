@@ -6,20 +6,26 @@ sequences keep is the LCS, the rest of ``x`` is deleted and the rest of ``y`` is
 Shapes: B sentences, N tokens of x, M tokens of y (padded on the right).
 """
 
+import functools
+import importlib.util
+import logging
+
 import numpy as np
 import torch
-import torch.nn.functional as F
 from rapidfuzz.distance import LCSseq
 from torch import Tensor
 
+logger = logging.getLogger(__name__)
+#: tokens of y that the kernels for GPUs align with
+MAX_KERNEL_WIDTH = 2048
 _NO_TOKEN = -2
 
 
 def lcs_masks(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
-    """Returns which tokens of ``x`` and of ``y`` a longest common subsequence keeps.
+    """Which tokens of ``x`` and of ``y`` a longest common subsequence keeps.
 
     Args:
-        x: tokens, B × N, long; N is 1 or more.
+        x: tokens, B × N, long.
         y: tokens, B × M, long.
         pad: the padding index; padding is never kept.
 
@@ -30,12 +36,46 @@ def lcs_masks(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
         long, it is the one that goes from the end of x to the front, and takes for each token the
         leftmost column that is as good.
 
-    On a GPU nothing is copied to the host, and nothing waits.
+    On a GPU with Triton nothing is copied to the host, and nothing waits.
     """
-    return (masks_by_rapidfuzz if x.device.type == "cpu" else masks_by_table)(x, y, pad)
+    if x.device.type == "cpu":
+        return _masks_on_cpu(x, y, pad)
+    if y.size(1) <= MAX_KERNEL_WIDTH and has_kernels(x.device):
+        from .alignment_triton import lcs_masks_triton
+
+        return lcs_masks_triton(x, y, pad)
+    return masks_by_host(x, y, pad)
 
 
-def masks_by_rapidfuzz(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
+def masks_by_host(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
+    """Computes :func:`lcs_masks` with one copy to the host and one back."""
+    sizes = [x.size(1), y.size(1)]
+    host_x, host_y = torch.cat([x, y], 1).cpu().split(sizes, 1)
+    host_masks = _masks_on_cpu(host_x, host_y, pad)
+    masks = torch.cat(host_masks, 1)
+    masks = masks.to(x.device, non_blocking=True)
+    keep_x, keep_y = masks.split(sizes, 1)
+    return keep_x, keep_y
+
+
+@functools.cache
+def has_kernels(device: torch.device) -> bool:
+    """Returns whether Triton runs the kernels on this device; a log line says why not."""
+    if device.type != "cuda" or importlib.util.find_spec("triton") is None:
+        return False
+    try:
+        from .alignment_triton import lcs_masks_triton
+
+        tokens = torch.zeros(1, 1, dtype=torch.long, device=device)
+        lcs_masks_triton(tokens, tokens, pad=1)
+    except Exception as error:  # no C compiler, an old driver, an old GPU: each raises its own
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        logger.warning("edits are aligned on the host: Triton does not work here (%s)", reason)
+        return False
+    return True
+
+
+def _masks_on_cpu(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
     """:func:`lcs_masks`, sentence by sentence; rapidfuzz goes the same way through the table."""
     keep_x = np.zeros(x.shape, bool)
     keep_y = np.zeros(y.shape, bool)
@@ -47,33 +87,3 @@ def masks_by_rapidfuzz(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
             row_x[block.b : block.b + block.size] = True
             row_y[block.a : block.a + block.size] = True
     return torch.from_numpy(keep_x), torch.from_numpy(keep_y)
-
-
-def masks_by_table(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
-    """:func:`lcs_masks` by the textbook's table, row by row for all sentences at once."""
-    matches = (x.unsqueeze(2) == y.unsqueeze(1)) & x.ne(pad).unsqueeze(2)
-    columns = y.size(1) + 1
-    row = y.new_zeros(len(y), columns)  # lengths of the LCS of x[:i] with y[:j]
-    rows = [row]
-    for match in F.pad(matches, (1, 0)).unbind(1):
-        longer = F.pad(row[:, :-1], (1, 0)) + match
-        row = torch.maximum(row, longer).cummax(1).values
-        rows.append(row)
-    lengths = torch.stack(rows, 1)
-    before, after = lengths[:, :-1], lengths[:, 1:]
-    column = torch.arange(columns, device=x.device)
-    grows = F.pad(after.diff(dim=2), (1, 0)).bool()
-    leftmost = (grows * column).cummax(2).values  # the first column with the same length
-    kept = before.gather(2, leftmost) < after
-    onward = torch.where(kept, leftmost - 1, column)  # where the path meets the row before
-    place = column[-1:].expand(len(x), 1)
-    path = []
-    for step in reversed(onward.unbind(1)):
-        path.append(place)
-        place = step.gather(1, place)
-    places = torch.stack(path[::-1], 1)
-    keep_x = kept.gather(2, places).squeeze(2)
-    # what is not kept is written to column 0, which is cut off
-    at = leftmost.gather(2, places).squeeze(2) * keep_x
-    keep_y = matches.new_zeros(len(y), columns).scatter_(1, at, True)
-    return keep_x, keep_y[:, 1:]

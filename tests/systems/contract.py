@@ -236,7 +236,6 @@ class ModelContract(DecodingContract):
             assert torch.equal(answer, same)
 
 
-
 def same_parameters(first: nn.Module, second: nn.Module) -> bool:
     pairs = zip(first.parameters(), second.parameters(), strict=True)
     return all(torch.equal(a, b) for a, b in pairs)
