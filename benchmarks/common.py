@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 # fairseq before lev_plugins, which then registers its components
 import fairseq  # noqa: F401
@@ -49,32 +49,20 @@ def processor() -> str:
 # ---------------------------------------------------------------- pairs of measurements
 
 
-class Row(NamedTuple):
-    """A line of a table: medians of both sides; their ratio, lowest and highest of single pairs."""
-
-    name: str
-    first: float
-    second: float
-    ratio: float
-    low: float
-    high: float
-
-
-def row(name: str, first: Sequence[float], second: Sequence[float]) -> Row:
-    """A line of a table from milliseconds in pairs; its ratio is that of the medians."""
-    ratios = [a / b for a, b in zip(first, second, strict=True)]
-    ratio = median(first) / median(second)
-    return Row(name, median(first), median(second), ratio, min(ratios), max(ratios))
+#: a line of a table: its name, and milliseconds of both sides in pairs
+Row = tuple[str, Sequence[float], Sequence[float]]
 
 
 def table(rows: Sequence[Row], sides: tuple[str, str]) -> str:
-    """The rows under a head, ratios with their range."""
-    width = max(len(entry.name) for entry in rows)
+    """Returns medians of both sides under a head, their ratio, lowest and highest of a pair."""
+    width = max(len(name) for name, _, _ in rows)
     lines = [f"{'':{width}}  {sides[0]:>12}  {sides[1]:>12}  ratio  lowest … highest"]
-    for entry in rows:
+    for name, *both in rows:
+        ratios = [first / second for first, second in zip(*both, strict=True)]
+        first, second = map(median, both)
         lines.append(
-            f"{entry.name:{width}}  {entry.first:>9.2f} ms  {entry.second:>9.2f} ms"
-            f"  {entry.ratio:>5.2f}  {entry.low:.2f} … {entry.high:.2f}"
+            f"{name:{width}}  {first:>9.2f} ms  {second:>9.2f} ms"
+            f"  {first / second:>5.2f}  {min(ratios):.2f} … {max(ratios):.2f}"
         )
     return "\n".join(lines)
 

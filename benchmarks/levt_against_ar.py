@@ -97,9 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             times = common.milliseconds(contestants, measured, lambda: now() - script.seconds)
     counted = {name: taken[1:] for name, taken in times.items()}  # the first warms up
     rows = [
-        common.row(f"{other} / {name}", counted[other], counted[name])
-        for other in others
-        for name in levt
+        (f"{other} / {name}", counted[other], counted[name]) for other in others for name in levt
     ]
     print(common.table(rows, ("AR", "LevT")))
     for name, taken in counted.items():

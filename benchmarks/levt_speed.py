@@ -176,7 +176,7 @@ def time_training(peers: Peers, args: argparse.Namespace) -> list[Row]:
     times = common.time_updates(trainers, batches)
     names = ("training: gradients", "training: update with Adam")
     return [
-        common.row(
+        (
             name + (f", ours in {side}" if side != "ours" else ""),
             times["stock"][part],
             times[side][part],
@@ -287,7 +287,7 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
         times = common.milliseconds(decode, samples, common.clock(args))
         for name, label in labels.items():
             title = f"decoding: batch {size}, {label}"
-            rows.append(common.row(title, times["stock"], times[name]))
+            rows.append((title, times["stock"], times[name]))
     return rows, notes
 
 

@@ -82,17 +82,6 @@ def test_lines_that_break_programs_are_answered_and_the_output_is_read_again(
     assert sorted(result.lines("H")) == sorted(read_printed(str(path)).outputs) == numbers
 
 
-#: typed lines | how their outputs begin
-TYPED = {"\t": "", "": "", "a b c\t": "A", "a b c": "A", "a b\tA . B xyz .": "A ."}
-
-
-def test_interactive_reads_drafts_after_a_tab(commands, triples):
-    text = "".join(f"{line}\n" for line in TYPED)
-    outputs = commands.done(triples.interactive(), triples.folder, stdin=text).texts("H")
-    assert all(map(str.startswith, outputs, TYPED.values()))
-    assert outputs[0] == outputs[1] and outputs[2] == outputs[3], "an empty draft is none"
-
-
 def test_answers_are_ranked_by_an_autoregressive_model(commands, triples, transformer):
     """Their scores are those of tests/decoding/test_reranker.py."""
     flags = "--gen-subset valid --nbest 4 --iter-decode-with-beam 4 --noise-scale 1"

@@ -43,14 +43,16 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made_up = ["".join(draw.choices("abcdefg", k=draw.randint(3, 6))) for _ in range(40)]
     for part, count in {"train": 80, "dev": 9, "val": 10, "test": 11}.items():
         lines = [" ".join(draw.choices(made_up, k=draw.randint(1, 5))) for _ in range(count)]
-        name = "test_2016_flickr" if part == "test" else part
-        for side in ("en", "src", "clean"):
-            put(folder / f"{name if side == 'en' else part}.{side}", lines)
         capitals = [line.upper() for line in lines]
-        put(folder / f"{name}.de", capitals)
-        put(folder / f"{part}.pe", capitals)
-        put(folder / f"{part}.mt", [line.partition(" ")[2] for line in capitals])
-        put(folder / f"{part}.noisy", [line.replace("a", "x", 1) for line in lines])
+        sides = {
+            **dict.fromkeys(("en", "src", "clean"), lines),
+            **dict.fromkeys(("de", "pe"), capitals),
+            "mt": [line.partition(" ")[2] for line in capitals],
+            "noisy": [line.replace("a", "x", 1) for line in lines],
+        }
+        for side, column in sides.items():
+            is_bitext = part == "test" and side in ("en", "de")
+            put(folder / f"{'test_2016_flickr' if is_bitext else part}.{side}", column)
         texts = [draw.choices(WORDS, k=draw.randint(1, 7)) for _ in range(count)]
         put(folder / f"tags/x.{part}.conllu", conllu(texts, {word: word[0] for word in WORDS}))
         labels = [",".join(str(n) for n in range(4) if WORDS[n] in words) for words in texts]
