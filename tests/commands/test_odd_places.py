@@ -41,7 +41,7 @@ def test_a_packaged_folder_decodes_beside_data_of_others(commands: Commands, the
     tiny.dictionaries(there / "data", "xyz")
     generate = f"fairseq-generate {packaged} --path {packaged} {USER}"
     assert commands.ok(generate, there).texts("S") == ["a b c", "h g"]
-    typed = f"fairseq-interactive data --path {packaged}/model.pt -s src -t tgt {USER}"
+    typed = f"fairseq-interactive {packaged} --path {packaged}/model.pt -s src -t tgt {USER}"
     assert commands.ok(typed, there, stdin="a b c\n").texts("S") == ["a b c"]
     ours = commands.ok(f"lev-correct --path {packaged}", there, stdin="abc\n", environ=INSTALLED)
     assert ours.out.count("\n") == 1
