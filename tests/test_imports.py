@@ -80,15 +80,12 @@ def test_every_module_stands_in_a_layer_and_imports_point_downwards(imported_by)
 
 
 def test_nobody_imports_what_he_should_know_nothing_of(imported_by):
-    """The user may have renamed the package's folder, fairseq reads the types of dataclasses, and
-    of the lower packages only nn/seq2seq puts blocks behind fairseq's interfaces."""
+    """The user may have renamed the package's folder; of the lower packages only nn/seq2seq puts
+    blocks behind fairseq's interfaces."""
     fairseqs = {"fairseq", "fairseq_cli", "omegaconf", "hydra"}
     for parts, imported in imported_by.items():
         names = {parts_[0] for parts_ in imported}
         assert "lev_plugins" not in names, parts
-        assert "__future__" not in names or ("fairseq", "dataclass") not in {
-            o[:2] for o in imported
-        }
         if parts[0] in ("ops", "nn", "errors") and parts[:2] != ("nn", "seq2seq"):
             own = {parts_[0] for parts_ in imported if parts_[:2] != ("fairseq", "modules")}
             assert not fairseqs & own, parts

@@ -86,6 +86,7 @@ def test_processes_agree_on_time_and_signals_with_one_wait(monkeypatch):
         return outputs, [to_gpu(torch.tensor(a + b).double()) for a, b in zip(sums, others)]
 
     trainer._fast_stat_sync_sum = summed
+    assert signals.asked_by(trainer) == 0
     with present() as count:
         _, sums = trainer._aggregate_logging_outputs([{}], 50.0, 0.0, 3600.0)
         assert len(sums) == 3

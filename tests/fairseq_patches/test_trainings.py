@@ -78,29 +78,33 @@ def test_the_memory_of_large_tensors_is_kept_for_the_next_ones():
     assert max(pages[-5:]) < 2**26 // resource.getpagesize() // 10, pages
 
 
-@pytest.mark.parametrize(
-    "changes", [{}, {"distributed_training__distributed_init_method": "tcp://127.0.0.1:29501"}]
-)
-def test_processes_that_nobody_has_started_are_refused(launch, changes):
-    """Those that do: tests/commands/test_two_processes.py."""
-    cfg = training_config(distributed_training__distributed_world_size=2, **changes)
-    with refuses("torchrun --nproc_per_node", "--distributed-world-size 2"):
-        launch(cfg)
-
-
 def test_other_commands_are_left_alone(launch):
     (other,) = launch(training_config(), "fairseq_cli/generate.py")
     assert other.task.data == "."
 
 
-@pytest.mark.parametrize("backend", ["nccl", "gloo"])
-def test_processes_of_a_cpu_share_gradients_by_gloo_or_are_refused(launch, monkeypatch, backend):
-    started = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "WORLD_SIZE": "2", "RANK": "0"}
-    for name, value in started.items():
+STARTED = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "WORLD_SIZE": "2", "RANK": "0"}
+ALONE = {"distributed_world_size": 2, "distributed_init_method": "tcp://127.0.0.1:29501"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "settings", "refused"),
+    [
+        ({}, {"distributed_world_size": 2}, "torchrun --nproc_per_node"),
+        ({}, ALONE, "--distributed-world-size 2"),
+        (STARTED, {"distributed_backend": "nccl"}, "--distributed-backend nccl"),
+        (STARTED, {"distributed_backend": "gloo"}, ""),
+    ],
+)
+def test_processes_of_a_cpu_are_started_by_torchrun_and_share_gradients_by_gloo(
+    launch, monkeypatch, environ, settings, refused
+):
+    for name, value in environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(distributed_utils, "distributed_main", lambda *_: None)
-    cfg = training_config(distributed_training__distributed_backend=backend)
-    with nullcontext() if backend == "gloo" else refuses("--distributed-backend nccl", "gloo"):
+    cfg = training_config()
+    cfg.distributed_training.update(settings)
+    with refuses(refused) if refused else nullcontext():
         launch(cfg)
         assert cfg.distributed_training.distributed_world_size == 2
 
@@ -114,9 +118,6 @@ def test_a_trainings_settings_are_whole_before_they_are_kept(monkeypatch, tmp_pa
     cfg = settled(cfg)
     assert cfg.model.encoder_layers == 7
     assert cfg.task.data == f"{tmp_path}:{tmp_path}/b:s3", "folders that are there, and no others"
-
-
-ALONE = {"MASTER_ADDR": "here", "MASTER_PORT": "1", "RANK": "1", "WORLD_SIZE": "2"}
 
 
 @pytest.mark.parametrize(
@@ -133,9 +134,9 @@ ALONE = {"MASTER_ADDR": "here", "MASTER_PORT": "1", "RANK": "1", "WORLD_SIZE": "
         ({}, {"distributed_training__ddp_backend": "fully_sharded"}, "fully_sharded"),
         ({}, {"distributed_training__zero_sharding": "os"}, "--zero-sharding os"),
         ({}, {"distributed_training__ddp_backend": "legacy_ddp"}, ""),
-        (ALONE, {}, "2 processes"),
-        (ALONE, {"distributed_training__distributed_world_size": 2}, ""),
-        ({**ALONE, "WORLD_SIZE": "1"}, {}, ""),
+        (STARTED, {}, "2 processes"),
+        (STARTED, {"distributed_training__distributed_world_size": 2}, ""),
+        ({**STARTED, "WORLD_SIZE": "1"}, {}, ""),
         ({}, {"bpe": {"_name": "sentencepiece", "sentencepiece_model": "gone"}}, "gone does not"),
     ],
 )
