@@ -96,6 +96,7 @@ def test_a_known_misspelling_is_judged_by_the_model_alone_wherever_it_stands():
         ({"word": "runkle"}, {"word": "functor"}),
         ({"word": "functor"}, {"word": "rustc"}),
         ({"word": "runkle"}, {"word": "functoring"}),
+        ({"word": "runkle"}, {"word": "unfunctor"}),
         ({"word": "runkle"}, {"word": "rnkl"}),
         ({"word": "runkle"}, {"word": "runkle", "line": "{}"}),
         ({"word": "runkle"}, {"word": "runkle", "line": "--x y=2 {} f(x) a_b 12 the cat"}),

@@ -6,8 +6,8 @@ import time
 import pytest
 from fake_backend import Scripted, ranking
 
-from lev_correct.edits import splice
 from lev_correct.text.protection import ENOUGH, CodeProtection, Document
+from lev_correct.text.protection import marked as mask_of
 from lev_correct.text.units import spans
 
 #: What is code stands between ‹ and ›.
@@ -30,7 +30,8 @@ THE OLD WORD STANDS IN CAPITALS, ‹B2› TOO.
 @pytest.mark.parametrize("marked", LINES.splitlines())
 def test_code_in_a_line_is_found_and_prose_is_not(marked):
     line = re.sub("[‹›]", "", marked)
-    prose = splice(line, [(*span, " ") for span in CodeProtection().spans(line)])
+    code = mask_of(CodeProtection().spans(line), len(line))
+    prose = "".join(" " if mark else char for char, mark in zip(line, code, strict=True))
     assert re.findall(r"\w", prose) == re.findall(r"\w", re.sub("‹[^›]*›", " ", marked))
 
 
