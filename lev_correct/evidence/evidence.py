@@ -112,7 +112,7 @@ _PLACEHOLDER = "my"
 
 @dataclass
 class Run:
-    """What texts of one run share: the lists, and how often unknown words were met."""
+    """Holds what texts of one run share: the lists, and how often unknown words were met."""
 
     words: Backend
     known: KnownWords
@@ -173,7 +173,7 @@ class Evidence:
 
     @property
     def plainness(self) -> float:
-        """What the text as a whole adds to the log-odds of an edit that no list has."""
+        """Returns what the text as a whole adds to the log-odds of an edit that no list has."""
         if self._known < WORDS_TELL:
             return 0.0
         (weight, usual_share), (other, usual_rating) = TEXT_PLAIN, TEXT_USUAL
@@ -192,7 +192,7 @@ class Evidence:
 
     @property
     def foreign(self) -> bool:
-        """Whether most of the text is in another language."""
+        """Returns whether most of the text is in another language."""
         enough = self._foreign_lines >= FOREIGN_LINES
         return enough and self._foreign_lines > FOREIGN_SHARE * self._lines
 
@@ -397,12 +397,12 @@ def _stems(word: str) -> Iterator[str]:
 
 
 def _is_plain(token: str) -> bool:
-    """Whether a token is a word, with punctuation around it or hyphens inside."""
+    """Returns whether a token is a word, with punctuation around it or hyphens inside."""
     letters = token.strip("\"'“”‘’()[]{},.;:!?…*_").translate(_NO_JOINERS)
     return not letters or letters.isalpha()
 
 
 def inside(place: int, parts: Sequence[Span]) -> bool:
-    """Whether a character is in one of several parts of a line, in order."""
+    """Returns whether a character is in one of several parts of a line, in order."""
     number = bisect_right(parts, place, key=itemgetter(0)) - 1
     return number >= 0 and place < parts[number][1]

@@ -1,5 +1,5 @@
-"""What must stay as it is: patterns, words of a list, and what is no prose: code, names of things,
-other languages."""
+"""Text that must stay as it is: patterns, words of a list, and what is no prose: code, names of
+things, other languages."""
 
 import re
 from collections import Counter
@@ -186,7 +186,7 @@ def covered(protected: bytearray, start: int, end: int) -> bool:
 
 
 class Document:
-    """What the lines of one text tell together; they are read in order, some at a time.
+    """Keeps what the lines of one text tell together; they are read in order, some at a time.
 
     Args:
         unknown: as of :attr:`.Backend.unknown`.
@@ -254,8 +254,8 @@ class Document:
         return [mark or bool(prompt) for mark, prompt in zip(code, prompts, strict=True)]
 
     def _is_code(self, line: str) -> bool:
-        """Whether the next line is code in Markdown: a fence or between fences, indented by four
-        spaces or a tab behind an empty line, or behind a prompt."""
+        """Returns whether the next line is code in Markdown: a fence or between fences, indented by
+        four spaces or a tab behind an empty line, or behind a prompt."""
         mark = _FENCE.fullmatch(line.rstrip())
         if self._fence:
             if mark and mark["mark"].startswith(self._fence) and not mark["told"].strip():
@@ -283,8 +283,8 @@ class Document:
                 line_units.pop(0)
             self._divided = divided
 
-    def probability(self, word: str, chance: float, in_compound: bool = False) -> float:
-        """Of a change of a word: an unknown one that returns, spelt alike, is rather a term.
+    def probability(self, word: str, chance: float) -> float:
+        """Returns that of a change of a word: an unknown one that returns is rather a term.
 
         Its odds are divided by the third power of how often it was met.
         """
@@ -298,7 +298,7 @@ class Document:
 
     @property
     def foreign(self) -> bool:
-        """Whether most of so many words are in no list: the text is in another language."""
+        """Returns whether most of so many words are in no list: the text is in another language."""
         if self.evidence:
             return self.evidence.foreign
         return self._words >= ENOUGH and 2 * self._strange > self._words
