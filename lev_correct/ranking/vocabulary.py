@@ -66,10 +66,8 @@ class Vocabulary:
         self.confused: dict[str, tuple[str, ...]] = {}
         if self.lexicon and bigrams:
             met = {word for word in confusions if word in self.lexicon and word in bigrams}
-            listed = self.lookup.corrections if self.lookup else {}
-            for word in met:
-                if word in listed:
-                    continue
+            listed = self.lookup.corrections.keys() if self.lookup else set()
+            for word in met - listed:
                 if others := tuple(other for other in confusions[word] if other in met):
                     self.confused[word] = others
         #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
@@ -142,8 +140,8 @@ class Vocabulary:
         longest: int,
         spelt: Callable[[str], bool],
     ) -> list[str]:
-        """Lists what a unit may become, itself first: what the model wrote, single edits of that and
-        of the lists (:meth:`edits`), and all of the lists at once; what grows by more than
+        """Lists what a unit may become, itself first: what the model wrote, single edits of that
+        and of the lists (:meth:`edits`), and all of the lists at once; what grows by more than
         ``longest`` letters a word, or of a word is :func:`far`, only where it is listed; of a line
         the first few.
 
