@@ -188,8 +188,8 @@ class Ranker(Backend):
     # which units are ranked -----------------------------------------------------------------------
 
     def _readable(self, unit: str) -> bool:
-        """Returns whether a unit is one to rank: its model can spell it, and a word is not right nor
-        has capitals but of the first letter, or of all where it is not short (NATO)."""
+        """Returns whether a unit is one to rank: its model can spell it, and a word is not right
+        nor has capitals but of the first letter, or of all where it is not short (NATO)."""
         if self.by_word:
             plain = unit.lower()
             forms = [plain, plain.capitalize()]

@@ -69,8 +69,6 @@ LETTER = -6.0
 WHOLE = 4
 #: Mean log-probability of the other words of a line, below which it is in another language.
 FOREIGN, RAREST = -12.5, -20.0
-#: A word with an apostrophe is at least as probable as its first part less this.
-OF_STEM = -5.0
 #: Probability from which on spaces are changed.
 SURE = 0.8
 #: A known word that is met so often is not divided.
@@ -165,12 +163,9 @@ class Spacing:
 
     def _word(self, word: str) -> float:
         """Returns the log-probability of a word in small letters."""
-        count = self._counts.get(word, 0.0)
-        stem, mark, _ = word.partition("'")
-        if not count:
-            return UNKNOWN + self._letters.per_letter(word) * (len(word) + 1)
-        alone = math.log(count) - self._total
-        return max(alone, self.word(stem) + OF_STEM) if mark else alone
+        if count := self._counts.get(word, 0.0):
+            return math.log(count) - self._total
+        return UNKNOWN + self._letters.per_letter(word) * (len(word) + 1)
 
     def _text(self, words: Words, slot: Slot) -> float:
         """Returns the log-probability of words at a place."""
@@ -299,13 +294,10 @@ class Spacing:
         model = {(start, end): after for (start, end, after), _ in wanted}
         chances = {(start, end): chance for (start, end, _), chance in wanted}
         respaced: list[Chance] = []
-        doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
         for slot in self._slots(line, places):
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
             best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
-            if len(slot.places) > 1 and 1 - SURE < share < SURE:
-                doubtful.update(slot.places)
             if best and chance < SURE and not has_letters_of(slot.words, best):
                 continue  # a model knows more words
             text = as_written("".join(written), best) if best else None
@@ -319,13 +311,9 @@ class Spacing:
             if text:
                 respaced.append(((*slot.span, text), chance))
 
-        kept = disjoint([change for change in respaced if _is_clear(change, doubtful)])
+        kept = disjoint(respaced)
         others = [((*place, after), chances[place]) for place, after in model.items()]
-        others = [
-            _with_mark_behind(line, other)
-            for other in others
-            if _is_clear(other, doubtful) and not overlaps(kept, other)
-        ]
+        others = [_with_mark_behind(line, other) for other in others if not overlaps(kept, other)]
         judged = []
         for (start, end, after), chance in kept:
             chance = judge(start, line[start:end], after, chance)
@@ -402,11 +390,6 @@ def _stands_alone(line: str, start: int, end: int) -> bool:
     """Returns whether no hyphen is beside a word."""
     beside = line[max(start - 1, 0) : start] + line[end : end + 1]
     return {*HYPHENS}.isdisjoint(beside)
-
-
-def _is_clear(change: Chance, doubtful: set[Span]) -> bool:
-    start, end, after = change[0]
-    return (start, end) not in doubtful or " " in after
 
 
 def _with_mark_behind(line: str, change: Chance) -> Chance:
