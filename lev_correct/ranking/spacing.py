@@ -294,10 +294,13 @@ class Spacing:
         model = {(start, end): after for (start, end, after), _ in wanted}
         chances = {(start, end): chance for (start, end, _), chance in wanted}
         respaced: list[Chance] = []
+        doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
         for slot in self._slots(line, places):
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
             best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
+            if len(slot.places) > 1 and 1 - SURE < share < SURE:
+                doubtful.update(slot.places)
             if best and chance < SURE and not has_letters_of(slot.words, best):
                 continue  # a model knows more words
             text = as_written("".join(written), best) if best else None
@@ -311,9 +314,13 @@ class Spacing:
             if text:
                 respaced.append(((*slot.span, text), chance))
 
-        kept = disjoint(respaced)
+        kept = disjoint([change for change in respaced if _is_clear(change, doubtful)])
         others = [((*place, after), chances[place]) for place, after in model.items()]
-        others = [_with_mark_behind(line, other) for other in others if not overlaps(kept, other)]
+        others = [
+            _with_mark_behind(line, other)
+            for other in others
+            if _is_clear(other, doubtful) and not overlaps(kept, other)
+        ]
         judged = []
         for (start, end, after), chance in kept:
             chance = judge(start, line[start:end], after, chance)
@@ -390,6 +397,11 @@ def _stands_alone(line: str, start: int, end: int) -> bool:
     """Returns whether no hyphen is beside a word."""
     beside = line[max(start - 1, 0) : start] + line[end : end + 1]
     return {*HYPHENS}.isdisjoint(beside)
+
+
+def _is_clear(change: Chance, doubtful: set[Span]) -> bool:
+    start, end, after = change[0]
+    return (start, end) not in doubtful or " " in after
 
 
 def _with_mark_behind(line: str, change: Chance) -> Chance:

@@ -103,6 +103,12 @@ def test_a_change_of_one_word_that_spaces_explain_better_is_not_made():
     assert not changes and kept[0][1] > 0.8  # both say the same
 
 
+def test_neither_half_is_changed_where_it_may_as_well_have_lost_a_letter_to_the_other():
+    line = "we see hom esat in the home"
+    kept, changes = SPACING.combined(line, [*spans(line, "letters")], [((11, 15, "sat"), 0.9)])
+    assert not kept and all(chance < 0.8 for _, chance in changes)
+
+
 def test_an_unknown_word_beside_another_makes_no_line_foreign():
     assert respaced("wiht lonodnz") == [("wiht", "with")]
 
