@@ -41,7 +41,7 @@ WEIGHTS: dict[Kind, dict[str, float]] = {
     "word": {
         "bias": -5.0, "certain": 0.57, "sure": 0.31, "level": -0.57, "usual": -0.08,
         "simple": 2.67, "unknown": -3.51, "one slip": 1.24, "sound": 0.47, "no vowel": -2.43,
-        "short": 2.38, "alone": -0.47, "capital": 0.89, "affix": -1.82,
+        "short": 2.38, "alone": -0.47, "capital": 0.89, "affix": -1.82, "rare": -0.63,
     },
     "slip": {
         "bias": -0.35, "certain": 0.12, "sure": 0.11, "level": -0.31, "usual": -0.34,
@@ -64,8 +64,9 @@ WEIGHTS: dict[Kind, dict[str, float]] = {
 CERTAIN, SUREST, HIGHEST = (-4.0, 8.0), 20.0, 6
 #: Bounds of the mean log-probability of a line's other words, and of the association of two.
 RARE_AND_USUAL, FITS = (-12.0, -6.0), (-4.0, 4.0)
-#: Letters of a short word; characters on each side of an edit that tell its language.
-SHORT, AROUND = 3, 200
+#: Log-probability from which on a word is no rare one; letters of a short one; characters on each
+#: side of an edit that tell which language it stands in.
+RARE, SHORT, AROUND = -11.0, 3, 200
 #: Words that a line has at least which tells its language.
 FEW = 5
 #: The plainness of a text of so many words or more: what the share of its tokens that are words,
@@ -82,6 +83,10 @@ CONFUSED, AMBIGUOUS, NAMED = 0.5, (3.9, 0.0), 8.0
 #: Level of a known word that is not even looked at, and of what may be a name.
 LEFT_ALONE, NAME = 7, 4
 #: What is added to words, and the level of what has it.
+PREFIXES = (
+    "anti auto co counter de dis hyper hypo inter intra micro mis multi non over poly post pre "
+    "pseudo re semi sub super trans ultra un under"
+).split()
 SUFFIXES = (
     "able al an ation ed er ers es ful ian ic ing ism ist ists ity ize ized less ly ness or s"
 ).split()
@@ -107,7 +112,7 @@ _PLACEHOLDER = "my"
 
 @dataclass
 class Run:
-    """What texts of one run share: the lists, and how often unknown words were met."""
+    """Holds what texts of one run share: the lists, and how often unknown words were met."""
 
     words: Backend
     known: KnownWords
@@ -168,7 +173,7 @@ class Evidence:
 
     @property
     def plainness(self) -> float:
-        """What the text as a whole adds to the log-odds of an edit that no list has."""
+        """Returns what the text as a whole adds to the log-odds of an edit that no list has."""
         if self._known < WORDS_TELL:
             return 0.0
         (weight, usual_share), (other, usual_rating) = TEXT_PLAIN, TEXT_USUAL
@@ -187,7 +192,7 @@ class Evidence:
 
     @property
     def foreign(self) -> bool:
-        """Whether most of the text is in another language."""
+        """Returns whether most of the text is in another language."""
         enough = self._foreign_lines >= FOREIGN_LINES
         return enough and self._foreign_lines > FOREIGN_SHARE * self._lines
 
@@ -206,7 +211,7 @@ class Evidence:
         level, small = max(map(self.run.known.level, _forms(word))), word.lower()
         if not level and self._is_of_term(small, MOST_ENDINGS):
             return LEFT_ALONE
-        return level or DERIVED * any(self._exists(stem) for stem, _ in _ended(small))
+        return level or DERIVED * any(map(self._exists, _stems(small)))
 
     def _is_of_term(self, word: str, endings: int) -> bool:
         """Returns whether a word is made of a term with so many endings, at most."""
@@ -291,6 +296,7 @@ class LineJudge:
             "name": has_capital and level > 0,
             "affix": word.startswith(other) + word.endswith(other),
             "rating": rating,
+            "rare": max(RARE - rating, 0) * (level > 0),
             "placeholder": word.startswith(_PLACEHOLDER),
             "exist": exist,
         }
@@ -381,13 +387,22 @@ def _ended(word: str) -> Iterator[tuple[str, str]]:
             yield from ((stem, ending), (f"{stem}e", ending))
 
 
+def _stems(word: str) -> Iterator[str]:
+    """Yields a word in small letters without each ending and each prefix that it may have."""
+    yield from (stem for stem, _ in _ended(word))
+    for prefix in PREFIXES:
+        stem = word.removeprefix(prefix)
+        if stem != word and len(stem) > 3:
+            yield stem
+
+
 def _is_plain(token: str) -> bool:
-    """Whether a token is a word, with punctuation around it or hyphens inside."""
+    """Returns whether a token is a word, with punctuation around it or hyphens inside."""
     letters = token.strip("\"'“”‘’()[]{},.;:!?…*_").translate(_NO_JOINERS)
     return not letters or letters.isalpha()
 
 
 def inside(place: int, parts: Sequence[Span]) -> bool:
-    """Whether a character is in one of several parts of a line, in order."""
+    """Returns whether a character is in one of several parts of a line, in order."""
     number = bisect_right(parts, place, key=itemgetter(0)) - 1
     return number >= 0 and place < parts[number][1]

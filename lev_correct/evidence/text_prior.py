@@ -75,7 +75,7 @@ class TextPrior:
         return share
 
     def probability(self, word: str, chance: float, times: float = 1.0) -> float:
-        """Of an edit of a word in this text.
+        """Returns that of an edit of a word in this text.
 
         Args:
             chance: by the model.
@@ -100,5 +100,5 @@ def _odds(share: float) -> float:
 
 
 def log_odds(share: float) -> float:
-    """Of a share; one of none or all is taken to be nearly so."""
+    """Returns the log-odds of a share; one of none or all is taken to be nearly so."""
     return math.log(_odds(min(max(share, 1 - _SUREST), _SUREST)))

@@ -29,7 +29,7 @@ CLAUSE = 200
 
 
 def may_be_twice(word: str, line: str, start: int) -> bool:
-    """Whether a word that stands twice from a place of a line on may be right there."""
+    """Returns whether a word that stands twice from a place of a line on may be right there."""
     if word in NEVER_TWICE:
         return False
     before = line[max(start - CLAUSE, 0) : start].lower()

@@ -90,7 +90,7 @@ def defaults(by_word: bool) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Of a unit: the texts it may become, itself first, their features (texts ×
+    """Holds the texts that a unit may become, itself first, their features (texts ×
     :data:`FEATURES`; of words those of their place are 0), and their edits of words."""
 
     texts: tuple[str, ...]
@@ -188,8 +188,8 @@ class Ranker(Backend):
     # which units are ranked -----------------------------------------------------------------------
 
     def _readable(self, unit: str) -> bool:
-        """Whether a unit is one to rank: its model can spell it and, of words, it is not right and
-        has no capitals but of the first letter or of all, if it is not short (NATO)."""
+        """Returns whether a unit is one to rank: its model can spell it, and a word is not right
+        nor has capitals but of the first letter, or of all where it is not short (NATO)."""
         if self.by_word:
             plain = unit.lower()
             forms = [plain, plain.capitalize()]
@@ -214,13 +214,13 @@ class Ranker(Backend):
         return self._known(word) and not self._listed(word.lower())
 
     def _listed(self, small: str) -> bool:
-        """Whether a word is known to be wrong, or to be written for another."""
+        """Returns whether a word is known to be wrong, or to be written for another."""
         return small in self.confused or bool(self.vocabulary.corrections(small))
 
     def _known(self, word: str) -> bool:
-        """Whether a word is one letter, such as the *s* of *it 's*, or stands in the lexicon, with
-        what an apostrophe adds to it or without. Small letters are unknown where it has capitals
-        alone (*London*)."""
+        """Returns whether a word is one letter, such as the *s* of *it 's*, or in the lexicon, with
+        what an apostrophe adds to it or without. Small letters are unknown where the lexicon has
+        it with capitals alone (*London*)."""
         lexicon, spelled = self.vocabulary.lexicon, self.vocabulary.spelled
         return lexicon is not None and (
             len(word) == 1
@@ -252,7 +252,7 @@ class Ranker(Backend):
         return [cached[unit] for unit in units]
 
     def _confusable(self, word: str) -> Candidates:
-        """Of a word of the lexicon; the model is not asked."""
+        """Returns those of a word of the lexicon; the model is not asked."""
         texts = (word, *self.confused[word])
         features = np.zeros((len(texts), len(FEATURES)))
         features[1:, CONFUSED] = 1
@@ -298,13 +298,13 @@ class Ranker(Backend):
         return Candidates(tuple(score_of), features, edits)
 
     def _edits(self, unit: str, text: str) -> list[WordEdit]:
-        """Of its words, which make a unit into a text; a word that is ranked alone is one."""
+        """Returns the edits of words that make a unit into a text; a word ranked alone is one."""
         alone = self.by_word and text != unit
         words = text.split()
         return [WordEdit(0, 1, tuple(words))] if alone else word_edits(unit.split(), words)
 
     def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
-        """Of the candidates at the place of a unit, as it is written there."""
+        """Returns those of the candidates at the place of a unit, as it is written there."""
         if not self.by_word:
             return candidates.features
         features = candidates.features.copy()
@@ -324,7 +324,7 @@ class Ranker(Backend):
     def probabilities(
         self, candidates: Candidates, unit: str, context: Context = NO_CONTEXT
     ) -> np.ndarray:
-        """Of each candidate; arguments as of :meth:`features`."""
+        """Returns that of each candidate; arguments as of :meth:`features`."""
         scores = self.features(candidates, unit, context) @ self.weights
         scores = np.exp(scores - scores.max())
         return scores / scores.sum()

@@ -69,8 +69,6 @@ LETTER = -6.0
 WHOLE = 4
 #: Mean log-probability of the other words of a line, below which it is in another language.
 FOREIGN, RAREST = -12.5, -20.0
-#: A word with an apostrophe is at least as probable as its first part less this.
-OF_STEM = -5.0
 #: Probability from which on spaces are changed.
 SURE = 0.8
 #: A known word that is met so often is not divided.
@@ -165,12 +163,9 @@ class Spacing:
 
     def _word(self, word: str) -> float:
         """Returns the log-probability of a word in small letters."""
-        count = self._counts.get(word, 0.0)
-        stem, mark, _ = word.partition("'")
-        if not count:
-            return UNKNOWN + self._letters.per_letter(word) * (len(word) + 1)
-        alone = math.log(count) - self._total
-        return max(alone, self.word(stem) + OF_STEM) if mark else alone
+        if count := self._counts.get(word, 0.0):
+            return math.log(count) - self._total
+        return UNKNOWN + self._letters.per_letter(word) * (len(word) + 1)
 
     def _text(self, words: Words, slot: Slot) -> float:
         """Returns the log-probability of words at a place."""

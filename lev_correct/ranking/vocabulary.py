@@ -1,4 +1,4 @@
-"""What lists of words say: which are near a word, and the features that a change is judged by."""
+"""Lists of words: which are near a word, and the features that a change is judged by."""
 
 import math
 import re
@@ -66,10 +66,8 @@ class Vocabulary:
         self.confused: dict[str, tuple[str, ...]] = {}
         if self.lexicon and bigrams:
             met = {word for word in confusions if word in self.lexicon and word in bigrams}
-            listed = self.lookup.corrections if self.lookup else {}
-            for word in met:
-                if word in listed:
-                    continue
+            listed = self.lookup.corrections.keys() if self.lookup else set()
+            for word in met - listed:
                 if others := tuple(other for other in confusions[word] if other in met):
                     self.confused[word] = others
         #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
@@ -79,12 +77,12 @@ class Vocabulary:
 
     @cached_property
     def letters(self) -> LetterModel | None:
-        """Of the lexicon's words."""
+        """Returns the letter model of the lexicon's words."""
         return self.lexicon.letters if self.lexicon else None
 
     @cached_property
     def spacing(self) -> Spacing | None:
-        """Of words that are ranked one by one, with counts and bigrams."""
+        """Returns it for words that are ranked one by one, with counts and bigrams."""
         counts = self.lexicon.counts if self.lexicon else {}
         if not (self.by_word and self.bigrams and self.letters and any(counts.values())):
             return None
@@ -105,7 +103,7 @@ class Vocabulary:
         return max(counts, default=-1.0 if any(map(str.isalpha, word)) else 0.0)
 
     def _corrections(self, text: str) -> tuple[str, ...]:
-        """What the table has for a text as it stands, else without punctuation around it, else in
+        """Returns what the table has for a text as it stands, else without punctuation, else in
         small letters, where the lexicon lacks it with its capitals (*Mus*, a noun, for *mus*);
         of several the one that only puts an apostrophe in (*childrens*)."""
         table = self.lookup.corrections if self.lookup else {}
@@ -123,7 +121,7 @@ class Vocabulary:
         return tuple(text.replace(core, right, 1) for right in same or corrections or ())
 
     def edits(self, unit: str) -> tuple[list[WordEdit], list[WordEdit]]:
-        """What the table and the lists have for the words of a unit: listed, and near ones, the
+        """Returns what the lists have for the words of a unit: listed, and near ones, the
         nearest first; in a line for words that the lexicon lacks, alone for those not listed."""
         listed: list[WordEdit] = []
         near: list[WordEdit] = []
@@ -142,8 +140,8 @@ class Vocabulary:
         longest: int,
         spelt: Callable[[str], bool],
     ) -> list[str]:
-        """What a unit may become, itself first: what the model wrote, single edits of that and of
-        the lists (:meth:`edits`), and all of the lists at once; what grows by more than
+        """Lists what a unit may become, itself first: what the model wrote, single edits of that
+        and of the lists (:meth:`edits`), and all of the lists at once; what grows by more than
         ``longest`` letters a word, or of a word is :func:`far`, only where it is listed; of a line
         the first few.
 
@@ -250,7 +248,7 @@ def edited(words: Sequence[str], edits: Sequence[WordEdit]) -> str:
 
 
 def far(word: str, other: str) -> bool:
-    """Whether more differs than of any misspelling: what a model makes of no word is such."""
+    """Returns whether more differs than of any misspelling, as where a model reads no word."""
     return distance(word, other.lower()) > MOST_EDITS or len(word) > MOST_LETTERS
 
 

@@ -19,7 +19,7 @@ _TITLE = re.compile(r"(?<!\w)[A-Z][a-z]{,2}\.\Z")  # Dr. and initials
 
 @lru_cache(64)
 def is_shouted(line: str) -> bool:
-    """Whether a line is in capitals: several words, none of which has a small letter."""
+    """Returns whether a line is in capitals: several words, none of which has a small letter."""
     line = without_markup(line)
     return line == line.upper() and len(_LONG_WORD.findall(line)) >= SHOUTED
 
@@ -45,7 +45,7 @@ def as_asked(line: str, places: Sequence[tuple[int, int]]) -> str:
 
 
 def opens_sentence(line: str, start: int) -> bool:
-    """Whether a word that begins there is the first of a line or a sentence."""
+    """Returns whether a word that begins there is the first of a line or a sentence."""
     before = without_markup(line)[:start].rstrip(_OPENING).rstrip(_CLOSING)
     if not before:
         return True
@@ -78,7 +78,7 @@ _PLAIN_WORD = re.compile(r"(?<!\S)\(?[^\W\d_]+[.,;:!?)]*(?!\S)")
 
 
 def is_prose(line: str) -> bool:
-    """Whether most of a line's tokens, and several, are words with no other signs nor
+    """Returns whether most of a line's tokens, and several, are words with no other signs nor
     quotes."""
     words = len(_PLAIN_WORD.findall(line))
     return words >= 4 and 2 * words > len(line.split())

@@ -1,12 +1,10 @@
-"""What must stay as it is: patterns, words of a list, and what is no prose: code, names of things,
-other languages."""
+"""Text that must stay as it is: patterns, words of a list, and what is no prose: code, names of
+things, other languages."""
 
 import re
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from operator import itemgetter
 from os.path import commonprefix
 
 from lev_runtime.arguments import strings
@@ -98,10 +96,10 @@ class Protection:
                 self._lengths.setdefault(first.group(), set()).add(len(word))
 
     def spans(self, line: str) -> list[Span]:
-        """Where protected text stands in a line, in characters, :func:`joined`; none is empty."""
+        """Returns where protected text stands in a line, in characters; none is empty."""
         matches = (match for pattern in self.patterns for match in pattern.finditer(line))
         matched = [match.span() for match in matches if match.group()]
-        return joined([*matched, *self._words(line)])
+        return [*matched, *self._words(line)]
 
     def _words(self, line: str) -> Iterator[Span]:
         for match in _FIRST_TOKEN.finditer(line) if self.words else ():
@@ -127,7 +125,7 @@ class CodeProtection(Protection):
             spans += self._quoted.spans(line)
         if not is_shouted(line):
             spans += self._capitals.spans(line)
-        return joined(spans)
+        return spans
 
     def names(self, line: str) -> list[Span]:
         """The spans but for those of markup alone, such as tags, which end at words: an edit may
@@ -138,69 +136,57 @@ class CodeProtection(Protection):
 
 def protected_spans(
     protections: Iterable[Protection], line: str, shown: str, others: Iterable[Span] = ()
-) -> list[Span]:
-    """All that is protected in a line, and other spans, :func:`joined`; code as it is shown, less
-    markup, which no word touches."""
+) -> bytearray:
+    """Returns, for each character of a line, 1 where it is protected or in one of other spans;
+    code as it is shown, less markup, which no word touches."""
     spans = [*others]
     for protection in protections:
         if isinstance(protection, CodeProtection):
             spans += protection.names(shown)
         else:
             spans += protection.spans(line)
-    return joined(spans)
+    return marked(spans, len(line))
+
+
+def marked(spans: Iterable[Span], size: int) -> bytearray:
+    """Returns 1 for each of so many characters that is in a span."""
+    mask = bytearray(size)
+    for first, end in spans:
+        mask[first:end] = b"\1" * (end - first)
+    return mask
 
 
 def differing(line: str, shown: str) -> list[Span]:
-    """The characters of a line that are shown as others."""
-    if line == shown:
-        return []
+    """Returns the characters of a line that are shown as others."""
     pairs = enumerate(zip(line, shown, strict=True))
     return [(place, place + 1) for place, (written, read) in pairs if written != read]
 
 
-def joined(spans: Iterable[Span]) -> list[Span]:
-    """The same characters, in order; each once, where spans overlap."""
-    union: list[Span] = []
-    for first, end in sorted(spans):
-        if union and first < union[-1][1]:
-            union[-1] = union[-1][0], max(end, union[-1][1])
-        else:
-            union.append((first, end))
-    return union
-
-
-def touched(spans: Sequence[Span], start: int, before: str, after: str) -> bool:
-    """Whether an edit changes a character of a span, or writes into one or onto its border.
+def touched(protected: bytearray, start: int, before: str, after: str) -> bool:
+    """Returns whether an edit changes a protected character, or writes between two or onto one.
 
     Args:
-        spans: as of :func:`joined`.
+        protected: as of :func:`protected_spans`.
         start: where ``before`` stands. What both begin and end with is not touched.
     """
     same = len(commonprefix([before, after]))
-    start += same
     before, after = before[same:], after[same:]
     alike = len(commonprefix([before[::-1], after[::-1]]))
-    end = start + len(before) - alike
-    near = bisect_left(spans, start, key=itemgetter(1))
-    nearby = spans[near : near + end - start + 2]  # none is empty
-    if covered(nearby, start, end):
-        return True
-    if start < end:
-        return False
+    first, end = start + same, start + same + len(before) - alike
+    if first < end:
+        return covered(protected, first, end)
     new = after[: len(after) - alike]
-    at_end = any(start == last for _, last in nearby)
-    at_start = any(start == first for first, _ in nearby)
-    return (at_end and not new[0].isspace()) or (at_start and not new[-1].isspace())
+    at_end, at_start = covered(protected, first - 1, first), covered(protected, first, first + 1)
+    return (at_end and (at_start or not new[0].isspace())) or (at_start and not new[-1].isspace())
 
 
-def covered(spans: Sequence[Span], start: int, end: int) -> bool:
-    """Whether a span has characters between two places."""
-    near = bisect_right(spans, start, key=itemgetter(1))
-    return near < len(spans) and spans[near][0] < end
+def covered(protected: bytearray, start: int, end: int) -> bool:
+    """Returns whether one of the characters between two places is protected."""
+    return 1 in protected[max(start, 0) : end]
 
 
 class Document:
-    """What the lines of one text tell together; they are read in order, some at a time.
+    """Keeps what the lines of one text tell together; they are read in order, some at a time.
 
     Args:
         unknown: as of :attr:`.Backend.unknown`.
@@ -268,8 +254,8 @@ class Document:
         return [mark or bool(prompt) for mark, prompt in zip(code, prompts, strict=True)]
 
     def _is_code(self, line: str) -> bool:
-        """Whether the next line is code in Markdown: a fence or between fences, indented by four
-        spaces or a tab behind an empty line, or behind a prompt."""
+        """Returns whether the next line is code in Markdown: a fence or between fences, indented by
+        four spaces or a tab behind an empty line, or behind a prompt."""
         mark = _FENCE.fullmatch(line.rstrip())
         if self._fence:
             if mark and mark["mark"].startswith(self._fence) and not mark["told"].strip():
@@ -297,8 +283,8 @@ class Document:
                 line_units.pop(0)
             self._divided = divided
 
-    def probability(self, word: str, chance: float, in_compound: bool = False) -> float:
-        """Of a change of a word: an unknown one that returns, spelt alike, is rather a term.
+    def probability(self, word: str, chance: float) -> float:
+        """Returns that of a change of a word: an unknown one that returns is rather a term.
 
         Its odds are divided by the third power of how often it was met.
         """
@@ -312,7 +298,7 @@ class Document:
 
     @property
     def foreign(self) -> bool:
-        """Whether most of so many words are in no list: the text is in another language."""
+        """Returns whether most of so many words are in no list: the text is in another language."""
         if self.evidence:
             return self.evidence.foreign
         return self._words >= ENOUGH and 2 * self._strange > self._words

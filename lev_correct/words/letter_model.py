@@ -53,7 +53,7 @@ class LetterModel:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "LetterModel":
-        """Of :meth:`arrays`."""
+        """Returns the model of :meth:`arrays`."""
         model = cls.__new__(cls)
         model._set_letters(unpacked(arrays["letters"]))
         keys = arrays["gram_steps"].astype(np.int64).cumsum()
@@ -61,7 +61,7 @@ class LetterModel:
         return model
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What the model is made of."""
+        """Returns what the model is made of."""
         longest = self.grams[-1]
         steps = numbers(np.diff(longest.keys, prepend=0))
         counts = numbers(longest.counts)
@@ -74,7 +74,7 @@ class LetterModel:
         self._numbers = {letter: chr(number) for number, letter in enumerate(letters, start=2)}
 
     def _set_grams(self, keys: Numbers, counts: Numbers) -> None:
-        """Of the n-grams of the largest size, in order, and how often each is met."""
+        """Sets all n-grams by those of the largest size, in order, and how often each is met."""
         #: of each size from 1 on
         self.grams: list[Grams] = []
         for size in range(self.order, 0, -1):

@@ -37,7 +37,7 @@ _COUNTS = ("counts", "count_places")
 
 
 def _parsed(path: str, parse: Callable[[str], T], form: str, empty: bool = False) -> list[T]:
-    """What each line of a file holds, blank lines left out.
+    """Returns what each line of a file holds, blank lines left out.
 
     Raises:
         UserError: the file cannot be read, or ``parse`` raised ValueError for a line.
@@ -63,7 +63,7 @@ def _number(text: str) -> float:
 
 
 def all_small(words: Iterable[str]) -> bool:
-    """Whether no word has a capital."""
+    """Returns whether no word has a capital."""
     text = "\n".join(words)
     return text == text.lower()
 
@@ -80,7 +80,7 @@ class Lexicon:
 
     @cached_property
     def letters(self) -> LetterModel:
-        """Of the words."""
+        """Returns the letter model of the words."""
         return LetterModel(self.words)
 
     @cached_property
@@ -89,7 +89,7 @@ class Lexicon:
         return WordTree.of("\n".join([*self.words, ""]), END_OF_WORD)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What it is prepared as."""
+        """Returns what it is prepared as."""
         words = packed(self.words)
         counts = counts_as_arrays([self.counts[word] for word in self.words])
         letters, sizes = self.OF_TREE

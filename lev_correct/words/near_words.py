@@ -51,7 +51,7 @@ class NearWords:
 def _bits(
     words: Sequence[str], begins: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """Of words, the shortest first: where they begin in the text of all, and how long they are."""
+    """Returns those of words, the shortest first; where they begin in their text, their lengths."""
     sorts = code_points(words) % _SORTS
     letters = np.uint64(1) << sorts.astype(np.uint64)
     once, twice = np.zeros((2, len(words)), dtype=np.uint64)

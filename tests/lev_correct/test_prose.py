@@ -6,8 +6,8 @@ import time
 import pytest
 from fake_backend import Scripted, ranking
 
-from lev_correct.edits import splice
 from lev_correct.text.protection import ENOUGH, CodeProtection, Document
+from lev_correct.text.protection import marked as mask_of
 from lev_correct.text.units import spans
 
 #: What is code stands between ‹ and ›.
@@ -30,7 +30,8 @@ THE OLD WORD STANDS IN CAPITALS, ‹B2› TOO.
 @pytest.mark.parametrize("marked", LINES.splitlines())
 def test_code_in_a_line_is_found_and_prose_is_not(marked):
     line = re.sub("[‹›]", "", marked)
-    prose = splice(line, [(*span, " ") for span in CodeProtection().spans(line)])
+    code = mask_of(CodeProtection().spans(line), len(line))
+    prose = "".join(" " if mark else char for char, mark in zip(line, code, strict=True))
     assert re.findall(r"\w", prose) == re.findall(r"\w", re.sub("‹[^›]*›", " ", marked))
 
 
@@ -96,18 +97,36 @@ def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():
     assert code == [line.startswith("+") for line in lines]
 
 
-def test_a_byte_order_mark_hides_no_fence_and_no_half_of_a_word_is_read():
-    read = Document(lambda word: False).read
-    assert read(["\ufeff```", "teh", "```", "teh"]) == [True, True, True, False]
-    corrector = ranking(Scripted(likes={"the": 0.0}))
-    lines = ["teh teh\u2010\r", "# teh teh", "teh, teh-", " teh -", "teh"]
-    for size in (1, 2, 5):  # however many are read at once
-        document, changed = Document(lambda word: False), list[str]()
-        for batch in (lines[n : n + size] for n in range(0, len(lines), size)):
-            changed += [
-                correction.text for correction in corrector.correct(batch, document=document)
-            ]
-        assert changed == ["the teh\u2010\r", "# teh the", "the, teh-", " teh -", "the"]
+@pytest.mark.parametrize("size", [1, 2, 9])  # lines that are read at once
+def test_a_byte_order_mark_hides_no_fence_and_no_half_of_a_word_is_read(size):
+    lines = [
+        "\ufeff```",
+        "teh",
+        "```",
+        "teh",
+        "teh teh\u2010\r",
+        "# teh teh",
+        "teh, teh-",
+        " teh -",
+        "teh",
+    ]
+    corrector, document = ranking(Scripted(likes={"the": 0.0})), Document(lambda word: False)
+    changed: list[str] = []
+    for start in range(0, len(lines), size):
+        part = corrector.correct(lines[start : start + size], document=document)
+        changed += [correction.text for correction in part]
+    wanted = [
+        "\ufeff```",
+        "teh",
+        "```",
+        "the",
+        "the teh\u2010\r",
+        "# teh the",
+        "the, teh-",
+        " teh -",
+        "the",
+    ]
+    assert changed == wanted
 
 
 def test_an_unknown_word_that_returns_is_rather_a_term():
@@ -120,14 +139,17 @@ def test_an_unknown_word_that_returns_is_rather_a_term():
 
 
 def test_a_text_of_unknown_words_is_foreign():
-    document = Document(lambda word: word == "habe")
-    document.read(["habe"] * ENOUGH)  # a list of words is no text
-    document.read(["habe habe habe"] * ((ENOUGH - 1) // 3))
-    assert not document.foreign
-    document.read(["habe habe habe"])
-    assert document.foreign
-    document.read(["have have have"] * ENOUGH)
-    assert not document.foreign
+    document, foreign = Document(lambda word: word == "habe"), []
+    many = ENOUGH // 3
+    for line, times in (
+        ("habe", ENOUGH),
+        ("habe habe habe", many),
+        ("habe habe habe", 1),
+        ("have have have", ENOUGH),
+    ):
+        document.read([line] * times)  # at first a list of words, which is no text
+        foreign.append(document.foreign)
+    assert foreign == [False, False, True, False]
 
 
 @pytest.mark.parametrize("shared", [False, True])

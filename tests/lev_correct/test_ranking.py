@@ -104,10 +104,9 @@ def test_features_compare_a_candidate_with_the_word(pair):
 def test_a_capital_favours_the_word():
     ranker = ranker_of(ranking())
     (candidates,) = ranker.candidates(["teh"], 8)
-    small, capital = (ranker.probabilities(candidates, word) for word in ("teh", "Teh"))
-    odds = capital[0] / (1 - capital[0]) * (1 - small[0]) / small[0]
-    assert candidates.texts[0] == "teh" and small.sum() == pytest.approx(1)
-    assert odds == pytest.approx(math.exp(WEIGHTS["capital"]), rel=1e-9)
+    stays = [ranker.probabilities(candidates, word)[0] for word in ("teh", "Teh")]
+    small, capital = (math.log(chance / (1 - chance)) for chance in stays)
+    assert capital - small == pytest.approx(WEIGHTS["capital"], rel=1e-9)
 
 
 @pytest.mark.parametrize("unit", ["letters", "line"])
@@ -153,10 +152,8 @@ def test_the_words_beside_it_decide_what_a_misspelling_becomes():
 
 def test_a_neighbour_that_fits_no_candidate_does_not_speak_for_the_unknown_word():
     ranker = ranker_of(in_context(3.0))
-    (candidates,) = ranker.candidates(["cax"], 1)
-    alone, beside = (
-        ranker.probabilities(candidates, "cax", at) for at in (NO_CONTEXT, ("cat", ""))
-    )
+    (cax,) = ranker.candidates(["cax"], 1)
+    alone, beside = (ranker.probabilities(cax, "cax", words) for words in (NO_CONTEXT, ("cat", "")))
     assert beside[0] <= alone[0]
 
 
@@ -258,16 +255,13 @@ def test_what_is_listed_with_a_capital_leaves_the_small_word_of_the_lexicon_alon
 
 
 def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
-    likes = {"teh kat": -3.0, "the cat": -1.0, "the kat": -2.0}
+    likes = {"teh kat": -3.0, "the cat": -1.0, "the kat": -2.0}  # others: -5
     script = {"teh kat": ["the cat", "the kat"]}
     corrector = lines(script, likes, lexicon=None, weights={"model": 1.0})
-    ((line, stays),) = [corrector.correct(["teh kat", "teh żżż"])]
-    (candidates,) = ranker_of(corrector).candidates(["teh kat"], 9)
-    shares = ranker_of(corrector).probabilities(candidates, "")
-    chances = dict(zip(candidates.texts, shares, strict=True))
-    of_first = chances["the cat"] + chances["the kat"]
-    of_second = chances["the cat"] + chances["teh cat"]
-    assert [edit.probability for edit in line.edits] == pytest.approx([of_first, of_second])
+    line, stays = corrector.correct(["teh kat", "teh żżż"])
+    total = sum(math.exp(score) for score in (-3, -1, -2, -5))
+    wanted = [(math.exp(-1) + math.exp(other)) / total for other in (-2, -5)]
+    assert [edit.probability for edit in line.edits] == pytest.approx(wanted)
     assert not stays.edits  # what the model cannot spell
 
 
@@ -301,18 +295,22 @@ def test_fitting_makes_the_best_lines_win():
 
 
 @pytest.mark.parametrize("unit", ["letters", "line"])
-@pytest.mark.parametrize("tuned_for", ["letters", "line", None])
-def test_weights_are_those_of_the_unit_and_an_untuned_table_is_followed(tmp_path, unit, tuned_for):
-    (tmp_path / "pairs").write_text("Fido\tFelix\nhund\tHund\nkat\tcat\ngovt\tgovernment\n")
-    tuned = {"model": 3.0, "lookup": 1.5} if tuned_for else {}
-    use = Settings(tuned_for, lookup=str(tmp_path / "pairs"), weights=tuned)
-    ranker = ranked(Scripted(), use, unit, {"edits": -2.0})
+@pytest.mark.parametrize("tuned_for", ["letters", "line"])
+def test_weights_are_those_of_the_unit(tmp_path, unit, tuned_for):
+    (tmp_path / "pairs").write_text("kat\tcat\n")
+    use = Settings(tuned_for, lookup=str(tmp_path / "pairs"), weights={"model": 3.0, "lookup": 1.5})
     wanted = defaults(unit == "letters") | {"lookup": LISTED, "edits": -2.0}
-    assert ranker.named_weights() == wanted | (tuned if tuned_for == unit else {})
-    if not tuned_for:
-        model = Scripted(likes={"Felix": -30.0, "Felix hund kat": -30.0})
-        corrector = Corrector(ranked(model, use, unit, {}), unit)
-        assert texts(corrector, "Fido hund kat", "govt") == ["Felix Hund cat", "government"]
+    wanted |= use.weights if tuned_for == unit else {}
+    assert ranked(Scripted(), use, unit, {"edits": -2.0}).named_weights() == wanted
+
+
+@pytest.mark.parametrize("unit", ["letters", "line"])
+def test_an_untuned_table_is_followed(tmp_path, unit):
+    (tmp_path / "pairs").write_text("Fido\tFelix\nhund\tHund\nkat\tcat\ngovt\tgovernment\n")
+    model = Scripted(likes={"Felix": -30.0, "Felix hund kat": -30.0})
+    use = Settings(lookup=str(tmp_path / "pairs"))
+    corrector = Corrector(ranked(model, use, unit, {}), unit)
+    assert texts(corrector, "Fido hund kat", "govt") == ["Felix Hund cat", "government"]
 
 
 @pytest.mark.parametrize(

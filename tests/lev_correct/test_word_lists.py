@@ -19,23 +19,34 @@ PAIRS = {("the", "cat"): 40.0, ("the", "dog"): 30.0, ("a", "cat"): 10.0, ("cat",
          ("to", "be"): 50.0}  # fmt: skip
 
 
-def test_files_are_read_and_what_stands_twice_is_counted_together(tmp_path):
-    file = tmp_path / "list"
+@pytest.fixture
+def listed(tmp_path):
+    """Writes a list and returns what is read of it."""
 
     def read(reader, text):
-        file.write_text(text, encoding="utf-8")
-        return reader(str(file))
+        (tmp_path / "list").write_text(text, encoding="utf-8")
+        return reader(str(tmp_path / "list"))
 
-    words = read(Lexicon.read, "the 12\n\nécole\nthe\t3\n")
+    return read
+
+
+def test_files_are_read_and_what_stands_twice_is_counted_together(listed):
+    words = listed(Lexicon.read, "the 12\n\nécole\nthe\t3\n")
     assert words.counts == {"the": 15.0, "école": 0.0} and "the" in words
-    table = read(Lookup.read, "alot\ta lot\nteh\tthe\nhte\tthe\nteh\tthe\nthe\tthe\n")
+    table = listed(Lookup.read, "alot\ta lot\nteh\tthe\nhte\tthe\nteh\tthe\nthe\tthe\n")
     assert table.corrections == {"alot": ("a lot",), "teh": ("the",), "hte": ("the",)}
-    assert table.misspellings == {"a lot": 1, "the": 2} and not read(Lookup.read, "").corrections
-    pairs = read(Bigrams.read, "to be 9\nThe\tcat\t.5\nTo be 1\n")
+    assert table.misspellings == {"a lot": 1, "the": 2} and not listed(Lookup.read, "").corrections
+    pairs = listed(Bigrams.read, "to be 9\nThe\tcat\t.5\nTo be 1\n")
     counts = [pairs.count(*pair) for pair in (("to", "be"), ("the", "cat"), ("cat", "to"))]
     assert counts == [10.0, 0.5, 0.0] and "be" in pairs and "dog" not in pairs
-    sets = read(read_confusions, "Then than\nquiet quite quit\nquite quiet\n")
+    sets = listed(read_confusions, "Then than\nquiet quite quit\nquite quiet\n")
     assert sets["then"] == ("than",) and sets["quite"] == ("quiet", "quit")
+
+
+def test_ambiguous_misspellings_of_codespells_are_none_where_a_lexicon_has_the_word(listed):
+    text = "teh->The\nther->there, their,\nthen->than, them,\nclas->class, a remark\n"
+    table = listed(Lookup.read, text).in_small_letters({"Then": 1.0})
+    assert table.corrections == {"teh": ("the",), "ther": ("there", "their")}
 
 
 @pytest.mark.parametrize("words", [["government", "the", "of"], ["a", "ab", "abc"], ["abc"]])
@@ -59,14 +70,13 @@ def test_a_lexicons_tree_has_its_words_however_long_the_first_and_the_last_are(w
         (read_confusions, "then than", ["then", "then THEN"]),
     ],
 )  # fmt: skip
-def test_a_line_of_another_form_is_named_and_a_list_of_nothing_refused(tmp_path, read, good, lines):
-    cases = [(f"{good}\n{line}\n", "list, line 2: ") for line in lines]
-    for text, message in [*cases, *([] if read == Lookup.read else [("\n", "list")])]:
-        (tmp_path / "list").write_text(text)
-        with refuses(message):
-            read(str(tmp_path / "list"))
-    with refuses("gone"):
-        read(str(tmp_path / "gone"))
+def test_a_line_of_another_form_is_named_and_a_list_of_nothing_refused(listed, read, good, lines):
+    for line in lines:
+        with refuses("list, line 2: "):
+            listed(read, f"{good}\n{line}\n")
+    if read != Lookup.read:
+        with refuses("list"):
+            listed(read, "\n")
 
 
 def test_the_nearest_come_first_and_of_these_the_most_frequent():
