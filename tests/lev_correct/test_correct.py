@@ -56,13 +56,6 @@ def test_edits_are_json_lines_that_name_their_place(run, capsys):
     assert places == [("a", 3, "teh", "protected"), ("a", 4, byte, None), ("b", 1, "teh", None)]
 
 
-def test_words_and_patterns_are_kept(run):
-    put(words=b"teh\n\nNew York\n")
-    flags = "--protect-words words --protect [0-9] --protect ab"
-    changes = {"teh": "the", "1x": "2x", "abc": "abd", "acb": "bcb"}
-    assert run(b"teh 1x abc acb", flags, changes) == b"teh 1x abd bcb"
-
-
 def test_a_line_without_an_answer_is_told(run, capsys):
     assert run(b"a\nendless\nb endless\n") == b"a\nendless\nb endless\n"
     assert "left as it was" in (stderr := capsys.readouterr().err) and "2 lines (2, 3)\n" in stderr
