@@ -93,7 +93,7 @@ def _corrected(
 
 @dataclass
 class Check:
-    """What a run of the command found; ``report`` gets every line."""
+    """Collects what a run of the command found; ``report`` gets every line."""
 
     args: argparse.Namespace
     report: Report

@@ -63,9 +63,9 @@ class Exported(Searching):
         """Answers a batch by the best that the beam writes for each unit and that has an end."""
         units = list(map(self.processing.tokens, texts))
         limits, sources = self._limits(units), self._sources(units)
-        found = self.model.beam_search(sources, limits, self.beam)
+        beams = self.model.beam_search(sources, limits, self.beam)
         best = []
-        for unit_texts, limit in zip(found, limits, strict=True):
+        for unit_texts, limit in zip(beams, limits, strict=True):
             best.append([written for written, _ in unit_texts if len(written) < limit][:1])
         answers: list[Answer | None] = [None] * len(units)
         for row, logs in enumerate(self.model.symbol_logs(sources, best)):

@@ -106,8 +106,8 @@ CHANGED = TEXT.replace(b"teh", b"the")
 
 @pytest.mark.parametrize("size", [1, 100])
 def test_a_diff_makes_the_text_into_what_correct_writes(run, tmp_path, size):
-    put(**{"one": TEXT, "same": b"ok\n", "t o": TEXT})
-    shown = run(b"", ["one", "same", "t o", "--diff", "--buffer", str(size)])
+    put(**{"first": TEXT, "same": b"ok\n", "t o": TEXT})
+    shown = run(b"", ["first", "same", "t o", "--diff", "--buffer", str(size)])
     assert shown.count(b"@@ -") == 6 and b"same" not in shown
     subprocess.run(["patch", "-s", "-p0"], input=shown, check=True, cwd=tmp_path)
     assert tree() == {"one": CHANGED, "same": b"ok\n", "t o": CHANGED}

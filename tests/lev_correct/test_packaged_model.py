@@ -97,9 +97,9 @@ def test_listed_words_and_doubled_ones_alone_in_a_text(packaged, line, wanted):
 def test_terms_and_edits_are_the_same_in_requests_of_any_size(packaged):
     term = "Repository manpages (dsc, installable): apt --showsrc prints sources."
     lines = [term, "Teh end recieved it."] * 30
-    whole = [line.text for line in packaged.correct(lines, document=packaged.document())]
+    together = [line.text for line in packaged.correct(lines, document=packaged.document())]
     single = [packaged.correct([line], document=packaged.document())[0].text for line in lines]
-    assert whole == single and whole[::2] == lines[::2]
+    assert together == single and together[::2] == lines[::2]
 
 
 def test_it_keeps_the_figures_of_its_card(packaged):
