@@ -110,7 +110,7 @@ def test_a_diff_makes_the_text_into_what_correct_writes(run, tmp_path, size):
     shown = run(b"", ["first", "same", "t o", "--diff", "--buffer", str(size)])
     assert shown.count(b"@@ -") == 6 and b"same" not in shown
     subprocess.run(["patch", "-s", "-p0"], input=shown, check=True, cwd=tmp_path)
-    assert tree() == {"one": CHANGED, "same": b"ok\n", "t o": CHANGED}
+    assert tree() == {"first": CHANGED, "same": b"ok\n", "t o": CHANGED}
 
 
 @pytest.mark.parametrize("text, status", [(TEXT, 1), (b"ok\n", 0), (b"", 0)])
