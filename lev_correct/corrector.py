@@ -325,7 +325,7 @@ class Corrector:
         return Document(self.backend.unknown, others, path, evidence, text, prior)
 
     def _evidence(self, others: Evidence | None = None, path: str | None = None) -> Evidence | None:
-        """Of a text; ``others``: of another text of the same run."""
+        """Returns that of a text; ``others``: of another text of the same run."""
         if self.eager or self._known is None:
             return None
         run = others.run if others else Run(self.backend, self._known, self._languages)
@@ -366,8 +366,8 @@ class Corrector:
                     yield unit
 
     def _is_compound(self, line: str, start: int, end: int) -> bool:
-        """Whether a word is a part of one with hyphens that the lists have, written as one word
-        (*co-ordinate*) or as a phrase (*de-facto*)."""
+        """Returns whether a word is a part of one with hyphens that the lists have, written as one
+        word (*co-ordinate*) or as a phrase (*de-facto*)."""
         compound_word = compound(line, start, end)
         if compound_word is None:
             return False

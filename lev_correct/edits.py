@@ -1,4 +1,4 @@
-"""What was changed: minimal scripts between two sequences, edits of the words of a line."""
+"""Changes: minimal scripts between two sequences, edits of the words of a line."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -20,7 +20,7 @@ Reason = Literal["unknown", "protected", "length", "confidence"]
 
 @dataclass(frozen=True)
 class Edit:
-    """A word of a line, or several side by side, that a model wrote anew.
+    """A word of a line, or several next to each other, that a model rewrote.
 
     offset: where it begins, in characters of the line, from 0. before, after: what stood there and
     what the model wants there; of words that come or go with the space beside them, and the other
@@ -138,7 +138,7 @@ def _spaceless(both: str) -> bool:
 
 
 def overlaps(changes: Sequence[Chance], other: Chance) -> bool:
-    """Whether one of disjoint changes, in order, touches characters that another one touches."""
+    """Returns whether one of disjoint changes, in order, touches what another one touches."""
     start, end, _ = other[0]
     number = bisect_right(changes, start, key=lambda change: change[0][1])
     return number < len(changes) and changes[number][0][0] < end

@@ -41,7 +41,7 @@ class Text:
 
     @property
     def prior(self) -> TextPrior | None:
-        """What else judges the edits of the text."""
+        """Returns what else judges the edits of the text."""
         return self.document.prior if self.document else None
 
 

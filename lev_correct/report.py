@@ -1,4 +1,4 @@
-"""What ``correct`` has to say of its work: edits as JSON, a diff, counts."""
+"""Reports of ``correct``: edits as JSON, a diff, counts."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -35,7 +35,7 @@ PREPARED: dict[str, type[Lexicon | Bigrams | KnownWords]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What ``correct`` uses unless it is told otherwise.
+    """Holds what ``correct`` uses by default.
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: probability of the edits
     that are made, where a call gives none. longest: characters that an edit may add, at most.
@@ -67,15 +67,15 @@ class Settings:
 
     @property
     def ranks(self) -> bool:
-        """Whether candidates are ranked."""
+        """Returns whether candidates are ranked."""
         return bool(self.lexicon or self.lookup)
 
     def protection(self) -> Protection:
-        """Of the words of :attr:`protect_words`; raises UserError where they cannot be read."""
+        """Reads the words of :attr:`protect_words`; raises UserError where they cannot be read."""
         return Protection(words=read_lines(self.protect_words) if self.protect_words else ())
 
     def known_words(self) -> KnownWords | None:
-        """Of :attr:`known`; raises UserError where they cannot be read."""
+        """Reads :attr:`known`; raises UserError where they cannot be read."""
         return KnownWords.read(self.known) if self.known else None
 
     def vocabulary(self, by_word: bool) -> Vocabulary:
@@ -102,7 +102,7 @@ def beside(checkpoint: str) -> str | None:
 def chosen(
     path: str, file: str | None, overrides: Mapping[str, Any]
 ) -> tuple[Settings, str | None]:
-    """What is set for a checkpoint, and the settings file that says so.
+    """Returns what is set for a checkpoint, and the settings file that says so.
 
     Args:
         file: settings, ``"none"`` for none; by default those beside the checkpoint.

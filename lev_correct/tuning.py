@@ -129,7 +129,7 @@ def _weigh_unchanged(
 
 
 class Outcome(NamedTuple):
-    """What an edit that was made did: whether it wrote what should stand there, how many words it
+    """Tells of an edit that was made whether it wrote what should stand there, how many words it
     put right, and how many right ones are wrong then."""
 
     probability: float
@@ -155,7 +155,7 @@ def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[Outco
 
 
 def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:
-    """What thresholds from 0 on give for corrections with all edits made."""
+    """Returns what thresholds from 0 on give for corrections with all edits made."""
     pairs: list[tuple[str, str]] = []
     for correction, line in zip(done, clean, strict=True):
         pairs += zip(correction.source.split(), line.split(), strict=True)

@@ -98,29 +98,26 @@ def test_words_to_learn_from_and_to_tune_with(tmp_path, capsys):
 
 
 def test_scans_to_learn_from_to_tune_with_and_to_measure_with_are_apart(tmp_path):
-    """Line n has a word of its own, which the scan misreads, and one that all lines have."""
+    """Line n has a word of its own, which the scan misreads."""
     clean = [f"word{'abcdefghij'[n // 10]}{'abcdefghij'[n % 10]} modern, n" for n in range(100)]
-    noisy = [line.replace("w", "vv").replace("modern", "modem") for line in clean]
-    folder = tmp_path / "parts"
-    put(folder / "train.clean", ["modern modem"])
+    noisy = [line.replace("w", "vv") for line in clean]
+    put(tmp_path / "train.clean", ["modern modem"])
     gaps = [*noisy[:5], "", "alone", *noisy[5:]], [*clean[:5], "alone", " ", *clean[5:]]
-    files = [put(tmp_path / name, text, "\r\n") for name, text in zip("nc", gaps)]
-    scans.main([*map(str, files), str(folder)])
-    test, train, tune = (
-        {line.split()[0] for line in read(folder / f"scans-{part}.clean")}
-        for part in ("test", "train", "tune")
-    )
-    listed, apart = (
-        {row.split("\t")[1] for row in read(folder / name)}
-        for name in ("scans.tsv", "scans-apart.tsv")
-    )
+    files = [str(put(tmp_path / name, text, "\r\n")) for name, text in zip("nc", gaps)]
+    scans.main([*files, str(tmp_path)])
+
+    def words(name: str) -> set[str]:
+        rows = (line.split("\t")[-1] for line in read(tmp_path / name))
+        return {row.split()[0] for row in rows}
+
+    test, train, tune = (words(f"scans-{part}.clean") for part in ("test", "train", "tune"))
     assert len(test) == 5 and len(train) == 95 and tune < train
-    assert not test & (train | listed) and not tune & apart
-    assert {*read(folder / "scans-words.clean")} == {*train, "modern", "n"}
-    put(files[0], noisy[:99])
-    put(files[1], clean[:99])
+    assert not test & (train | words("scans.tsv")) and not tune & words("scans-apart.tsv")
+    assert words("scans-words.clean") == {*train, "modern", "n"}
+    put(tmp_path / "n", noisy[:99])
+    put(tmp_path / "c", clean[:99])
     with refuses("99 lines"):
-        scans.main([*map(str, files), str(folder)])
+        scans.main([*files, str(tmp_path)])
 
 
 def test_a_right_word_is_listed_where_it_was_misread_twice():
@@ -144,12 +141,11 @@ def test_nothing_to_measure_with_is_in_training_or_in_the_lists(tmp_path):
 
     met = plain("train.typo") | {line.split("\t")[0] for line in read(tmp_path / "lookup.tsv")}
     valid, test = plain("valid.typo"), plain("test.typo")
-    measured = valid | test | {*read(tmp_path / "test_everyday.noisy")}
-    assert len(valid) == len(test) == 1500 and not valid & test and not met & measured
-    lexicon = {line.split()[0] for line in read(tmp_path / "lexicon.txt")}
+    assert len(valid) == len(test) == 1500 and not valid & test
+    assert not met & {*valid, *test, *read(tmp_path / "test_everyday.noisy")}
     unknown = {*read(tmp_path / "test_unknown.clean")}
-    seen = lexicon | plain("train.word") | {*read(tmp_path / "dev.clean")}
-    assert len(unknown) == 500 and not unknown & seen
+    listed = {line.split()[0] for line in read(tmp_path / "lexicon.txt")}
+    assert len(unknown) == 500 and not unknown & {*listed, *plain("train.word")}
     for path in tmp_path.glob("*.noisy"):
-        pairs = list(zip(read(path), read(path.with_suffix(".clean")), strict=True))
-        assert pairs and all(len(a.split()) == len(b.split()) for a, b in pairs)
+        pairs = zip(read(path), read(path.with_suffix(".clean")), strict=True)
+        assert all(len(a.split()) == len(b.split()) for a, b in pairs)

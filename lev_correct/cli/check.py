@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -37,88 +37,72 @@ HINT = (
 )
 
 
-@contextmanager
-def failing_checks() -> Iterator[None]:
-    """Errors inside end the command with :data:`FAILED`: 1 is kept for findings."""
-    try:
-        yield
-    except Exception as error:
-        error.exit_status = FAILED  # type: ignore[attr-defined]
-        raise
-
-
 def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]) -> int:
-    """Runs the command; returns its status."""
+    """Checks files, prints what it finds; returns the status."""
     repository = find_repository([path for path in args.files if not is_stream(path)])
     protection = protection_of(args, repository)
     if args.exclude:
         repository = replace(repository, exclude=tuple(args.exclude), root=os.curdir)
     chosen = checked_files(args.files or [STANDARD_STREAM], repository.excludes)
     check_overwriting(args, chosen.files)
-
-    def loaded() -> "Corrector":
-        corrector = load(args)
-        corrector.protections.append(protection)
-        return corrector
-
     with ExitStack() as stack:
-        report = Report.opened(args.edits, bool(args.files), stack)
-        return Check(args, repository, loaded, report).run(chosen)
+        check = Check(args, Report.opened(args.edits, bool(args.files), stack))
+        texts = list(_readable(chosen))
+        if texts:
+            corrector = load(args)
+            corrector.protections.append(protection)
+            for file in _corrected(corrector, texts, args, chosen.problems):
+                check.note(file)
+        for problem in chosen.problems:
+            say(f"error: {problem}")
+        if args.accept:
+            check.accept(repository)
+        check.print()
+        check.summarize(len(texts), chosen.left_out)
+    return FAILED if chosen.problems else FINDINGS if check.findings else 0
+
+
+def _readable(chosen: CheckedFiles) -> Iterator[FileText]:
+    for path in chosen.files:
+        try:
+            yield read_file(path)
+        except UserError as error:
+            chosen.problems.append(str(error))
+
+
+def _corrected(
+    corrector: "Corrector",
+    texts: Sequence[FileText],
+    args: argparse.Namespace,
+    problems: list[str],
+) -> Iterator[CorrectedFile]:
+    """Yields all files together; where one of them is too odd for that, each of the rest alone."""
+    done = 0
+    try:
+        for file in corrected_files(corrector, texts, args):
+            done += 1
+            yield file
+    except Exception:
+        for text in texts[done:]:
+            try:
+                yield from corrected_files(corrector, [text], args)
+            except Exception as error:
+                kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+                problems.append(f"{text.path}: not checked: {kind}{printable(str(error))}")
 
 
 @dataclass
 class Check:
-    """A run of the command.
-
-    load: makes the corrector. report: gets every line.
-    """
+    """Collects what a run of the command found; ``report`` gets every line."""
 
     args: argparse.Namespace
-    repository: Repository
-    load: Callable[[], "Corrector"]
     report: Report
     findings: list[Finding] = field(default_factory=list)
     diffs: list[bytes] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
 
-    def run(self, chosen: CheckedFiles) -> int:
-        """Checks files, prints what it finds; returns the status."""
-        texts = list(self._readable(chosen))
-        if texts:
-            for file in self._corrected(texts, chosen.problems):
-                self._note(file)
-        for problem in chosen.problems:
-            say(f"error: {problem}")
-        if self.args.accept:
-            self._accept()
-        self._print()
-        self._summarize(len(texts), chosen.left_out)
-        return FAILED if chosen.problems else FINDINGS if self.findings else 0
-
-    def _readable(self, chosen: CheckedFiles) -> Iterator[FileText]:
-        for path in chosen.files:
-            try:
-                yield read_file(path)
-            except UserError as error:
-                chosen.problems.append(str(error))
-
-    def _corrected(self, texts: Sequence[FileText], problems: list[str]) -> Iterator[CorrectedFile]:
-        """All files together; where one of them is too odd for that, each of the rest alone."""
-        corrector = self.load()
-        done = 0
-        try:
-            for file in corrected_files(corrector, texts, self.args):
-                done += 1
-                yield file
-        except Exception:
-            for text in texts[done:]:
-                try:
-                    yield from corrected_files(corrector, [text], self.args)
-                except Exception as error:
-                    kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
-                    problems.append(f"{text.path}: not checked: {kind}{printable(str(error))}")
-
-    def _note(self, file: CorrectedFile) -> None:
+    def note(self, file: CorrectedFile) -> None:
+        """Notes the findings of a file."""
         path = file.text.path
         self.report.begin(path)
         self.report.add(file.corrections)
@@ -132,20 +116,16 @@ class Check:
         if file.text.ignored_since:
             say(f"note: {path}: line {file.text.ignored_since}: no lev-correct: ignore-end follows")
 
-    def _accept(self) -> None:
+    def accept(self, repository: Repository) -> None:
         """Puts the words that were found into the repository's list; what has no word stays."""
-        words, left = [], []
-        for finding in self.findings:
-            if finding.before and finding.after:
-                words.append(finding.before)
-            else:
-                left.append(finding)
-        self.findings = left
-        new = self.repository.accept(words)
+        words = [finding.before for finding in self.findings if finding.before and finding.after]
+        self.findings = [it for it in self.findings if not (it.before and it.after)]
+        new = repository.accept(words)
         shown = f" ({few(new)})" if new else ""
-        say(f"{counted(len(new), 'word')} accepted: {self.repository.word_list}{shown}")
+        say(f"{counted(len(new), 'word')} accepted: {repository.word_list}{shown}")
 
-    def _print(self) -> None:
+    def print(self) -> None:
+        """Prints the findings, or a diff."""
         output = standard_output().buffer
         if self.args.diff:
             output.writelines(self.diffs)
@@ -155,7 +135,8 @@ class Check:
             output.writelines(line.encode("utf-8", "surrogateescape") for line in lines)
         output.flush()
 
-    def _summarize(self, files: int, left_out: Mapping[str, int]) -> None:
+    def summarize(self, files: int, left_out: Mapping[str, int]) -> None:
+        """Tells how much was read, found and left out."""
         say(*self.report.unfinished())
         if self.foreign:
             say(f"note: mostly of unknown words, as in another language: {few(self.foreign, 5)}")

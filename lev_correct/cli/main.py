@@ -11,7 +11,7 @@ import argparse
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,7 +29,7 @@ from ..report import Report, diff
 from ..repository.ignore import IgnoreComments
 from ..repository.repository import NAMED, find_repository
 from ..text.grammar import has_grammar
-from .check import check_files, diff_header, failing_checks
+from .check import FAILED, check_files, diff_header
 from .files import (
     corrected_files,
     encoding_at,
@@ -56,9 +56,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns 0, or the status of a check, or raises UserError."""
     command, args = parse(argv)
     run = {"": correct, "check": check_files, "tune": tune}[command]
-    with failing_checks() if command == "check" else nullcontext(), as_flags(args):
-        check(args)
-        return run(args, load_corrector)
+    try:
+        with as_flags(args):
+            check(args)
+            return run(args, load_corrector)
+    except Exception as error:
+        if command == "check":  # 1 is kept for findings
+            error.exit_status = FAILED  # type: ignore[attr-defined]
+        raise
 
 
 def load_corrector(args: argparse.Namespace) -> "Corrector":

@@ -1,4 +1,4 @@
-"""What writes units anew, and how sure it is of each word that it changed."""
+"""Base of the models that correct, and how sure they are of each word that they changed."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ class Rewriting(NamedTuple):
     come: Sequence[float | None]
 
     def answer(self, text: str, processing: TextProcessing) -> Answer:
-        """The edits of the words of ``text``, which the unit's tokens are.
+        """Returns the edits of the words of ``text``, which the unit's tokens are.
 
         The probability of one is the product of those of the tokens of its words, before and after.
         What text processing alone makes of a word is no edit.
@@ -70,7 +70,7 @@ def rewriting(
     scores: Sequence[float],
     known: Callable[[str], bool],
 ) -> Rewriting:
-    """What a left-to-right model changed.
+    """Returns what a left-to-right model changed.
 
     Args:
         written: its tokens without </s>; None for ``<unk>``.

@@ -49,7 +49,7 @@ class LevenshteinBackend(Backend):
 
 
 def rewriting(trace: EditTrace, unknown: str | None = None) -> Rewriting:
-    """What a trace changed; ``unknown``: the symbol that is no text where the model wrote it.
+    """Returns what a trace changed; ``unknown``: the symbol that is no text if the model wrote it.
 
     The probability of a token that is gone is that of its deletion, of one that came that of its
     insertion, each given what stood when the action was taken.
@@ -82,8 +82,8 @@ def _log(probability: float) -> float:
 
 
 def trace_edits(trace: EditTrace, processing: TextProcessing) -> list[Edit]:
-    """What turns the draft of a trace, which has probabilities, into its text, in whole words, in
-    order; ``processing``: of its model."""
+    """Returns the edits, of whole words and in order, that turn the draft of a trace with
+    probabilities into its text; ``processing``: of its model."""
     draft = trace.draft
     if not draft or not draft.strip():
         return []

@@ -1,12 +1,10 @@
 """Models that ``lev-export`` wrote, which need neither torch nor fairseq."""
 
-import glob
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from lev_runtime.batching import in_batches
 from lev_runtime.errors import UserError
-from lev_runtime.folder import Folder, is_export
+from lev_runtime.folder import Folder
 from lev_runtime.prefixes import Prefixes, PrefixModel
 from lev_runtime.text_processing import TextProcessing, Tokens
 
@@ -58,47 +56,21 @@ class Exported(Searching):
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
     ) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; probabilities are those of :class:`.Generating`."""
-        tokens = list(map(self.processing.tokens, units))
-        best = in_batches(self._best, tokens, map(len, tokens), batch_size)
-        return list(map(self._answer, units, tokens, best))
+        sizes = [len(self.processing.tokens(unit)) for unit in units]
+        return in_batches(self._answers, units, sizes, batch_size)
 
-    def _best(self, units: Sequence[Tokens]) -> list[tuple[str, list[float]] | None]:
-        """What the beam writes for each unit of a batch, and the log-probabilities of its symbols;
-        None for what came to no end."""
+    def _answers(self, texts: Sequence[str]) -> list[Answer | None]:
+        """Answers a batch by the best that the beam writes for each unit and that has an end."""
+        units = list(map(self.processing.tokens, texts))
         limits, sources = self._limits(units), self._sources(units)
-        found = self.model.beam_search(sources, limits, self.beam)
-        written = []  # of each unit the best text, or none
-        for texts, limit in zip(found, limits, strict=True):
-            ended = [text for text, _ in texts if len(text) < limit]
-            written.append(ended[:1])
-        logs = self.model.symbol_logs(sources, written)
-        return [(texts[0], rows[0]) if texts else None for texts, rows in zip(written, logs)]
-
-    def _answer(
-        self, text: str, unit: Tokens, best: tuple[str, list[float]] | None
-    ) -> Answer | None:
-        if best is None:
-            return None
-        written, logs = best
-        changed = rewriting(unit, self._spelt(written), logs, self._written.__contains__)
-        return changed.answer(text, self.processing)
-
-
-def serves(path: str, options: Mapping[str, Any]) -> bool:
-    """Whether a model's folder is an export that can do what was asked for.
-
-    Args:
-        options: that need torch, None or empty where they were not given.
-
-    Raises:
-        UserError: a folder that is an export alone, and options that it has no use for.
-    """
-    if not is_export(path):
-        return False
-    asked = [name for name, value in options.items() if value]
-    if asked and not glob.glob(f"{glob.escape(path)}/*.pt"):
-        raise UserError(
-            f"{asked[0]}={options[asked[0]]}: {path} is an export, which has its own text "
-            "processing and computes on the CPU; leave it out"
-        )
-    return not asked
+        beams = self.model.beam_search(sources, limits, self.beam)
+        best = []
+        for unit_texts, limit in zip(beams, limits, strict=True):
+            best.append([written for written, _ in unit_texts if len(written) < limit][:1])
+        answers: list[Answer | None] = [None] * len(units)
+        for row, logs in enumerate(self.model.symbol_logs(sources, best)):
+            if best[row]:
+                written = self._spelt(best[row][0])
+                changed = rewriting(units[row], written, logs[0], self._written.__contains__)
+                answers[row] = changed.answer(texts[row], self.processing)
+        return answers

@@ -1,6 +1,7 @@
 """From a path to the backend that serves its kind of model, and to one that ranks."""
 
 import contextlib
+import glob
 import os
 from collections.abc import Mapping
 from importlib.metadata import entry_points
@@ -16,7 +17,7 @@ from ..ranking.ranking import Ranker, defaults
 from ..settings import Settings
 from .backend import Backend
 from .editor import LevenshteinBackend
-from .exported import THREADS, Exported, serves
+from .exported import THREADS, Exported
 from .searching import Searching
 
 #: Units that are ranked as single words; None: what settings without a unit were tuned for.
@@ -44,9 +45,15 @@ def load_backend(
         "data": data,
         **text_options,
     }
-    if serves(path, needs_torch):
-        return exported_backend(path, beam)
     asked = [f"{name}={value}" for name, value in needs_torch.items() if value]
+    if is_export(path):
+        if not asked:
+            return exported_backend(path, beam)
+        if not glob.glob(f"{glob.escape(path)}/*.pt"):
+            raise UserError(
+                f"{asked[0]}: {path} is an export, which has its own text processing and computes "
+                "on the CPU; leave it out"
+            )
     load = plugin("backend", path, *asked[:1])
     backend: Backend = load(path, data, device, beam, precision, text_options)
     return backend

@@ -55,7 +55,7 @@ class Searching(Backend):
         raise NotImplementedError
 
     def knows(self, tokens: Iterable[str]) -> bool:
-        """Whether the model can read and write all tokens."""
+        """Returns whether the model can read and write all tokens."""
         return self.spelling.issuperset(tokens)
 
     @cached_property
@@ -95,13 +95,13 @@ class Searching(Backend):
     def nbest(
         self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
     ) -> list[Written]:
-        """What the beam writes, then the best of the words, however far they are from the unit,
-        then others that were asked for; with the log-probability of each."""
+        """Returns what the beam writes, then the best of the words, however far from the unit, then
+        others that were asked for; with the log-probability of each."""
         asked = list(zip(units, others or [()] * len(units), strict=True))
         return in_batches(self._searched, asked, map(len, units), min(batch_size, TOGETHER))
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
-        """Log-probability, in nats, of (unit, text): that the model turns one into the other."""
+        """Returns log-probabilities, in nats, that the model turns units into texts."""
         texts: dict[Tokens, list[Tokens]] = {}
         for unit, text in pairs:
             texts.setdefault(unit, []).append(text)
@@ -111,11 +111,11 @@ class Searching(Backend):
         return [scores[unit][text] for unit, text in pairs]
 
     def _searched(self, asked: Sequence[Asked]) -> list[Written]:
-        """Of one batch, by one search."""
+        """Searches for a batch."""
         return self._read(asked, is_searched=True)
 
     def _rated(self, asked: Sequence[Asked]) -> list[Written]:
-        """Of one batch, the others alone."""
+        """Rates the others of a batch alone."""
         return self._read(asked, is_searched=False)
 
     def _read(self, asked: Sequence[Asked], is_searched: bool) -> list[Written]:
@@ -131,8 +131,8 @@ class Searching(Backend):
         search(reader, len(order), [*beams, rater], self.eos, self.pad)
         written: list[Written] = [{} for _ in asked]
         for row, place in enumerate(order):
-            found = [pair for beam in beams for pair in beam.best(row)]
-            spelt = ((self._spelt(text), score) for text, score in found)
+            best = [pair for beam in beams for pair in beam.best(row)]
+            spelt = ((self._spelt(text), score) for text, score in best)
             texts = {
                 tuple(map(str, tokens)): score for tokens, score in spelt if None not in tokens
             }

@@ -1,4 +1,4 @@
-"""What a check found, a line each: for people, for GitHub's annotations, as JSON."""
+"""Findings of a check, a line each: for people, for GitHub's annotations, as JSON."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

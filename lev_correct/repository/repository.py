@@ -1,4 +1,4 @@
-"""What a repository says of its corrections: ``[tool.lev-correct]`` of its ``pyproject.toml``, and
+"""Settings of a repository: ``[tool.lev-correct]`` of its ``pyproject.toml``, and
 a list of its words."""
 
 import os
@@ -62,8 +62,8 @@ class Repository:
         return new
 
     def excludes(self, path: str) -> bool:
-        """Whether a pattern matches a path or a folder that it lies in: from the root, or for a
-        pattern without a slash any of their names. ``*`` stands for any characters."""
+        """Returns whether a pattern matches a path or a folder that it lies in: from the root, or
+        for a pattern without a slash any of their names. ``*`` stands for any characters."""
         if os.path.realpath(path) == os.path.realpath(self.word_list):
             return True
         parts = os.path.relpath(path, self.root).split(os.sep)

@@ -1,4 +1,4 @@
-"""What a checkpoint of any kind can do for ``lev-serve``: edit, correct or predict."""
+"""Answers of a checkpoint of any kind to ``lev-serve``: it edits, corrects or predicts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +38,7 @@ Runner = Callable[[Any, Sequence[Any]], list[Result]]
 
 @dataclass
 class ServedModel:
-    """What the page has to know of a model, and how each kind of request is answered."""
+    """Holds what the page has to know of a model, and a runner for each kind of request."""
 
     info: Result
     runners: Mapping[str, Runner] = field(default_factory=dict)
@@ -57,13 +57,13 @@ def load(
     Raises:
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
-    given: dict[str, Any] = {**processing, "data": data, "settings": settings}
+    options: dict[str, Any] = {**processing, "data": data, "settings": settings}
     if path is None:
-        served = serve_corrector(Corrector.from_pretrained(None, device=device, **given))
+        served = serve_corrector(Corrector.from_pretrained(None, device=device, **options))
         return replace(served, info={**served.info, **PACKAGED})
     is_exported = is_export(path)
     if is_exported and Folder(path).model != LEFT_TO_RIGHT:
-        _refuse({**given, "device": device}, "an export has its own, and computes on the CPU")
+        _refuse({**options, "device": device}, "an export has its own, and computes on the CPU")
         model = lev_runtime.load(path)
         if isinstance(model, Labeler):
             return serve_predictor(model)
@@ -71,8 +71,8 @@ def load(
         return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model)})
     labeler = None if is_exported else plugin("labeler", path)(path)
     if labeler is None:
-        return serve_corrector(Corrector.from_pretrained(path, device=device, **given))
-    _refuse(given, "an EncT5 has its own")
+        return serve_corrector(Corrector.from_pretrained(path, device=device, **options))
+    _refuse(options, "an EncT5 has its own")
     return serve_predictor(labeler(device=device))
 
 

@@ -1,4 +1,4 @@
-"""What ``lev-serve`` is asked, as FastAPI reads and describes it.
+"""Requests of ``lev-serve``, as FastAPI reads and describes them.
 
 Places in a text are counted in characters (Unicode code points), from 0.
 """
@@ -84,7 +84,7 @@ class CorrectRequest(Asked):
     _document: Any = PrivateAttr(None)
 
     def document(self, begin: Callable[[], Any]) -> Any:
-        """What is known of the text so far; ``begin`` makes it. None where there is no text."""
+        """Returns what is known of the text so far, made by ``begin``; None if there is none."""
         if self.before is not None and self._document is None:
             self._document = begin()
             if self._document is not None:

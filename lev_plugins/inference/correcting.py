@@ -133,7 +133,7 @@ _NO_LOCK = contextlib.nullcontext()
 
 
 class Prefixes:
-    """What a decoder has read of B sources; ``lock`` is held while the model computes."""
+    """Keeps what a decoder has read of B sources; ``lock`` is held while the model computes."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Autoregressive(Generating, Searching):
         return Prefixes(self.model, inputs, self.lock), order
 
     def _inputs(self, units: Sequence[Tokens]) -> tuple[dict[str, Tensor], list[int]]:
-        """What the encoder reads of units, and where each of its rows stands among them."""
+        """Returns what the encoder reads of units, and where each of its rows stands among them."""
         batch = self.batch(units)
         inputs: dict[str, Any] = batch["net_input"]
         read = {name: value for name, value in inputs.items() if name.startswith("src_")}

@@ -67,13 +67,6 @@ def test_all_edits_together_make_the_text_and_nothing_else_changes(line, unit, l
     assert apply_edits(line, correction.edits) == correction.text
 
 
-@given(st.lists(ODD, max_size=5), st.integers(1, 3))
-def test_lines_keep_their_number_and_order(lines, batch_size):
-    corrections = Corrector(SCRAMBLED).correct(lines, batch_size=batch_size)
-    assert [correction.source for correction in corrections] == lines
-    assert corrections == [correct_line(SCRAMBLED, line) for line in lines]
-
-
 # what cannot be read or written ------------------------------------------------------------------
 
 

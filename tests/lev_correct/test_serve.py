@@ -141,21 +141,26 @@ def test_correct_gives_the_correctors_own_text(editing):
     assert [row["text"] for row in results] == [correction.text for correction in wanted]
 
 
-@pytest.mark.parametrize("kind", ["classification", "multilabel", "tagging", "regression", "pairs"])
+@pytest.mark.parametrize("kind", ["classification", "multilabel", "tagging", "regression"])
 def test_predict_gives_the_models_own_records(kind):
-    model = editors.enct5("classification", 2) if kind == "pairs" else editors.enct5(kind)
+    model, asked = editors.enct5(kind), {"texts": ["a b", "ccc"]}
     predict = model.predict_tags if kind == "tagging" else model.predict
     top = {} if kind == "regression" else {"top_k": 2}
-    texts, pairs = ["a b", "ccc"], {"pairs": ["b", ""]} if kind == "pairs" else {}
     with client(serve_predictor(model)) as http:
-        assert http.get("/info").json()["top_k"] == (len(model.labels) or None)
-        asked = http.post("/predict", json={"texts": texts, **pairs, **top}).json()
-        threshold = http.post("/predict", json={"texts": texts, **pairs, "threshold": 0.5})
-        fewer = http.post("/predict", json={"texts": texts, "pairs": ["a"]})
-    rows = list(zip(texts, *pairs.values())) if pairs else texts
-    assert asked["results"] == [prediction.to_dict() for prediction in predict(rows, **top)]
+        results = http.post("/predict", json={**asked, **top}).json()["results"]
+        threshold = http.post("/predict", json={**asked, "threshold": 0.5})
+    assert results == [prediction.to_dict() for prediction in predict(asked["texts"], **top)]
     assert threshold.status_code == (200 if kind == "multilabel" else 422)
-    assert fewer.status_code == 422
+
+
+def test_predict_of_pairs():
+    model = editors.enct5("classification", 2)
+    with client(serve_predictor(model)) as http:
+        asked = {"texts": ["a b", "ccc"], "pairs": ["b", ""]}
+        results = http.post("/predict", json=asked).json()["results"]
+        fewer = http.post("/predict", json={**asked, "pairs": ["a"]})
+    wanted = model.predict([("a b", "b"), ("ccc", "")])
+    assert results == [prediction.to_dict() for prediction in wanted] and fewer.status_code == 422
 
 
 # what is refused ----------------------------------------------------------------------------------

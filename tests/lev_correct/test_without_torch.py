@@ -12,6 +12,7 @@ from lev_correct import Corrector
 from lev_correct.evidence.languages import load_identifier
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.words.lexicon import Bigrams, Lexicon
+from lev_correct.words.prepared import write_arrays
 from lev_plugins.cli import export
 from lev_runtime.io.text_files import read_lines
 
@@ -86,25 +87,21 @@ def test_a_model_of_ones_own_goes_the_same_way_with_its_lists(tmp_path, monkeypa
 def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
     words = Lexicon({"a": 3.0, "bé": 0.0, "c'd": 3.0})
     pairs = Bigrams({("the", "cat"): 4.5, ("a", "cat"): 2.0, ("a", "dog"): 4.5})
-    from lev_correct.words.prepared import write_arrays
-
-    paths = [str(tmp_path / name) for name in ("words", "pairs")]
-    for path, stored in zip(paths, (words, pairs)):
-        write_arrays(path, stored.arrays())
-    lexicon, bigrams = Lexicon.read(paths[0]), Bigrams.read(paths[1])
+    path, other = tmp_path / "words", tmp_path / "pairs"
+    write_arrays(str(path), words.arrays())
+    write_arrays(str(other), pairs.arrays())
+    lexicon, bigrams = Lexicon.read(str(path)), Bigrams.read(str(other))
     assert lexicon.counts == words.counts
     assert lexicon.letters.per_letter("ba") == words.letters.per_letter("ba")
     lists = [[words.count(*pair) for pair in product(bigrams.words, repeat=2)]
              for words in (bigrams, pairs)]  # fmt: skip
     assert lists[0] == lists[1] and bigrams.total == pairs.total
-    with refuses(f"{paths[1]}: is no prepared list of this kind"):
-        Lexicon.read(paths[1])
-    content = Path(paths[0]).read_bytes()
-    middle = len(content) // 2
-    for damaged in (content[:middle], content[:80] + b"\0" * 40 + content[120:]):
-        Path(paths[0]).write_bytes(damaged)
-        with refuses(f"{paths[0]}: is no prepared list"):
-            Lexicon.read(paths[0])
+    content = path.read_bytes()
+    middle = content[:80] + b"\0" * 40 + content[120:]
+    for damaged in (other.read_bytes(), content[: len(content) // 2], middle):
+        path.write_bytes(damaged)
+        with refuses(f"{path}: is no prepared list"):
+            Lexicon.read(str(path))
 
 
 # the languages --------------------------------------------------------------------------------
