@@ -51,11 +51,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--text-columns N[,N]", "tsv: column of the text, or of two texts as 2,3 (default: 2)")
     add("--header", "the first line of a TSV names the columns")
     add("--labels FILE", "all labels in their order, one a line (default: those of --train)")
-    add(
-        "--label-separator C",
-        "multilabel: separator between the labels of a text (default: ,)",
-        advanced=True,
-    )
     pieces = adder(parser.add_mutually_exclusive_group(required=True))
     pieces("--vocab-size N", "train this many subwords on --train; fewer if it is small", type=int)
     pieces("--bytes", "bytes instead of subwords")
@@ -120,7 +115,6 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
         ("format", is_tagging or not is_conllu, "--kind tagging"),
         ("text_columns", not is_conllu, "--format tsv"),
         ("header", not is_conllu, "--format tsv"),
-        ("label_separator", problem_type.is_multilabel, "--kind multilabel"),
         ("labels", problem_type is not ProblemType.REGRESSION, "labels, not for values"),
     ):
         if getattr(args, name) and not fits:
@@ -142,7 +136,6 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
         label=label - 1,
         texts=[column - 1 for column in texts],
         header=args.header,
-        separator=args.label_separator or ",",
         width=None if names_columns else 2,
     )
 

@@ -121,8 +121,9 @@ class Metrics:
             row[example.labels] = True
         f1 = f1_by_threshold(probabilities, truth)
         middle = round(DEFAULT_THRESHOLD * NUM_THRESHOLDS)
-        if threshold is None:
-            best = nearest_maximum(f1, middle)
+        if threshold is None:  # of equal ones the one nearest to the middle
+            places = np.flatnonzero(f1 == f1.max())
+            best = int(places[np.abs(places - middle).argmin()])
         else:
             best = min(round(threshold * NUM_THRESHOLDS), NUM_THRESHOLDS - 1)
         metrics = {
@@ -205,23 +206,16 @@ def f1_by_threshold(probabilities: Array, truth: Array) -> Array:
     Args:
         probabilities: E × N. truth: E × N, bool.
     """
-    thresholds = np.arange(NUM_THRESHOLDS) / NUM_THRESHOLDS
-    num_below = np.searchsorted(thresholds, probabilities.astype(np.float64))
-    num_predicted = _num_above(num_below.ravel())
-    num_correct = _num_above(num_below[truth])
+    num_predicted = _num_above(probabilities.ravel())
+    num_correct = _num_above(probabilities[truth])
     return 200 * num_correct / np.maximum(num_predicted + truth.sum(), 1)
 
 
-def _num_above(num_below: Array) -> Array:
-    """Probabilities above each threshold, from how many thresholds each of them is above."""
-    counts = np.bincount(num_below, minlength=NUM_THRESHOLDS + 1)
-    return counts[::-1].cumsum()[::-1][1:]
-
-
-def nearest_maximum(values: Array, index: int) -> int:
-    """The place of the greatest value; of equal ones that which is nearest to ``index``."""
-    places = np.flatnonzero(values == values.max())
-    return int(places[np.abs(places - index).argmin()])
+def _num_above(probabilities: Array) -> Array:
+    """Returns how many probabilities are above each threshold."""
+    thresholds = np.arange(NUM_THRESHOLDS) / NUM_THRESHOLDS
+    ordered = np.sort(probabilities.astype(np.float64))
+    return len(ordered) - np.searchsorted(ordered, thresholds, side="right")
 
 
 def ranking_metrics(probabilities: Array, truth: Array) -> dict[str, float]:
