@@ -26,7 +26,7 @@ MIN_FREQUENT = 51  # occurrences in training of a frequent label (paper, §4.2)
 
 
 class ScoredExample(NamedTuple):
-    """What is predicted of an example and what is right.
+    """The predictions for an example, and its labels.
 
     predictions: ids of tags of the words that the model sees; the id of a class; a value; or the
     probabilities of N labels. labels: ids of all tags, of the class or of the labels that hold; or
@@ -67,7 +67,7 @@ class Metrics:
 
     @functools.cached_property
     def groups(self) -> dict[str, Array]:
-        """Prefix of a metric's name → N, bool: the labels that it is of; groups with some alone."""
+        """Returns the prefix of a metric's name → N, bool: its labels; groups that have some."""
         counts = np.array(self.counts or [0] * len(self.labels))
         if not self.counts:
             return {"": counts == 0}
@@ -82,7 +82,7 @@ class Metrics:
     def compute(
         self, examples: Sequence[ScoredExample], threshold: float | None = None
     ) -> dict[str, float]:
-        """The metrics by their names.
+        """Returns the metrics by their names.
 
         Args:
             examples: E of them; without any all metrics are 0.
@@ -138,7 +138,8 @@ class Metrics:
 
 
 def class_metrics(predictions: Array, labels: Array, num_labels: int) -> dict[str, float]:
-    """Accuracy, macro-F1 over all classes, Matthews' correlation; of two classes F1 of the second.
+    """Returns accuracy, macro-F1 over all classes, Matthews' correlation; of two classes F1 of the
+    second.
 
     Args:
         predictions, labels: E ids.
@@ -161,7 +162,8 @@ def class_metrics(predictions: Array, labels: Array, num_labels: int) -> dict[st
 
 
 def value_metrics(predictions: Array, labels: Array) -> dict[str, float]:
-    """Pearson's and Spearman's correlation, 0 where one side is constant, and the squared error.
+    """Returns Pearson's and Spearman's correlation, 0 where one side is constant, and the squared
+    error.
 
     Args:
         predictions, labels: E values.
@@ -181,7 +183,7 @@ def value_metrics(predictions: Array, labels: Array) -> dict[str, float]:
 
 
 def entity_metrics(labels: Sequence[str], examples: Sequence[ScoredExample]) -> dict[str, float]:
-    """F1, precision and recall of entities: words and type have to be right.
+    """Returns F1, precision and recall of entities: words and type have to be right.
 
     Args:
         labels: names of the tags. examples: a sentence each.
@@ -201,7 +203,7 @@ def entity_metrics(labels: Sequence[str], examples: Sequence[ScoredExample]) -> 
 
 
 def f1_by_threshold(probabilities: Array, truth: Array) -> Array:
-    """Micro-F1 in percent at each of the thresholds; a label holds if it is above.
+    """Returns micro-F1 in percent at each of the thresholds; a label holds if it is above.
 
     Args:
         probabilities: E × N. truth: E × N, bool.
@@ -219,7 +221,7 @@ def _num_above(probabilities: Array) -> Array:
 
 
 def ranking_metrics(probabilities: Array, truth: Array) -> dict[str, float]:
-    """R-precision and nDCG at each depth, over the examples with a label.
+    """Returns R-precision and nDCG at each depth, over the examples with a label.
 
     Args:
         probabilities: E × N. truth: E × N, bool.

@@ -31,7 +31,7 @@ class Sentence:
 
     @property
     def words(self) -> list[str]:
-        """The words in order."""
+        """Returns the words in order."""
         return [row[FORM].strip() for row in self.rows]
 
     def tagged(self, tags: Sequence[str], column: int) -> str:
