@@ -55,12 +55,10 @@ class TextLabeler(ABC):
     def predict(
         self, texts: Iterable[Text], top_k: int | None = None, threshold: float | None = None
     ) -> list[Prediction]:
-        """:meth:`stream` as a list, of a model that does not tag."""
+        """Returns :meth:`stream` as a list."""
         return list(self.stream(texts, top_k, threshold))
 
-    def predict_tags(self, sentences: Iterable[Text], top_k: int | None = None) -> list[Prediction]:
-        """:meth:`stream` as a list, of a model that tags."""
-        return list(self.stream(sentences, top_k))
+    predict_tags = predict
 
     def stream(
         self,

@@ -48,8 +48,8 @@ def records(text):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_line_has_the_record_that_python_gives(predict, folder, kind):
-    wanted = EncT5.from_pretrained(folder / f"{kind}.pt").predict(ODD.split("\n"))
-    assert_same(records(predict(kind)[0]), wanted)
+    expected = EncT5.from_pretrained(folder / f"{kind}.pt").predict(ODD.split("\n"))
+    assert_same(records(predict(kind)[0]), expected)
 
 
 def test_what_was_not_read_at_once_is_told(predict):
@@ -69,7 +69,7 @@ def test_pairs_are_divided_by_a_tab(predict):
 def test_streams_give_what_files_give_or_one_line_and_a_status(
     commands, predict, folder, tmp_path_factory
 ):
-    wanted, cwd = records(predict("multilabel")[0]), tmp_path_factory.mktemp("empty")
+    expected, cwd = records(predict("multilabel")[0]), tmp_path_factory.mktemp("empty")
 
     def started(name, stdin, *more):
         words = ["python", "-m", "lev_plugins", "predict", "--path", str(folder / f"{name}.pt")]
@@ -77,7 +77,7 @@ def test_streams_give_what_files_give_or_one_line_and_a_status(
 
     done = started("multilabel", ODD)
     assert done.code == 0 and "subwords: 2 lines (5, 6)" in done.err
-    assert records(done.out) == rounded(wanted)
+    assert records(done.out) == rounded(expected)
     for name, stdin in (("tagging", b"a\n\xff\n"), ("pairs", b"a\tb\na\n")):
         done = started(name, stdin, "--output", "out")
         assert done.error.startswith("standard input: line 2") and done.out == ""
