@@ -123,7 +123,9 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
     label = default_label + 1 if args.label_column is None else args.label_column
     text_columns = (args.text_columns or str(default_text + 1)).split(",")
     texts = [int(column) if column.isdecimal() else -1 for column in text_columns]
-    if min(*texts, label) < 1 or len(texts) > (1 if is_tagging else 2) or label in texts:
+    max_texts = 1 if is_tagging else 2
+    is_numbered = min(*texts, label) >= 1
+    if not is_numbered or len(texts) > max_texts or label in texts:
         raise UserError(
             f"--label-column {label} --text-columns {','.join(text_columns)}: columns are "
             "numbered from 1; give one or two for the text (tagging: one) and a different "

@@ -68,15 +68,14 @@ class Metrics:
     @functools.cached_property
     def groups(self) -> dict[str, Array]:
         """Returns the prefix of a metric's name → N, bool: its labels; groups that have some."""
-        counts = np.array(self.counts or [0] * len(self.labels))
-        if not self.counts:
-            return {"": counts == 0}
-        groups = {
-            "": counts >= 0,
-            "frequent_": counts >= MIN_FREQUENT,
-            "few_": (counts > 0) & (counts < MIN_FREQUENT),
-            "zero_": counts == 0,
-        }
+        groups = {"": np.ones(len(self.labels), bool)}
+        if self.counts:
+            counts = np.array(self.counts)
+            is_frequent = counts >= MIN_FREQUENT
+            is_absent = counts == 0
+            groups["frequent_"] = is_frequent
+            groups["few_"] = ~is_frequent & ~is_absent
+            groups["zero_"] = is_absent
         return {prefix: members for prefix, members in groups.items() if members.any()}
 
     def compute(

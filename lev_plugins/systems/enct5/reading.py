@@ -105,8 +105,10 @@ class FileFormat:
 
     def _tag(self, where: str, row: list[str]) -> str:
         """Returns the tag of a word of CoNLL-U."""
-        word, tag = map(str.strip, _select(where, row, [FORM, self.label]))
-        if len(tag.split()) != 1 or (self.label == UPOS and tag == "_"):
+        word, cell = _select(where, row, [FORM, self.label])
+        tag = cell.strip()
+        is_untagged = self.label == UPOS and tag == "_"
+        if len(tag.split()) != 1 or is_untagged:
             raise UserError(f"{where}: the word {word!r} has the tag {tag!r}; fix the line")
         return tag
 

@@ -39,7 +39,8 @@ class Sentence:
         lines = list(self.lines)
         for place, row, tag in zip(self.places, self.rows, tags, strict=True):
             _, end = _split(lines[place])
-            lines[place] = "\t".join([*row[:column], tag, *row[column + 1 :]]) + end
+            columns = [*row[:column], tag, *row[column + 1 :]]
+            lines[place] = "\t".join(columns) + end
         return "".join(lines)
 
 

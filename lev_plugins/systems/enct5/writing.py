@@ -78,7 +78,8 @@ def write_all(
     log(f"pieces: {len(tokenizer.pieces):,}")
     for split, path in files.items():
         writer = SplitWriter(os.path.join(folder, split), tokenizer, labels, max_length)
-        log(f"{split} ({path}): {writer.write(file_format.read(path))}")
+        summary = writer.write(file_format.read(path))
+        log(f"{split} ({path}): {summary}")
         if split == "train":
             log(_describe_labels(metadata, torch.cat(writer.labels)))
     with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8", newline="\n") as file:
