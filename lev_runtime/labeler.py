@@ -60,7 +60,7 @@ class Labeler(TextLabeler):
             yield self._probabilities(rows[:count])
 
     def _inputs(self, windows: Sequence[Encoding]) -> dict[str, np.ndarray]:
-        """What the graph takes, B × S and B × L, padded on the right with 0."""
+        """Returns the inputs of the graph, B × S and B × L, padded on the right with 0."""
         pieces = [window.pieces for window in windows]
         counts = [self.num_positions(window) for window in windows]
         latents = [[0] * count for count in counts]
@@ -78,7 +78,7 @@ class Labeler(TextLabeler):
         return inputs
 
     def _probabilities(self, logits: np.ndarray) -> np.ndarray:
-        """Of classes or labels of each prediction, or its value, from logits, L × outputs."""
+        """Returns probabilities of each prediction, or its value, from logits, L × outputs."""
         if self.kind == REGRESSION:
             return logits
         if self.kind == MULTILABEL_POOLED:
@@ -90,7 +90,7 @@ class Labeler(TextLabeler):
 
 
 def _tokenizer(folder: Folder, kind: str) -> Tokenizer:
-    """What cuts text for the model; ``kind``: bytes, sentencepiece or the name of a file."""
+    """Returns the tokenizer; ``kind``: bytes, sentencepiece or the name of a file."""
     if kind == "bytes":
         return Tokenizer()
     if kind == "sentencepiece":
@@ -100,5 +100,5 @@ def _tokenizer(folder: Folder, kind: str) -> Tokenizer:
 
 
 def _mask(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    """1 where the rows have a number, 0 behind them."""
+    """Returns 1 where the rows have a number, 0 after them."""
     return padded([[1] * len(row) for row in rows], 0).astype(np.int32)

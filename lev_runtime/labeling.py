@@ -49,18 +49,16 @@ class TextLabeler(ABC):
 
     @property
     def tags(self) -> bool:
-        """Whether words are tagged."""
+        """Returns whether words are tagged."""
         return self.kind == TAGGING
 
     def predict(
         self, texts: Iterable[Text], top_k: int | None = None, threshold: float | None = None
     ) -> list[Prediction]:
-        """:meth:`stream` as a list, of a model that does not tag."""
+        """Returns :meth:`stream` as a list."""
         return list(self.stream(texts, top_k, threshold))
 
-    def predict_tags(self, sentences: Iterable[Text], top_k: int | None = None) -> list[Prediction]:
-        """:meth:`stream` as a list, of a model that tags."""
-        return list(self.stream(sentences, top_k))
+    predict_tags = predict
 
     def stream(
         self,
@@ -69,7 +67,7 @@ class TextLabeler(ABC):
         threshold: float | None = None,
         buffer: int = BUFFER,
     ) -> Iterator[Prediction]:
-        """The class, the value, the labels or the tags of every text, in order.
+        """Yields the class, the value, the labels or the tags of every text, in order.
 
         Args:
             texts: strings; or pairs of them, where the model was trained on two texts. An empty one
@@ -98,7 +96,7 @@ class TextLabeler(ABC):
                 yield answer.record(reading.texts, own_scores, reading.truncated)
 
     def _answer(self, top_k: int | None, threshold: float | None) -> Wanted:
-        """The caller's options; errors of :meth:`stream`."""
+        """Returns the caller's options; errors of :meth:`stream`."""
         if top_k is not None and top_k < 1:
             raise UserError(f"top_k={top_k}: must be 1 or more")
         if top_k is not None and self.kind == REGRESSION:
@@ -114,7 +112,7 @@ class TextLabeler(ABC):
     # text to subwords ---------------------------------------------------------------------------
 
     def _read_text(self, text: Text) -> Reading:
-        """A text or a pair."""
+        """Reads a text or a pair."""
         pair = [text] if isinstance(text, str) else text
         texts = strings("texts", "text", pair)
         if len(texts) != self.texts_per_example:
@@ -144,7 +142,7 @@ class TextLabeler(ABC):
     # the model ----------------------------------------------------------------------------------
 
     def num_positions(self, window: Encoding) -> int:
-        """How many decoder positions there are."""
+        """Returns how many decoder positions there are."""
         if self.kind == MULTILABEL:
             return len(self.labels)
         return window.num_kept if self.tags else 1
@@ -166,4 +164,4 @@ class TextLabeler(ABC):
 
     @abstractmethod
     def batch_scores(self, windows: Sequence[Encoding]) -> Iterable[np.ndarray]:
-        """Of each window its probabilities or values, 1 × N, or W × N of its words."""
+        """Returns of each window its probabilities or values, 1 × N, or W × N of its words."""

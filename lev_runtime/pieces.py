@@ -11,7 +11,7 @@ from .errors import UserError
 PAD, EOS, UNK = "<pad>", "</s>", "<unk>"
 SPECIAL = (PAD, EOS, UNK)
 EOS_ID, UNK_ID, BOS_ID = 1, 2, len(SPECIAL)
-#: bytes as subwords, behind the special ones (ByT5: Xue et al., 2022, §3.1)
+#: bytes as subwords, after the special ones (ByT5: Xue et al., 2022, §3.1)
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
@@ -71,7 +71,7 @@ class Tokenizer:
         return [self.indices[number] for number in self.processor.encode(encoded.decode())]
 
     def encode_texts(self, texts: Sequence[str], max_length: int) -> Encoding:
-        """One text, or two, each with ``</s>`` behind it, of ``max_length`` subwords in all.
+        """Returns one text, or two, each with ``</s>`` after it, of ``max_length`` subwords in all.
 
         Of the longer one more is cut off. Where both are too long for their half the first keeps
         one more than the second, or as many.
@@ -118,7 +118,7 @@ class FolderTokenizer(Tokenizer):
 
     Args:
         content: JSON: the tokenizer as the library writes it, and its row of each of the subwords.
-        has_bos: whether ``<s>`` stands before every text, behind T5's special subwords.
+        has_bos: whether ``<s>`` stands before every text, after T5's special subwords.
         pieces: the vocabulary in order, for those who write it.
 
     Raises:

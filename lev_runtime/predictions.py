@@ -1,4 +1,4 @@
-"""What an EncT5 says of a text: the records, and how they are made of scores.
+"""Predictions of an EncT5, and how they are made of scores.
 
 Shapes: W words, N labels or classes.
 """
@@ -35,13 +35,13 @@ class Entity(NamedTuple):
 
 
 def marks_entities(labels: Sequence[str]) -> bool:
-    """Whether the labels are tags of entities, B-PER and the like, and O."""
+    """Returns whether the labels are tags of entities, B-PER and the like, and O."""
     others = [label for label in labels if label != OUTSIDE]
     return 0 < len(others) < len(labels) and all(_TAG.fullmatch(label) for label in others)
 
 
 def entities(tags: Sequence[str]) -> list[Entity]:
-    """The entities of one sentence, in order."""
+    """Returns the entities of one sentence, in order."""
     ended = []
     start, prefix, kind = 0, OUTSIDE, ""
     for place, tag in enumerate([*tags, OUTSIDE]):
@@ -57,7 +57,8 @@ def entities(tags: Sequence[str]) -> list[Entity]:
 
 
 def _plain(value: Any) -> Any:
-    """Ready for JSON: records as objects, tuples as lists, probabilities with six digits."""
+    """Returns a value ready for JSON: records as objects, tuples as lists, probabilities with six
+    digits."""
     if isinstance(value, Scored | Entity):
         value = value._asdict()
     if isinstance(value, dict):
@@ -69,14 +70,14 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a model says of one text, or of a pair; None is what its kind does not say.
+    """The prediction for a text, or a pair; None is what its kind does not have.
 
     label, score: the best class and its probability. labels, scores: of many labels those above the
     threshold, the likeliest first. value: of regression. top: the likeliest labels (of each word),
     where they were asked for. cut: whether the text, or a word, was longer than the model reads, so
     that its end was not.
 
-    Of a sentence that was tagged, which has words in the place of texts: tags, scores: of each
+    Of a sentence that was tagged, which has words instead of texts: tags, scores: of each
     word. entities: that the tags mark; None where they are of another kind. windows: how many parts
     the sentence was read in.
     """
@@ -95,7 +96,8 @@ class Prediction:
     cut: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON: what the kind has; probabilities have six digits, values seven."""
+        """Returns what the kind has, ready for JSON; probabilities have six digits, values
+        seven."""
         record: dict[str, Any] = _plain(vars(self))
         texts = record.pop("texts")
         if self.value is not None:
@@ -107,7 +109,7 @@ class Prediction:
 
 
 class Wanted(NamedTuple):
-    """What is made of the scores of a text: the kind, names of labels and the caller's options."""
+    """The kind, names of labels and the caller's options, which scores are read by."""
 
     kind: str
     names: Sequence[str]
@@ -115,8 +117,10 @@ class Wanted(NamedTuple):
     threshold: float
 
     def record(self, texts: tuple[str, ...], scores: Sequence[np.ndarray], cut: bool) -> Prediction:
-        """Of texts, or words, from the scores of each window, W × N; of what is not tagged there is
-        one, 1 × N."""
+        """Returns the prediction for texts, or words, from the scores of each window, W × N.
+
+        There is one window, 1 × N, unless words are tagged.
+        """
         if self.kind == REGRESSION:
             return Prediction(texts, value=scores[0].item(), cut=cut)
         ranked = [row for window in scores for row in self._ranked(window)]
@@ -144,7 +148,8 @@ class Wanted(NamedTuple):
         return Prediction(texts, labels=labels, scores=chances, top=top, cut=cut)
 
     def _ranked(self, scores: np.ndarray) -> list[list[Scored]]:
-        """Row by row the labels, the likeliest first; of equals the one that comes first."""
+        """Returns row by row the labels, the likeliest first; of equals the one that comes
+        first."""
         # doubles: the threshold is one, and singles would be compared with it rounded
         values = scores.astype(np.float64)
         order = np.argsort(-values, axis=1, kind="stable")

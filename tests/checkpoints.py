@@ -116,8 +116,8 @@ def tokenizer(folder: Path, kind: str) -> None:
     if kind in ("bert", "bart"):
         is_bert = kind == "bert"
         rows = {token: row for row, token in enumerate(BERT_TOKENS if is_bert else BART_TOKENS)}
-        made = BertWordPieceTokenizer(rows) if is_bert else ByteLevelBPETokenizer(rows, [])
-        made.save(str(folder / "tokenizer.json"))
+        built = BertWordPieceTokenizer(rows) if is_bert else ByteLevelBPETokenizer(rows, [])
+        built.save(str(folder / "tokenizer.json"))
     else:
         unigram(folder, T5_TOKENS)
 

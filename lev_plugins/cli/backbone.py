@@ -12,7 +12,7 @@ from ..registration import register
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the options of the command."""
     parser = make_parser(
         "backbone",
         "Inspect a pre-trained model (BERT, BART or T5 in a local Hugging Face directory), "

@@ -51,11 +51,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--text-columns N[,N]", "tsv: column of the text, or of two texts as 2,3 (default: 2)")
     add("--header", "the first line of a TSV names the columns")
     add("--labels FILE", "all labels in their order, one a line (default: those of --train)")
-    add(
-        "--label-separator C",
-        "multilabel: separator between the labels of a text (default: ,)",
-        advanced=True,
-    )
     pieces = adder(parser.add_mutually_exclusive_group(required=True))
     pieces("--vocab-size N", "train this many subwords on --train; fewer if it is small", type=int)
     pieces("--bytes", "bytes instead of subwords")
@@ -120,7 +115,6 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
         ("format", is_tagging or not is_conllu, "--kind tagging"),
         ("text_columns", not is_conllu, "--format tsv"),
         ("header", not is_conllu, "--format tsv"),
-        ("label_separator", problem_type.is_multilabel, "--kind multilabel"),
         ("labels", problem_type is not ProblemType.REGRESSION, "labels, not for values"),
     ):
         if getattr(args, name) and not fits:
@@ -129,7 +123,9 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
     label = default_label + 1 if args.label_column is None else args.label_column
     text_columns = (args.text_columns or str(default_text + 1)).split(",")
     texts = [int(column) if column.isdecimal() else -1 for column in text_columns]
-    if min(*texts, label) < 1 or len(texts) > (1 if is_tagging else 2) or label in texts:
+    max_texts = 1 if is_tagging else 2
+    is_numbered = min(*texts, label) >= 1
+    if not is_numbered or len(texts) > max_texts or label in texts:
         raise UserError(
             f"--label-column {label} --text-columns {','.join(text_columns)}: columns are "
             "numbered from 1; give one or two for the text (tagging: one) and a different "
@@ -142,7 +138,6 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
         label=label - 1,
         texts=[column - 1 for column in texts],
         header=args.header,
-        separator=args.label_separator or ",",
         width=None if names_columns else 2,
     )
 

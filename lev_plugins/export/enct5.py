@@ -35,7 +35,7 @@ def write_graph(
 
 
 def encoded(graph: Graph, encoder: nn.Module, vectors: str, tokens: str, mask: str) -> str:
-    """The encoder's states of B × S × C vectors."""
+    """Returns the encoder's states of B × S × C vectors."""
     if isinstance(encoder, T5Encoder):
         layers, last, stream = encoder.blocks, encoder.norm, Stream(vectors)
         sight = Sight(mask, relative_bias(graph, encoder.bias, tokens))
@@ -51,7 +51,7 @@ def encoded(graph: Graph, encoder: nn.Module, vectors: str, tokens: str, mask: s
 
 
 def relative_bias(graph: Graph, bias: RelativeBias, tokens: str) -> str:
-    """The bias of all heads by the distance of key and query: 1 × H × T × T."""
+    """Returns the bias of all heads by the distance of key and query: 1 × H × T × T."""
     zero = graph.constant([0])
     shape = graph.node("Shape", tokens)
     length = graph.node("Gather", shape, [1])
@@ -74,7 +74,7 @@ def relative_bias(graph: Graph, bias: RelativeBias, tokens: str) -> str:
 
 
 class Decoder:
-    """The decoder of latents, and the head behind it."""
+    """The decoder of latents, and its head."""
 
     def __init__(self, graph: Graph, decoder: Any, tags: bool) -> None:
         self.graph = graph
@@ -104,7 +104,7 @@ class Decoder:
         self._head(head, blocks.ended(graph, decoder.norm, stream))
 
     def _source(self, mask: str) -> Sight:
-        """Which subwords a latent reads: those of its word, where words are tagged."""
+        """Returns which subwords a latent reads: those of its word, where words are tagged."""
         if not self.tags:
             return Sight(mask)
         graph = self.graph
@@ -118,7 +118,7 @@ class Decoder:
         return Sight(mask, bias)
 
     def _read(self, layer: Any, stream: Stream, states: str, source: Sight) -> Stream:
-        """Attention to the text, and the feed-forward layer."""
+        """Writes the attention to the text, and the feed-forward layer."""
         memory = blocks.keys_values(self.graph, layer.cross_attention, states)
         stream = blocks.read(self.graph, layer.block, layer, stream, memory, source)
         return blocks.fed(self.graph, layer.block, stream)

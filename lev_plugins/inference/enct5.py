@@ -90,7 +90,7 @@ def _example(encoding: Encoding) -> Example:
 
 
 def _task(state: CheckpointState, path: str) -> EncT5Task:
-    """The task, of what the checkpoint keeps."""
+    """Returns the task, of what the checkpoint keeps."""
     cfg = state["cfg"].task
     if cfg._name != TASK:
         raise UserError(f"{path} was trained with task {cfg._name}, not {TASK}")

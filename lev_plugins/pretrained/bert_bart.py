@@ -102,7 +102,7 @@ class BertBartConfig:
     ignored_tensors: ClassVar[tuple[str, ...]] = ()
 
     def size(self, **dropouts: float) -> TransformerSize:
-        """The sizes of blocks and embeddings."""
+        """Returns the sizes of blocks and embeddings."""
         rates = dict.fromkeys(DROPOUT_NAMES, 0.0) | dropouts
         return TransformerSize(
             dim=self.dim,
@@ -130,9 +130,10 @@ class BertBartConfig:
     def build(
         self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, Any]
     ) -> Backbone:
-        """With random weights; ``tie``: encoder and decoder are the same modules, but for the
-        cross-attention. They share their embeddings where the dictionaries are the same, BERT's if
-        tied.
+        """Builds a backbone with random weights.
+
+        ``tie``: encoder and decoder are the same modules, but for the cross-attention. They share
+        their embeddings where the dictionaries are the same, BERT's if tied.
         """
         backbone = transformer(self.size(**dropouts), len(source), len(target), source.pad())
         if (self.has_decoder or tie) and source == target:
@@ -170,7 +171,7 @@ class BertOutput(nn.Module):
         self.logits = TiedOutput(table, bias=True)
 
     def forward(self, features: Tensor) -> Tensor:
-        """B × T × C → B × T × V."""
+        """Maps B × T × C → B × T × V."""
         transformed = self.norm(self.activation(self.transform(features)))
         return self.logits(transformed)
 
@@ -191,7 +192,7 @@ class BertConfig(BertBartConfig):
 
     @classmethod
     def read(cls, directory: Directory, loader: WeightLoader) -> "BertConfig":
-        """The sizes of a folder."""
+        """Returns the sizes of a folder."""
         head = f"{BERT_HEAD}.transform.dense.weight" in loader.tensors
         tied = loader.is_copy(f"{BERT_HEAD}.decoder.weight", BERT_WORDS)
         return cls(**directory.sizes(BERT_SIZES), head=head, tied=tied)
@@ -235,7 +236,7 @@ class BartConfig(BertBartConfig):
 
     @classmethod
     def read(cls, directory: Directory, loader: WeightLoader) -> "BartConfig":
-        """The sizes of a folder."""
+        """Returns the sizes of a folder."""
         bias = BART_OUTPUT_BIAS in loader.tensors
         tied = loader.is_copy(BART_OUTPUT, BART_WORDS)
         return cls(**directory.sizes(BART_SIZES), bias=bias, tied=tied)

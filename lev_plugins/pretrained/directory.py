@@ -35,7 +35,7 @@ OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm
 
 
 def optional_library(name: str, purpose: str) -> ModuleType:
-    """A library that only pre-trained models need; raises :class:`UserError` without it."""
+    """Returns a library that only pre-trained models need; raises :class:`UserError` without it."""
     require_extra("pretrained", what=purpose, modules=[name])
     return importlib.import_module(name)
 
@@ -53,15 +53,15 @@ class Directory:
             )
 
     def has(self, name: str) -> bool:
-        """Whether a file is there."""
+        """Returns whether a file is there."""
         return os.path.isfile(self.file(name))
 
     def file(self, name: str) -> str:
-        """The path of a file."""
+        """Returns the path of a file."""
         return os.path.join(self.path, name)
 
     def read_json(self, name: str, purpose: str) -> dict[str, Any]:
-        """The settings in a file."""
+        """Returns the settings in a file."""
         try:
             with open(self.file(name), encoding="utf-8") as file:
                 values = json.load(file)
@@ -75,12 +75,12 @@ class Directory:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """The settings of the model."""
+        """Returns the settings of the model."""
         return self.read_json(CONFIG, "configuration")
 
     @cached_property
     def model_type(self) -> str:
-        """One of :data:`KINDS`."""
+        """Returns one of :data:`KINDS`."""
         model_type = self.config.get("model_type")
         if not isinstance(model_type, str) or model_type not in KINDS:
             known = ", ".join(KINDS)
@@ -89,11 +89,11 @@ class Directory:
 
     @property
     def kind(self) -> str:
-        """bert, bart or t5."""
+        """Returns bert, bart or t5."""
         return KINDS[self.model_type]
 
     def sizes(self, table: Sizes) -> dict[str, Any]:
-        """The configuration's values of a table, of the types of their defaults."""
+        """Returns the configuration's values of a table, of the types of their defaults."""
         values = {}
         for field, (name, default) in table.items():
             value: Any = self.config.get(name, default)
@@ -109,7 +109,7 @@ class Directory:
         return values
 
     def weights(self) -> dict[str, Tensor]:
-        """The tensors, by the names that they have in their own model today."""
+        """Returns the tensors, by the names that they have in their own model today."""
         for pattern in WEIGHTS:
             files = sorted(glob(pattern, root_dir=self.path))
             if files:

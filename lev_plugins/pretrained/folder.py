@@ -34,7 +34,7 @@ class Pretrained:
         self.unused: list[str] = []
 
     def description(self) -> str:
-        """What :func:`build_backbone` needs to know: one line of JSON."""
+        """Returns what :func:`build_backbone` needs: one line of JSON."""
         sizes = asdict(self.config)
         plan = {name: value for name, value in sizes.items() if "dropout" not in name}
         description = {"kind": self.kind, "mask": self.vocabulary.mask, "plan": plan}
@@ -43,7 +43,7 @@ class Pretrained:
     def backbone(
         self, source: Dictionary, target: Dictionary, tie: bool = False, **dropouts: float
     ) -> Backbone:
-        """An encoder-decoder with the weights in it.
+        """Returns an encoder-decoder with the weights in it.
 
         Args:
             source, target: symbols of the checkpoint, some or all, in any order.
@@ -64,8 +64,8 @@ class Pretrained:
 def build_backbone(
     description: str, source: Dictionary, target: Dictionary, tie: bool = False, **dropouts: float
 ) -> Backbone:
-    """The modules of :meth:`Pretrained.backbone`, randomly initialised, for a saved model to be
-    loaded into; arguments as there, and equal to what they were.
+    """Returns the modules of :meth:`Pretrained.backbone`, randomly initialised, for a saved model
+    to be loaded into; arguments as there, and equal to what they were.
     """
     kind, config, mask = read_description(description)
     if tie and kind != "bert":
@@ -78,7 +78,7 @@ def build_backbone(
 
 
 def read_description(description: str) -> tuple[str, Any, str | None]:
-    """Kind, sizes, and the symbol of a masked token, of :meth:`Pretrained.description`."""
+    """Returns kind, sizes, and the symbol of a masked token, of :meth:`Pretrained.description`."""
     values = json.loads(description)
     config = CONFIGS[values["kind"]](**values["plan"])
     return values["kind"], config, values["mask"]

@@ -44,8 +44,10 @@ CROSS_LAYERS: Layers = {
 
 
 def _scales_output(config: Mapping[str, Any]) -> bool:
-    """Whether states shrink before the output layer: 1.0's do. Files of 1.1 say that theirs do not
-    by ``tie_word_embeddings``, those of today's transformers by a setting of its own.
+    """Returns whether states shrink before the output layer: 1.0's do.
+
+    Files of 1.1 say that theirs do not by ``tie_word_embeddings``, those of today's transformers by
+    a setting of its own.
     """
     ties = config.get("tie_word_embeddings") is not False
     return bool(config.get("scale_decoder_outputs", ties))
@@ -61,7 +63,7 @@ class T5Config(T5Size):
 
     @classmethod
     def read(cls, directory: Directory, loader: WeightLoader) -> "T5Config":
-        """The sizes of a folder; dropout is left to others."""
+        """Returns the sizes of a folder; dropout is left to others."""
         is_mt5 = directory.model_type == "mt5"
         sizes = directory.sizes(MT5_SIZES if is_mt5 else SIZES)
         sizes["decoder_layers"] = 0
@@ -79,7 +81,7 @@ class T5Config(T5Size):
     def build(
         self, source: Dictionary, target: Dictionary, tie: bool, dropouts: Mapping[str, Any]
     ) -> Backbone:
-        """A T5 with random weights."""
+        """Returns a T5 with random weights."""
         return random_t5(replace(self, **dropouts), source, source if source == target else target)
 
     def load(self, loader: WeightLoader, backbone: Backbone, rows: tuple[Tensor, Tensor]) -> None:
@@ -93,7 +95,7 @@ class T5Config(T5Size):
         self.load_decoder(loader, backbone.blocks, backbone.bias, backbone.norm)
 
     def load_encoder(self, loader: WeightLoader, encoder: T5Encoder) -> None:
-        """Fills an encoder behind the embeddings."""
+        """Fills an encoder, not its embeddings."""
         loader.copy_layer(encoder.bias.table, f"encoder.{BIAS}")
         for number, block in enumerate(encoder.blocks):
             loader.copy_layers(block, f"encoder.block.{number}.layer", self._layers(feed_forward=1))
@@ -112,7 +114,7 @@ class T5Config(T5Size):
         loader.copy_layer(norm, "decoder.final_layer_norm")
 
     def _layers(self, feed_forward: int) -> Layers:
-        """Of a block whose feed-forward layer has this number."""
+        """Returns the layers of a block whose feed-forward layer has this number."""
         _, is_gated = FEED_FORWARD[self.feed_forward]
         feed = f"{feed_forward}.DenseReluDense"
         first_layers: tuple[str, ...] = (f"{feed}.wi",)

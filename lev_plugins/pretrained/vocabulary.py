@@ -31,7 +31,7 @@ ROLES = {
     EOS: ("sep_token", "eos_token"),
     UNK: ("unk_token",),
 }
-# beginnings of what T5 and mT5 have in the place of a mask
+# beginnings of what T5 and mT5 have instead of a mask
 _EXTRA_IDS = ("<extra_id_", "▁<extra_id_")
 # a character that stands for none, at the end of what there is
 _UNTYPED = "\U0010ffff"
@@ -62,15 +62,17 @@ class Vocabulary:
         return list(self.symbols.values())[len(self.specials) :]
 
     def dictionary(self) -> Dictionary:
-        """All symbols, fairseq's four first, then in the checkpoint's order."""
+        """Returns all symbols, fairseq's four first, then in the checkpoint's order."""
         dictionary = Dictionary()
         for symbol in self.ordinary():
             dictionary.add_symbol(symbol)
         return dictionary
 
     def rows_of(self, symbols: Sequence[str]) -> Tensor:
-        """Row of each symbol of a dictionary in any order; one that is none of the checkpoint's
-        raises :class:`UserError`. ``<s>`` is T5's padding, with which its decoder starts.
+        """Returns the row of each symbol of a dictionary in any order.
+
+        ``<s>`` is T5's padding, with which its decoder starts. A symbol that is none of the
+        checkpoint's raises :class:`UserError`.
         """
         rows = {symbol: self.rows[token] for symbol, token in self.tokens.items()}
         rows.setdefault(BOS, rows[PAD])
@@ -82,7 +84,7 @@ class Vocabulary:
 
 
 def safe_symbol(token: str) -> str:
-    """A token as a word of a line: space and its like as ``<U+3000>``.
+    """Returns a token as a word of a line: space and its like as ``<U+3000>``.
 
     So is the first character of what is spelt like one of fairseq's symbols without being it.
     """
@@ -98,7 +100,8 @@ def _code_point(char: str) -> str:
 
 
 def read_vocabulary(directory: Directory) -> Vocabulary:
-    """The vocabulary of a folder's tokenizer; a special token that it lacks raises UserError."""
+    """Returns the vocabulary of a folder's tokenizer; a special token that it lacks raises
+    UserError."""
     settings = read_settings(directory)
     rows = read_tokenizer(directory).get_vocab()
     specials = {}
@@ -115,7 +118,7 @@ def read_vocabulary(directory: Directory) -> Vocabulary:
 
 
 def text_tokenizer(directory: Directory) -> Any:
-    """A tokenizer of the library ``tokenizers`` that cuts text and knows no special tokens.
+    """Returns a tokenizer of the library ``tokenizers`` that cuts text and knows no special tokens.
 
     It cuts nothing short. Unigram looks every part of a text up in its vocabulary, where they are
     like any other: there they are spelt as no text is.
@@ -163,12 +166,12 @@ class PretrainedTokenizer:
         self.decoder = read_tokenizer(directory)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """In a worker that was sent it: what a pickle of a tokenizer leaves out is set again."""
+        """Sets again, in a worker, what a pickle of a tokenizer leaves out."""
         vars(self).update(state)
         self.encoder.encode_special_tokens = True
 
     def encode(self, text: str) -> str:
-        """A line → symbols with spaces between them."""
+        """Turns a line → symbols with spaces between them."""
         rows = self.encoder.encode(text, add_special_tokens=False).ids
         return " ".join(self.symbol_of_row[row] for row in rows)
 

@@ -28,14 +28,14 @@ class WeightLoader:
         self.used: set[str] = set()
 
     def read(self, name: str) -> Tensor:
-        """A tensor in single precision, used from now on."""
+        """Returns a tensor in single precision, used from now on."""
         if name not in self.tensors:
             raise UserError(f"{self.path}: tensor {name} is missing from its weights")
         self.used.add(name)
         return self.tensors[name].float()
 
     def is_copy(self, name: str, table: str) -> bool:
-        """Whether a tensor that may be missing holds the same as another, which is there."""
+        """Returns whether a tensor that may be missing holds the same as one that is there."""
         return name not in self.tensors or torch.equal(self.tensors[name], self.read(table))
 
     def check_shape(self, value: Tensor, shape: Sequence[int], name: str) -> None:
@@ -61,7 +61,7 @@ class WeightLoader:
         self.assign(parameter, value[rows], name)
 
     def copy_positions(self, positions: Any, table: Tensor, name: str) -> None:
-        """Fills :class:`.Positions`; fairseq's first one stands behind those of the padding."""
+        """Fills :class:`.Positions`; fairseq's first one follows those of the padding."""
         padding = table.new_zeros(positions.pad + 1, table.size(1))
         self.assign(positions.weight, torch.cat([padding, table]), name)
 
@@ -79,7 +79,7 @@ class WeightLoader:
             self.copy_layer(layer, *(f"{prefix}.{name}" for name in names))
 
     def check_unused(self, ignored: Iterable[str]) -> list[str]:
-        """The names of tensors that were not used; one that was forgotten raises UserError.
+        """Returns the names of tensors that were not used; one that was forgotten raises UserError.
 
         Args:
             ignored: beginnings of names that are left out knowingly, as are copies of what was

@@ -67,13 +67,13 @@ def slow_words(cutter: Tokenizer, words: Sequence[str], most: int) -> Encoding:
     for number, word in enumerate(words):
         space = " " if cutter.processor is None and number else ""
         kept.append((cutter.encode(space + word) or [UNK]) if word else [UNK])
-    whole = list(kept)
+    complete = list(kept)
     while sum(map(len, kept)) + 1 > most and len(kept) > 1:
         kept.pop()
     parts = [part[: most - 1] for part in kept]
     pieces = [index for part in parts for index in part]
     spans = [number for number, part in enumerate(parts, 1) for _ in part]
-    return Encoding([*pieces, EOS], [*spans, 0], len(parts), parts != whole)
+    return Encoding([*pieces, EOS], [*spans, 0], len(parts), parts != complete)
 
 
 @given(words=st.lists(ANY_TEXT, max_size=8), most=st.integers(2, 30))

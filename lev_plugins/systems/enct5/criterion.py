@@ -19,14 +19,14 @@ PREDICTIONS = "predictions"
 class EncT5Criterion(FairseqCriterion):
     """The loss of the task's problem type, a mean over classes, values, labels or words.
 
-    Logging outputs are sums. In validation they hold :data:`PREDICTIONS` besides, see
+    Logging outputs are sums. In validation they also hold :data:`PREDICTIONS`, see
     :meth:`.ProblemType.predictions`.
     """
 
     def forward(
         self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """The summed loss of a batch, how many predictions it is of, and what to log."""
+        """Returns the summed loss of a batch, how many predictions it is of, and what to log."""
         problem_type = self.task.problem_type
         targets = sample["target"]
         logits = model(**sample["net_input"]).float()
@@ -54,5 +54,5 @@ class EncT5Criterion(FairseqCriterion):
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """Each is a number, or a tensor of them: the sum over a batch."""
+        """Returns True: each is a number, or a tensor of them: the sum over a batch."""
         return True

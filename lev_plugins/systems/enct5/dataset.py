@@ -45,7 +45,7 @@ class Example(NamedTuple):
 
 
 def read_column(path: str) -> Sequence[Tensor]:
-    """What ``lev-enct5-prepare`` wrote of a split: pieces, labels or words, by example."""
+    """Reads pieces, labels or words of a split, by example."""
     index = indexed_dataset.MMapIndexedDataset.Index(f"{path}.idx")
     if not index.sizes.any():  # no example has a label, and nothing cannot be mapped
         return [torch.zeros(0, dtype=torch.long)] * len(index)
@@ -197,7 +197,7 @@ def collate(
 
 
 def _join(row: Sequence[Example], problem_type: ProblemType, num_labels: int) -> list[Tensor]:
-    """The :data:`COLUMNS` of a row, S or L; a word's number is its own in the whole row."""
+    """Returns the :data:`COLUMNS` of a row, S or L; a word's number is its own in the whole row."""
     columns: list[list[Tensor]] = []
     num_before = 0
     for number, example in enumerate(row, start=1):

@@ -94,8 +94,8 @@ class EncoderDirectory(Pretrained):
 
 
 def sizes(cfg: EncT5Config) -> tuple[T5Size, BertBartConfig | None]:
-    """The numbers that the modules are made of: T5's, and those of the BERT in the encoder's place,
-    whose decoder is as wide.
+    """Returns the numbers that the modules are made of: T5's, and those of the BERT in the
+    encoder's place, whose decoder is as wide.
     """
     bert = None
     size = T5Size(

@@ -1,4 +1,4 @@
-"""What a prepared data folder holds, and what a checkpoint keeps of it."""
+"""The description of prepared data, which a checkpoint keeps."""
 
 import base64
 import json
@@ -38,7 +38,8 @@ class Metadata:
 
     @classmethod
     def from_state(cls, state: Any, where: str) -> "Metadata":
-        """From the state of a checkpoint's task; raises :class:`UserError` where it has none."""
+        """Reads it from the state of a checkpoint's task; raises :class:`UserError` where it has
+        none."""
         return cls.from_dict((state or {}).get("description"), where)
 
     @classmethod
@@ -55,7 +56,7 @@ class Metadata:
 
     @classmethod
     def from_dict(cls, values: Any, where: str) -> "Metadata":
-        """From its fields; raises :class:`UserError` for others."""
+        """Makes it of its fields; raises :class:`UserError` for others."""
         try:
             return cls(**values)
         except TypeError as error:
@@ -84,7 +85,7 @@ class Metadata:
                 )
 
     def tokenizer(self, where: str) -> Tokenizer:
-        """The tokenizer that these data were prepared with."""
+        """Returns the tokenizer that these data were prepared with."""
         if self.hf_tokenizer is not None:
             optional_library("tokenizers", f"{where}: reading its tokenizer")
             return FolderTokenizer(self.hf_tokenizer, BOS in self.pieces, self.pieces)

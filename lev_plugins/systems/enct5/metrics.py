@@ -26,7 +26,7 @@ MIN_FREQUENT = 51  # occurrences in training of a frequent label (paper, §4.2)
 
 
 class ScoredExample(NamedTuple):
-    """What is predicted of an example and what is right.
+    """The predictions for an example, and its labels.
 
     predictions: ids of tags of the words that the model sees; the id of a class; a value; or the
     probabilities of N labels. labels: ids of all tags, of the class or of the labels that hold; or
@@ -67,22 +67,21 @@ class Metrics:
 
     @functools.cached_property
     def groups(self) -> dict[str, Array]:
-        """Prefix of a metric's name → N, bool: the labels that it is of; groups with some alone."""
-        counts = np.array(self.counts or [0] * len(self.labels))
-        if not self.counts:
-            return {"": counts == 0}
-        groups = {
-            "": counts >= 0,
-            "frequent_": counts >= MIN_FREQUENT,
-            "few_": (counts > 0) & (counts < MIN_FREQUENT),
-            "zero_": counts == 0,
-        }
+        """Returns the prefix of a metric's name → N, bool: its labels; groups that have some."""
+        groups = {"": np.ones(len(self.labels), bool)}
+        if self.counts:
+            counts = np.array(self.counts)
+            is_frequent = counts >= MIN_FREQUENT
+            is_absent = counts == 0
+            groups["frequent_"] = is_frequent
+            groups["few_"] = ~is_frequent & ~is_absent
+            groups["zero_"] = is_absent
         return {prefix: members for prefix, members in groups.items() if members.any()}
 
     def compute(
         self, examples: Sequence[ScoredExample], threshold: float | None = None
     ) -> dict[str, float]:
-        """The metrics by their names.
+        """Returns the metrics by their names.
 
         Args:
             examples: E of them; without any all metrics are 0.
@@ -121,8 +120,9 @@ class Metrics:
             row[example.labels] = True
         f1 = f1_by_threshold(probabilities, truth)
         middle = round(DEFAULT_THRESHOLD * NUM_THRESHOLDS)
-        if threshold is None:
-            best = nearest_maximum(f1, middle)
+        if threshold is None:  # of equal ones the one nearest to the middle
+            places = np.flatnonzero(f1 == f1.max())
+            best = int(places[np.abs(places - middle).argmin()])
         else:
             best = min(round(threshold * NUM_THRESHOLDS), NUM_THRESHOLDS - 1)
         metrics = {
@@ -137,7 +137,8 @@ class Metrics:
 
 
 def class_metrics(predictions: Array, labels: Array, num_labels: int) -> dict[str, float]:
-    """Accuracy, macro-F1 over all classes, Matthews' correlation; of two classes F1 of the second.
+    """Returns accuracy, macro-F1 over all classes, Matthews' correlation; of two classes F1 of the
+    second.
 
     Args:
         predictions, labels: E ids.
@@ -160,7 +161,8 @@ def class_metrics(predictions: Array, labels: Array, num_labels: int) -> dict[st
 
 
 def value_metrics(predictions: Array, labels: Array) -> dict[str, float]:
-    """Pearson's and Spearman's correlation, 0 where one side is constant, and the squared error.
+    """Returns Pearson's and Spearman's correlation, 0 where one side is constant, and the squared
+    error.
 
     Args:
         predictions, labels: E values.
@@ -180,7 +182,7 @@ def value_metrics(predictions: Array, labels: Array) -> dict[str, float]:
 
 
 def entity_metrics(labels: Sequence[str], examples: Sequence[ScoredExample]) -> dict[str, float]:
-    """F1, precision and recall of entities: words and type have to be right.
+    """Returns F1, precision and recall of entities: words and type have to be right.
 
     Args:
         labels: names of the tags. examples: a sentence each.
@@ -200,32 +202,25 @@ def entity_metrics(labels: Sequence[str], examples: Sequence[ScoredExample]) -> 
 
 
 def f1_by_threshold(probabilities: Array, truth: Array) -> Array:
-    """Micro-F1 in percent at each of the thresholds; a label holds if it is above.
+    """Returns micro-F1 in percent at each of the thresholds; a label holds if it is above.
 
     Args:
         probabilities: E × N. truth: E × N, bool.
     """
-    thresholds = np.arange(NUM_THRESHOLDS) / NUM_THRESHOLDS
-    num_below = np.searchsorted(thresholds, probabilities.astype(np.float64))
-    num_predicted = _num_above(num_below.ravel())
-    num_correct = _num_above(num_below[truth])
+    num_predicted = _num_above(probabilities.ravel())
+    num_correct = _num_above(probabilities[truth])
     return 200 * num_correct / np.maximum(num_predicted + truth.sum(), 1)
 
 
-def _num_above(num_below: Array) -> Array:
-    """Probabilities above each threshold, from how many thresholds each of them is above."""
-    counts = np.bincount(num_below, minlength=NUM_THRESHOLDS + 1)
-    return counts[::-1].cumsum()[::-1][1:]
-
-
-def nearest_maximum(values: Array, index: int) -> int:
-    """The place of the greatest value; of equal ones that which is nearest to ``index``."""
-    places = np.flatnonzero(values == values.max())
-    return int(places[np.abs(places - index).argmin()])
+def _num_above(probabilities: Array) -> Array:
+    """Returns how many probabilities are above each threshold."""
+    thresholds = np.arange(NUM_THRESHOLDS) / NUM_THRESHOLDS
+    ordered = np.sort(probabilities.astype(np.float64))
+    return len(ordered) - np.searchsorted(ordered, thresholds, side="right")
 
 
 def ranking_metrics(probabilities: Array, truth: Array) -> dict[str, float]:
-    """R-precision and nDCG at each depth, over the examples with a label.
+    """Returns R-precision and nDCG at each depth, over the examples with a label.
 
     Args:
         probabilities: E × N. truth: E × N, bool.

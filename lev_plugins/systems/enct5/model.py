@@ -64,7 +64,7 @@ class EncT5Model(FollowsDevice, BaseFairseqModel, TrainingHooks):
         if bert is None:
             self.embed = TokenEmbedding(table, scale=1.0, dropout=size.dropout)
             self.encoder = T5Encoder(size)
-        else:  # which drops units behind its positions
+        else:  # which drops units after adding positions
             self.embed = TokenEmbedding(table, scale=1.0)
             self.encoder = BertEncoder(bert, size.dropout)
         self.decoder = LatentDecoder(size, problem_type.num_latents(num_labels))
@@ -117,7 +117,8 @@ class EncT5Model(FollowsDevice, BaseFairseqModel, TrainingHooks):
         return optimize(model)
 
     def loaded_parameters(self, decoder: LatentDecoder | None) -> Iterator[nn.Parameter]:
-        """The parameters that a pre-trained model brings; ``decoder``: whose blocks it does."""
+        """Returns the parameters that a pre-trained model brings; ``decoder``: whose blocks it
+        does."""
         modules = [self.embed, self.encoder]
         if decoder is not None:
             modules += [decoder.blocks, decoder.bias, decoder.norm]
@@ -158,7 +159,7 @@ class EncT5Model(FollowsDevice, BaseFairseqModel, TrainingHooks):
 
 
 def _with_defaults(cfg: EncT5Config) -> EncT5Config:
-    """The options, those that a checkpoint is older than as they are by default."""
+    """Returns the options, with defaults for those that a checkpoint is older than."""
     values: Any = {
         field.name: getattr(cfg, field.name, field.default) for field in fields(EncT5Config)
     }
@@ -168,7 +169,7 @@ def _with_defaults(cfg: EncT5Config) -> EncT5Config:
 def cross_attention_mask(
     example_ids: Tensor, word_ids: Tensor, latent_example_ids: Tensor, latent_word_ids: Tensor
 ) -> Tensor:
-    """Which subwords each decoder position reads: B × L × S, bool; one at least.
+    """Returns which subwords each decoder position reads: B × L × S, bool; one at least.
 
     The text of its example; of that, where it stands for a word, the subwords of this word. Padding
     reads everything: there is no softmax over nothing.

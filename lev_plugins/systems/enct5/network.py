@@ -1,4 +1,4 @@
-"""EncT5's modules: latents that read the text, the heads behind them (paper, §3), a BERT's encoder.
+"""EncT5's modules: latents that read the text, the heads after them (paper, §3), a BERT's encoder.
 
 Shapes: B rows, S subwords, L decoder positions, C channels, H heads, D channels of a head,
 V latents, P positions that are real, E examples, N labels.
@@ -37,7 +37,7 @@ class LatentDecoder(nn.Module):
         self.norm = size.last_norm()
 
     def latent_self_attention(self, block: DecoderBlock) -> Tensor:
-        """The first block's self-attention for each latent of the table, V × C."""
+        """Returns the first block's self-attention for each latent of the table, V × C."""
         attention = block.block.self_attention
         num_latents = self.table.num_embeddings
         x = block.block.self_norm(self.table.weight).unsqueeze(0)
@@ -75,7 +75,7 @@ class LatentDecoder(nn.Module):
 
     @staticmethod
     def _packing(is_real: Tensor) -> Unpadding | None:
-        """How padding is left out; None where there is none.
+        """Returns how padding is left out; None where there is none.
 
         A single query a row is never packed: attention answers it in a way of its own.
         """
@@ -86,7 +86,7 @@ class LatentDecoder(nn.Module):
     def _first_block(
         self, block: DecoderBlock, latents: Tensor, memory: EncoderOutput, packing: Unpadding | None
     ) -> Tensor:
-        """The first block: B × L latents → B × L × C, or packed, P → P × C."""
+        """Computes the first block: B × L latents → B × L × C, or packed, P → P × C."""
         inner, cross_attention = block.block, block.cross_attention
         layout = AttentionLayout(None, packing)
         attended = F.embedding(latents, self.latent_self_attention(block))
@@ -116,7 +116,7 @@ class LabelHeads(nn.Module):
         self.bias = nn.Parameter(torch.zeros(labels, 2))
 
     def forward(self, x: Tensor) -> Tensor:
-        """P × C, the labels of one example after those of the other → E × N × 2."""
+        """Maps P × C, the labels of one example after those of the other → E × N × 2."""
         labels, _, dim = self.weight.shape
         x = x.view(-1, labels, dim)
         # a sum over channels for each label: as batched products, N of them
@@ -126,7 +126,7 @@ class LabelHeads(nn.Module):
 
 
 class BertEncoder(nn.Module):
-    """BERT's encoder behind the vectors of its tokens; a row may hold several texts.
+    """BERT's encoder over the vectors of its tokens; a row may hold several texts.
 
     Called as :class:`.T5Encoder` is.
     """
@@ -142,7 +142,7 @@ class BertEncoder(nn.Module):
         self.stack = TransformerStack(TransformerBlock(size) for _ in range(plan.layers))
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Embedded tokens → states, B × S × C.
+        """Encodes embedded tokens → states, B × S × C.
 
         Positions count afresh in each text, none of which may be longer than the plan's positions;
         each token has to see itself.

@@ -1,4 +1,4 @@
-"""What EncT5 predicts: the instantiations of the paper's algorithms 1 to 3.
+"""The kinds of EncT5: the instantiations of the paper's algorithms 1 to 3.
 
 ==================  ============  =============  ==========================  =====================
 kind                latents       positions      head                        loss
@@ -24,7 +24,7 @@ from lev_runtime.errors import UserError
 
 
 class ProblemType(enum.Enum):
-    """What is predicted of a text; an unknown name raises :class:`UserError`."""
+    """Kinds of predictions; an unknown name raises :class:`UserError`."""
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
@@ -38,22 +38,22 @@ class ProblemType(enum.Enum):
 
     @property
     def is_multilabel(self) -> bool:
-        """Whether any number of labels may hold."""
+        """Returns whether any number of labels may hold."""
         return self in (ProblemType.MULTILABEL, ProblemType.MULTILABEL_POOLED)
 
     def num_latents(self, num_labels: int) -> int:
-        """Size of the latent vocabulary, for N labels."""
+        """Returns the size of the latent vocabulary, for N labels."""
         return num_labels if self is ProblemType.MULTILABEL else 1
 
     def latents(self, num_words: int, num_labels: int) -> Tensor:
-        """The decoder's input for one example, long; only taggers depend on its words."""
+        """Returns the decoder's input for one example, long; only taggers depend on its words."""
         if self is ProblemType.MULTILABEL:
             return torch.arange(num_labels)
         length = num_words if self is ProblemType.TAGGING else 1
         return torch.zeros(length, dtype=torch.long)
 
     def targets(self, labels: Sequence[Tensor], num_labels: int) -> Tensor:
-        """What is to be predicted of several examples, in order.
+        """Returns the targets of several examples, in order.
 
         Args:
             labels: of each example, as the data hold them: ids, or the bits of a value.
@@ -71,12 +71,12 @@ class ProblemType(enum.Enum):
         return values_of(joined) if self is ProblemType.REGRESSION else joined.long()
 
     def plain_labels(self, labels: Tensor) -> list[int] | list[float]:
-        """The ids of an example, or its value, without a tensor around them."""
+        """Returns the ids of an example, or its value, without a tensor around them."""
         values = values_of(labels) if self is ProblemType.REGRESSION else labels
         return values.tolist()  # type: ignore[no-any-return]
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """The loss, in nats or squared units, summed over predictions.
+        """Returns the loss, in nats or squared units, summed over predictions.
 
         Args:
             logits: P × C; E × 1; or E × N × 2 for multilabel, E × N for multilabel_pooled.
@@ -92,7 +92,7 @@ class ProblemType(enum.Enum):
         return F.cross_entropy(logits, targets, reduction="sum")
 
     def scores(self, logits: Tensor) -> Tensor:
-        """Probabilities of classes or labels, P × C, or values, E × 1."""
+        """Returns probabilities of classes or labels, P × C, or values, E × 1."""
         if self is ProblemType.REGRESSION:
             return logits
         if self is ProblemType.MULTILABEL:
@@ -102,7 +102,7 @@ class ProblemType(enum.Enum):
         return logits.softmax(-1)
 
     def predictions(self, logits: Tensor) -> Tensor:
-        """What a validation keeps: ids of classes or tags, P; values, E; probabilities, E × N."""
+        """Returns what a validation keeps: ids, P; values, E; or probabilities, E × N."""
         if self is ProblemType.REGRESSION:
             return logits.squeeze(-1)
         if self.is_multilabel:
@@ -111,12 +111,12 @@ class ProblemType(enum.Enum):
 
 
 def bits_of(values: Sequence[float]) -> Tensor:
-    """E values as 2 · E integers of 32 bits: the labels' data set holds nothing else."""
+    """Returns E values as 2 · E integers of 32 bits: the labels' data set holds nothing else."""
     return torch.tensor(values, dtype=torch.double).view(torch.int32)
 
 
 def values_of(bits: Tensor) -> Tensor:
-    """What :func:`bits_of` was given, double; integers of any size, not changed."""
+    """Returns what :func:`bits_of` was given, double; integers of any size, not changed."""
     return bits.to(torch.int32, copy=True).view(torch.double)
 
 

@@ -37,8 +37,8 @@ class FileFormat:
     """How files are written.
 
     is_conllu: else TSV. label, texts: columns, from 0; CoNLL-U has its words where they belong.
-    header: the first line of a TSV names its columns. separator: between the labels of one text.
-    width: columns of a TSV, None for as many as the first line has.
+    header: the first line of a TSV names its columns. width: columns of a TSV, None for as many as
+    the first line has.
     """
 
     problem_type: ProblemType
@@ -46,7 +46,6 @@ class FileFormat:
     label: int = 0
     texts: Sequence[int] = (1,)
     header: bool = False
-    separator: str = ","
     width: int | None = None
 
     def read(self, path: str) -> Iterator[LabelledText]:
@@ -94,7 +93,7 @@ class FileFormat:
             return LabelledText(where, texts[0].split(), label.split())
         labels = [_unquoted(label).strip()]
         if self.problem_type.is_multilabel:
-            labels = list(filter(None, map(str.strip, labels[0].split(self.separator))))
+            labels = list(filter(None, map(str.strip, labels[0].split(","))))
         return LabelledText(where, list(map(_unquoted, texts)), labels)
 
     def _read_conllu(self, path: str) -> Iterator[LabelledText]:
@@ -106,8 +105,10 @@ class FileFormat:
 
     def _tag(self, where: str, row: list[str]) -> str:
         """Returns the tag of a word of CoNLL-U."""
-        word, tag = map(str.strip, _select(where, row, [FORM, self.label]))
-        if len(tag.split()) != 1 or (self.label == UPOS and tag == "_"):
+        word, cell = _select(where, row, [FORM, self.label])
+        tag = cell.strip()
+        is_untagged = self.label == UPOS and tag == "_"
+        if len(tag.split()) != 1 or is_untagged:
             raise UserError(f"{where}: the word {word!r} has the tag {tag!r}; fix the line")
         return tag
 

@@ -31,7 +31,7 @@ class Sentence:
 
     @property
     def words(self) -> list[str]:
-        """The words in order."""
+        """Returns the words in order."""
         return [row[FORM].strip() for row in self.rows]
 
     def tagged(self, tags: Sequence[str], column: int) -> str:
@@ -39,7 +39,8 @@ class Sentence:
         lines = list(self.lines)
         for place, row, tag in zip(self.places, self.rows, tags, strict=True):
             _, end = _split(lines[place])
-            lines[place] = "\t".join([*row[:column], tag, *row[column + 1 :]]) + end
+            columns = [*row[:column], tag, *row[column + 1 :]]
+            lines[place] = "\t".join(columns) + end
         return "".join(lines)
 
 

@@ -98,7 +98,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
 
     @property
     def threshold(self) -> float:
-        """A label holds where its score is above this; best in the last validation, first 0.5."""
+        """Returns the score above which a label holds; best in the last validation, first 0.5."""
         return float(self.state.threshold)
 
     def build_model(self, cfg: DictConfig, from_checkpoint: bool = False) -> BaseFairseqModel:
@@ -169,7 +169,8 @@ class EncT5Task(FairseqTask, TrainingHooks):
         self._take_over(state_dict, "the checkpoint", ("texts_per_example",))
 
     def _take_over(self, state_dict: dict[str, Any], where: str, fields: Sequence[str]) -> None:
-        """``fields``: of the metadata that have to be equal besides labels and pieces."""
+        """Takes over what a checkpoint keeps; ``fields``: of the metadata that have to be equal in
+        addition to labels and pieces."""
         kept = Metadata.from_state(state_dict, where)
         self.metadata.check_same(kept, str(self.cfg.data), "kind", "labels", "pieces", *fields)
         threshold = float(state_dict[THRESHOLD])
@@ -199,7 +200,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
         self.validation.clear()
 
     def max_positions(self) -> tuple[int, int]:
-        """Most subwords and decoder positions in a row."""
+        """Returns the most subwords and decoder positions in a row."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
 
     def filter_indices_by_size(
@@ -209,7 +210,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
         max_positions: tuple[int, int],
         ignore_invalid_inputs: bool = False,
     ) -> np.ndarray:
-        """What is not too long; a training leaves out nothing, but raises :class:`UserError`."""
+        """Returns the rows that fit; a training raises :class:`UserError` for others."""
         is_long = (dataset.sizes[indices] > np.asarray(max_positions)).any(1)
         num_long = int(is_long.sum())
         if num_long and (dataset.shuffle or not ignore_invalid_inputs):
@@ -226,7 +227,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
         return indices[~is_long]
 
     def begin_valid_epoch(self, epoch: int, model: BaseFairseqModel) -> None:
-        """The set that is validated next is the first of ``--valid-subset``."""
+        """Begins with the first set of ``--valid-subset``."""
         self.is_first_subset = True
         self.validation.clear()
         # where fairseq adds up all validations: sums of other labels could not be added to
@@ -269,7 +270,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
                 log.log_derived(name, functools.partial(self._metric, name))
 
     def _metric(self, name: str, meters: MetersDict) -> float:
-        """A metric as fairseq prints it, to six digits.
+        """Returns a metric as fairseq prints it, to six digits.
 
         Only the set that a training selects by may choose the threshold that it is scored with.
         fairseq also asks for the metrics of each batch by itself, and looks at none of these.

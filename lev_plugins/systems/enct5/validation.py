@@ -34,7 +34,8 @@ class Validation:
             self.examples.update(gathered)
 
     def value(self, name: str, threshold: float | None) -> float:
-        """A metric of all examples; all are computed at once. See :meth:`.Metrics.compute`."""
+        """Returns a metric of all examples; all are computed at once. See
+        :meth:`.Metrics.compute`."""
         state = len(self.examples), threshold
         if self._computed != state:
             examples = [self.examples[index] for index in sorted(self.examples)]
@@ -44,7 +45,7 @@ class Validation:
 
 
 def _gather(examples: Mapping[int, ScoredExample]) -> list[Mapping[int, ScoredExample]]:
-    """The batches of all processes that validate."""
+    """Returns the batches of all processes that validate."""
     world_size = distributed.get_data_parallel_world_size()
     if world_size == 1:
         return [examples]

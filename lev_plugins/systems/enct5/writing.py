@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lev_runtime import subwords
 from lev_runtime.io.text_files import few
-from lev_runtime.pieces import EOS_ID, UNK_ID, Encoding, Tokenizer
+from lev_runtime.pieces import EOS_ID, UNK_ID, Tokenizer
 
 from .metadata import LABELS, PIECES, WORD_IDS, Metadata
 from .problem_types import ProblemType, values_of
@@ -78,7 +78,8 @@ def write_all(
     log(f"pieces: {len(tokenizer.pieces):,}")
     for split, path in files.items():
         writer = SplitWriter(os.path.join(folder, split), tokenizer, labels, max_length)
-        log(f"{split} ({path}): {writer.write(file_format.read(path))}")
+        summary = writer.write(file_format.read(path))
+        log(f"{split} ({path}): {summary}")
         if split == "train":
             log(_describe_labels(metadata, torch.cat(writer.labels)))
     with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8", newline="\n") as file:
@@ -103,12 +104,11 @@ class SplitWriter:
             path = f"{prefix}.{column}.bin"
             self.builders[column] = indexed_dataset.MMapIndexedDatasetBuilder(path, dtype=np.int32)
         self.labels: list[Tensor] = []
-        self.truncated: list[int] = []
-        self.num_words = self.num_pieces = self.num_unknown = self.num_lost = 0
 
     def write(self, examples: Iterable[LabelledText]) -> str:
         """Writes the files; returns a line about the examples, raises :class:`UserError` as
         :meth:`.Labels.encode` does."""
+        num_pieces, truncated = 0, list[int]()
         for example in examples:
             encoding = self.encode(example.texts, self.max_length)
             labels = self.known_labels.encode(example)
@@ -117,30 +117,15 @@ class SplitWriter:
             if self.is_tagging:
                 self.builders[WORD_IDS].add_item(torch.tensor(encoding.word_ids))
             self.labels.append(labels)
-            self._count(example, encoding)
+            num_pieces += len(encoding.pieces)
+            truncated += [len(self.labels)] * encoding.truncated
         for column, builder in self.builders.items():
             builder.finalize(f"{self.prefix}.{column}.idx")
-        return self._summary()
-
-    def _count(self, example: LabelledText, encoding: Encoding) -> None:
-        if encoding.truncated:
-            self.truncated.append(len(self.labels))
-        self.num_words += len(example.texts)
-        self.num_pieces += len(encoding.pieces)
-        self.num_unknown += encoding.pieces.count(UNK_ID)
-        self.num_lost += len(example.texts) - encoding.num_kept
-
-    def _summary(self) -> str:
-        words = f"{self.num_words:,} words, " if self.is_tagging else ""
-        line = f"{len(self.labels):,} examples, {words}{self.num_pieces:,} pieces"
-        if self.num_unknown:
-            line += f", {self.num_unknown:,} of them unknown"
-        if self.truncated:
-            numbers = few(self.truncated, NUM_SHOWN)
-            line += f"; {len(self.truncated):,} examples (number {numbers}) are longer than "
+        line = f"{len(self.labels):,} examples, {num_pieces:,} pieces"
+        if truncated:
+            numbers = few(truncated, NUM_SHOWN)
+            line += f"; {len(truncated):,} examples (number {numbers}) are longer than "
             line += f"{self.max_length} and cut off"
-        if self.num_lost:
-            line += f", {self.num_lost:,} words lost, which count as errors"
         return line
 
 
@@ -152,9 +137,5 @@ def _describe_labels(metadata: Metadata, train: Tensor) -> str:
         return f"values: {values.min():g} to {values.max():g} in train"
     metadata.counts = torch.bincount(train, minlength=len(names)).tolist()
     by_count = sorted(zip(metadata.counts, names), key=lambda pair: -pair[0])
-    shown = [f"{name} {count:,}" for count, name in by_count[:NUM_SHOWN]]
-    if len(names) > NUM_SHOWN:
-        shown.append("…")
-    absent = metadata.counts.count(0)
-    missing = f", {absent:,} not in train" if absent else ""
-    return f"labels: {len(names):,}{missing} ({', '.join(shown)})"
+    shown = [f"{name} {count:,}" for count, name in by_count]
+    return f"labels: {len(names):,} ({few(shown, NUM_SHOWN)})"
