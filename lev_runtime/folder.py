@@ -76,10 +76,6 @@ class Folder:
             raise UserError(f"{self.path / DESCRIPTION} names a file elsewhere, {name}; {_AGAIN}")
         if not path.is_file():
             raise UserError(f"{path} is missing; {_AGAIN}")
-        size = path.stat().st_size
-        if size != expected["size"]:
-            there = f"{path} has {size:,} bytes in the place of {expected['size']:,}"
-            raise UserError(f"{there}; copy it again, or {_AGAIN}")
         if digest(path) != expected["sha256"]:
             raise UserError(f"{path} is not the file that was exported; copy it again, or {_AGAIN}")
 

@@ -45,26 +45,22 @@ class WordTree:
 
     @classmethod
     def of(cls, text: str, eos: int) -> "WordTree":
-        """Of words, </s> behind each, in an order in which equal beginnings stand together."""
-        letters = code_points([text])
+        """Makes the tree of words, each with </s> after it."""
+        letters = code_points([text]).astype(np.int64)
         sizes = np.diff(np.flatnonzero(letters == eos), prepend=-1)
         begins = sizes.cumsum() - sizes
-        before = np.concatenate([begins[:1], begins[:-1]])  # the first word's is its own
-        # of each word: whether it has left the one before it, and the node that it has come to
-        apart = begins == 0
-        nodes = np.zeros(len(begins), dtype=np.int64)
+        nodes = np.zeros(len(begins), dtype=np.int64)  # that each word has come to
         live = np.arange(len(begins))
         count = 0
         parents, symbols = [], []
         for depth in range(int(sizes.max())):
             live = live[sizes[live] > depth]
-            letter = letters[begins[live] + depth]
-            apart[live] |= letter != letters[before[live] + depth]
-            is_new = apart[live]
-            parents.append(nodes[live[is_new]])
-            symbols.append(letter[is_new])
-            nodes[live] = count + is_new.cumsum()
-            count += len(symbols[-1])
+            edges = nodes[live] << 32 | letters[begins[live] + depth]
+            edges, places = np.unique(edges, return_inverse=True)
+            parents.append(edges >> 32)
+            symbols.append(edges & 0xFFFFFFFF)
+            nodes[live] = count + 1 + places
+            count += len(edges)
         sizes = np.bincount(np.concatenate(parents), minlength=count + 2)
         return cls(np.concatenate(symbols), sizes)
 
