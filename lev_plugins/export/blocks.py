@@ -130,15 +130,10 @@ def activated(graph: Graph, function: Any, x: str) -> str:
     Raises:
         UserError: one that is not known here.
     """
-    for known, (operator, options) in _ACTIVATIONS.items():
-        if function is known or _same_partial(function, known):
-            return graph.node(operator, x, **options)
-    raise UserError(f"the activation function {function} cannot be exported")
-
-
-def _same_partial(function: Any, known: Any) -> bool:
-    both = isinstance(function, partial) and isinstance(known, partial)
-    return both and (function.func, function.keywords) == (known.func, known.keywords)
+    if function not in _ACTIVATIONS:
+        raise UserError(f"the activation function {function} cannot be exported")
+    operator, options = _ACTIVATIONS[function]
+    return graph.node(operator, x, **options)
 
 
 def feed_forward(graph: Graph, block: Any, x: str) -> str:
