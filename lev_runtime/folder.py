@@ -25,7 +25,7 @@ def digest(path: Path) -> str:
 
 
 def is_export(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder looks as if ``lev-export`` had written it."""
+    """Returns whether a folder looks as if ``lev-export`` had written it."""
     return Path(path, DESCRIPTION).is_file()
 
 

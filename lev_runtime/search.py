@@ -125,11 +125,11 @@ class Beam:
         self.rows[self.going] = rows
 
     def best(self, unit: int) -> list[tuple[str, float]]:
-        """What was found for a unit, and its log-probability; the highest mean of symbols first."""
+        """Returns the texts of a unit with log-probabilities; the highest mean of symbols first."""
         return sorted(self.ended[unit].items(), key=lambda rated: -rated[1] / (len(rated[0]) + 1))
 
     def _totals(self, logs: Floats) -> tuple[Floats, Numbers | None]:
-        """What a slot has with each symbol, B × K × V, and with a tree the nodes then, B × K·V."""
+        """Returns a slot's score with each symbol, B × K × V, and with a tree the nodes, B × K·V."""
         total = self.scores[:, :, None] + logs[self.rows]
         if not self._depth:  # nothing is no answer
             total[:, :, self.eos] = -np.inf
@@ -201,7 +201,7 @@ class Given:
         return list(zip(self.texts[unit], scores, strict=True))
 
     def symbol_logs(self, unit: int) -> list[list[float]]:
-        """Of each text of a unit the log-probabilities of its symbols, and of </s>."""
+        """Returns for each text of a unit the log-probabilities of its symbols, and of </s>."""
         rows = np.flatnonzero(self.units == unit)
         return [self.logs[row, : self.sizes[row]].tolist() for row in rows]
 
@@ -240,6 +240,6 @@ def largest(values: Floats, count: int) -> tuple[Floats, Numbers]:
 
 
 def code_points(words: Sequence[str]) -> NDArray[np.uint32]:
-    """Of all their letters, one word behind the other."""
+    """Returns the code points of all their letters."""
     encoded = "".join(words).encode("utf-32-le", "surrogatepass")
     return np.frombuffer(encoded, dtype="<u4")

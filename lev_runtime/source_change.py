@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"\s*(?:\w+|[^\w\s])|\s+$")
 
 
 def changes(script: Editops) -> list[Change]:
-    """What a script of single edits does, in order, at least one kept item between two."""
+    """Returns the stretches that a script edits, in order, at least one kept item between two."""
     stretches, i, k = [], 0, 0
     for equal in script.as_matching_blocks():  # the last is empty
         if (i, k) != (equal.a, equal.b):

@@ -26,7 +26,7 @@ _ACTIVATIONS: dict[Any, tuple[str, dict[str, Any]]] = {
 
 @dataclass
 class Sight:
-    """What attention sees, as values of a graph; ``""`` for no limit.
+    """Says what attention sees, as values of a graph; ``""`` for no limit.
 
     mask: B × keys, int32, 0 at padding. bias: (B or 1) × (H or 1) × T × keys, added to the scores.
     turns: tables of cosines and sines of rotary positions, or none.
