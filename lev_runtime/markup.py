@@ -100,7 +100,7 @@ class Joining:
         self.sign = _sign([symbol for symbol in symbols if not _is_special(symbol)])
 
     def edges(self, symbol: str) -> tuple[bool, bool]:
-        """Returns whether a token can continue with the one before it, and with the one after it."""
+        """Returns whether a token can continue the one before it, and the one after it."""
         if _is_special(symbol) or not symbol or not self.sign:
             return False, False
         text = symbol.removeprefix(self.sign).removesuffix(self.sign)
@@ -114,7 +114,7 @@ class Joining:
         return left and not is_before, right and not is_behind
 
     def spaces(self, symbol: str) -> tuple[bool, bool]:
-        """Returns whether a space stands before a token and after it, whatever its neighbours are."""
+        """Returns whether a space stands before a token, and after it, whatever stands there."""
         if _is_special(symbol) or not self.sign:
             return True, True
         if self.sign == "@@":

@@ -129,7 +129,7 @@ class Beam:
         return sorted(self.ended[unit].items(), key=lambda rated: -rated[1] / (len(rated[0]) + 1))
 
     def _totals(self, logs: Floats) -> tuple[Floats, Numbers | None]:
-        """Returns a slot's score with each symbol, B × K × V, and with a tree the nodes, B × K·V."""
+        """Returns slots' scores with each symbol, B × K × V, and with a tree the nodes, B × K·V."""
         total = self.scores[:, :, None] + logs[self.rows]
         if not self._depth:  # nothing is no answer
             total[:, :, self.eos] = -np.inf
