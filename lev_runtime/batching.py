@@ -17,7 +17,7 @@ class Pause:
 def in_batches(
     work: Callable[[list[T]], Iterable[R]], items: Sequence[T], lengths: Iterable[int], size: int
 ) -> list[R]:
-    """What ``work`` makes of each item, in order; it is given ``size`` at a time, of like length.
+    """Returns the results of ``work``, in order; it is given ``size`` items of like length.
 
     The shortest come first. Raises UserError for a size below 1.
     """

@@ -27,16 +27,14 @@ def require_extra(*extras: str, what: str = "", modules: Sequence[str] = ()) -> 
         what: needs them (default: the running program). modules: of the extra (default: those that
             all of it needs).
     """
-    missing = {extra: _missing(modules or _NEEDED[extra]) for extra in extras}
-    names = sum(missing.values(), [])
-    if names:
-        program = os.path.basename(sys.argv[0]) if sys.argv else ""
+    needed = modules or [name for extra in extras for name in _NEEDED[extra]]
+    missing = [name for name in needed if find_spec(name) is None]
+    if missing:
+        program = os.path.basename(sys.argv[0])
         what = what or ("this" if program in ("", "-c", "__main__.py") else program)
-        listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
         raise MissingExtra(
-            f"{what} needs {listed}: pip install "
-            f"'.[{','.join(extra for extra in extras if missing[extra])}]' in a clone of "
-            "lev_plugins (README.md, Install)"
+            f"{what} needs {' and '.join(missing)}: pip install '.[{','.join(extras)}]' in a clone "
+            "of lev_plugins (README.md, Install)"
         )
 
 
@@ -48,14 +46,3 @@ def require_module(name: str) -> None:
             require_extra(extra)
     if module in _BROUGHT:
         require_extra(_BROUGHT[module], modules=[module])
-
-
-def _missing(modules: Sequence[str]) -> list[str]:
-    return [name for name in modules if not _is_there(name)]
-
-
-def _is_there(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ImportError:  # nor is the package that it is part of
-        return False

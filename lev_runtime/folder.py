@@ -25,7 +25,7 @@ def digest(path: Path) -> str:
 
 
 def is_export(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder looks as if ``lev-export`` had written it."""
+    """Returns whether a folder looks as if ``lev-export`` had written it."""
     return Path(path, DESCRIPTION).is_file()
 
 
@@ -50,25 +50,22 @@ class Folder:
 
     def _read_description(self) -> dict[str, Any]:
         place = self.path / DESCRIPTION
-        try:
-            content = json.loads(place.read_text("utf-8"))
-        except FileNotFoundError as error:
+        if not place.is_file():
             fault = f"{self.path} holds no exported model ({DESCRIPTION} is missing)"
-            raise UserError(f"{fault}; make one with lev-export") from error
-        except OSError as error:
-            raise UserError(f"{place}: {error.strerror or error}") from error
-        except ValueError as error:
-            raise UserError(f"{place} cannot be read; {_AGAIN}") from error
-        version = content.get("format") if isinstance(content, dict) else None
+            raise UserError(f"{fault}; make one with lev-export")
+        try:
+            content = json.loads(place.read_bytes())
+            version, files, model = (content.get(name) for name in ("format", "files", "model"))
+        except (OSError, ValueError, AttributeError) as error:
+            raise UserError(f"{place} cannot be read ({error}); {_AGAIN}") from error
         if version != FORMAT:
             raise UserError(
                 f"{self.path} has format {version!r:.20}, and this version of lev_runtime reads "
                 f"{FORMAT}; {_AGAIN}, of the version that is installed here"
             )
-        files, model = content.get("files"), content.get("model")
         if not isinstance(files, Mapping) or not isinstance(model, str):
             raise UserError(f"{place} lacks the names of its files; {_AGAIN}")
-        return content
+        return dict(content)
 
     def _check_file(self, name: str, expected: Mapping[str, Any]) -> None:
         path = self.path / name
@@ -76,10 +73,6 @@ class Folder:
             raise UserError(f"{self.path / DESCRIPTION} names a file elsewhere, {name}; {_AGAIN}")
         if not path.is_file():
             raise UserError(f"{path} is missing; {_AGAIN}")
-        size = path.stat().st_size
-        if size != expected["size"]:
-            there = f"{path} has {size:,} bytes in the place of {expected['size']:,}"
-            raise UserError(f"{there}; copy it again, or {_AGAIN}")
         if digest(path) != expected["sha256"]:
             raise UserError(f"{path} is not the file that was exported; copy it again, or {_AGAIN}")
 

@@ -71,12 +71,6 @@ class Generator(PrefixModel):
         """Writes a text for every source; options and errors as of :meth:`stream_nbest`."""
         return list(self.stream(sources, buffer=sys.maxsize, **options))
 
-    def generate_nbest(
-        self, sources: Iterable[str], nbest: int = 1, **options: Any
-    ) -> list[list[Generation]]:
-        """:meth:`stream_nbest` as a list."""
-        return list(self.stream_nbest(sources, nbest, buffer=sys.maxsize, **options))
-
     def _numbers(self, source: str, number: int) -> list[int]:
         """A source's tokens, </s> behind them."""
         _, *tokens = self.source.encode(self.codec.encode(source).split())

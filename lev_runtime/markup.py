@@ -100,7 +100,7 @@ class Joining:
         self.sign = _sign([symbol for symbol in symbols if not _is_special(symbol)])
 
     def edges(self, symbol: str) -> tuple[bool, bool]:
-        """Whether a token can continue with what stands before it, and behind it."""
+        """Returns whether a token can continue the one before it, and the one after it."""
         if _is_special(symbol) or not symbol or not self.sign:
             return False, False
         text = symbol.removeprefix(self.sign).removesuffix(self.sign)
@@ -114,7 +114,7 @@ class Joining:
         return left and not is_before, right and not is_behind
 
     def spaces(self, symbol: str) -> tuple[bool, bool]:
-        """Whether a space stands before a token and behind it, whatever its neighbours are."""
+        """Returns whether a space stands before a token, and after it, whatever stands there."""
         if _is_special(symbol) or not self.sign:
             return True, True
         if self.sign == "@@":
@@ -123,7 +123,7 @@ class Joining:
 
 
 def _sign(symbols: Sequence[str]) -> str:
-    """What tells words apart in these symbols; "" where every symbol is a word."""
+    """Returns the sign that tells words apart; "" where every symbol is a word."""
     for space in SPACES:
         if space in symbols and all(len(symbol) == 1 for symbol in symbols):
             return space
@@ -136,7 +136,7 @@ def _sign(symbols: Sequence[str]) -> str:
 
 
 def _in_word(character: str) -> bool:
-    """Whether it is a letter, a digit or a mark on one, of a script that has spaces."""
+    """Returns whether it is a letter, a digit or a mark on one, of a script that has spaces."""
     return unicodedata.category(character or " ")[0] in "LMN" and not _NO_SPACES.match(character)
 
 

@@ -44,7 +44,7 @@ class PrefixModel:
 
     @staticmethod
     def names_of(graphs: dict[str, Any]) -> list[str]:
-        """What the reader takes of prefixes that were read."""
+        """Returns the names of the keys and values of prefixes that were read."""
         blocks = range(graphs["blocks"])
         return [f"{kind}_past_{number}" for number in blocks for kind in ("key", "value")]
 
@@ -83,7 +83,7 @@ class PrefixModel:
 
 
 class Prefixes:
-    """What was read of sources, and of prefixes (:class:`.search.PrefixReader`)."""
+    """Keeps the keys and values of sources and prefixes (:class:`.search.PrefixReader`)."""
 
     def __init__(self, model: PrefixModel, memory: dict[str, np.ndarray]) -> None:
         self.model = model

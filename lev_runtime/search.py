@@ -45,26 +45,22 @@ class WordTree:
 
     @classmethod
     def of(cls, text: str, eos: int) -> "WordTree":
-        """Of words, </s> behind each, in an order in which equal beginnings stand together."""
-        letters = code_points([text])
+        """Makes the tree of words, each with </s> after it."""
+        letters = code_points([text]).astype(np.int64)
         sizes = np.diff(np.flatnonzero(letters == eos), prepend=-1)
         begins = sizes.cumsum() - sizes
-        before = np.concatenate([begins[:1], begins[:-1]])  # the first word's is its own
-        # of each word: whether it has left the one before it, and the node that it has come to
-        apart = begins == 0
-        nodes = np.zeros(len(begins), dtype=np.int64)
+        nodes = np.zeros(len(begins), dtype=np.int64)  # that each word has come to
         live = np.arange(len(begins))
         count = 0
         parents, symbols = [], []
         for depth in range(int(sizes.max())):
             live = live[sizes[live] > depth]
-            letter = letters[begins[live] + depth]
-            apart[live] |= letter != letters[before[live] + depth]
-            is_new = apart[live]
-            parents.append(nodes[live[is_new]])
-            symbols.append(letter[is_new])
-            nodes[live] = count + is_new.cumsum()
-            count += len(symbols[-1])
+            edges = nodes[live] << 32 | letters[begins[live] + depth]
+            edges, places = np.unique(edges, return_inverse=True)
+            parents.append(edges >> 32)
+            symbols.append(edges & 0xFFFFFFFF)
+            nodes[live] = count + 1 + places
+            count += len(edges)
         sizes = np.bincount(np.concatenate(parents), minlength=count + 2)
         return cls(np.concatenate(symbols), sizes)
 
@@ -129,11 +125,11 @@ class Beam:
         self.rows[self.going] = rows
 
     def best(self, unit: int) -> list[tuple[str, float]]:
-        """What was found for a unit, and its log-probability; the highest mean of symbols first."""
+        """Returns the texts of a unit with log-probabilities; the highest mean of symbols first."""
         return sorted(self.ended[unit].items(), key=lambda rated: -rated[1] / (len(rated[0]) + 1))
 
     def _totals(self, logs: Floats) -> tuple[Floats, Numbers | None]:
-        """What a slot has with each symbol, B × K × V, and with a tree the nodes then, B × K·V."""
+        """Returns slots' scores with each symbol, B × K × V, and with a tree the nodes, B × K·V."""
         total = self.scores[:, :, None] + logs[self.rows]
         if not self._depth:  # nothing is no answer
             total[:, :, self.eos] = -np.inf
@@ -205,7 +201,7 @@ class Given:
         return list(zip(self.texts[unit], scores, strict=True))
 
     def symbol_logs(self, unit: int) -> list[list[float]]:
-        """Of each text of a unit the log-probabilities of its symbols, and of </s>."""
+        """Returns for each text of a unit the log-probabilities of its symbols, and of </s>."""
         rows = np.flatnonzero(self.units == unit)
         return [self.logs[row, : self.sizes[row]].tolist() for row in rows]
 
@@ -244,6 +240,6 @@ def largest(values: Floats, count: int) -> tuple[Floats, Numbers]:
 
 
 def code_points(words: Sequence[str]) -> NDArray[np.uint32]:
-    """Of all their letters, one word behind the other."""
+    """Returns the code points of all their letters."""
     encoded = "".join(words).encode("utf-32-le", "surrogatepass")
     return np.frombuffer(encoded, dtype="<u4")

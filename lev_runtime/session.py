@@ -44,7 +44,7 @@ class Int8Weight(NamedTuple):
 
 @functools.cache
 def overflows() -> bool:
-    """Whether products of 8 bits are cut off here when both factors are large.
+    """Returns whether products of 8 bits are cut off here when both factors are large.
 
     x86-64 CPUs without VNNI add pairs of products in 16 bits.
     """

@@ -27,10 +27,9 @@ def train_sentencepiece(
 
     if not 0 < size <= LARGEST:
         raise UserError(f"{flag} {size}: give a number of subwords, such as 4000")
-    text = _Watched(sentences)
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(text),
+            sentence_iterator=sentences,
             vocab_size=size,
             hard_vocab_limit=False,
             character_coverage=1.0,
@@ -43,20 +42,6 @@ def train_sentencepiece(
                 f"{flag} {size}: this text needs at least {least[1]} subwords, one for each "
                 "character and special symbol; give more"
             ) from error
-        if text.empty:
-            raise UserError(f"{flag} {size}: there is no text to learn subwords from") from error
-        reason = str(error).strip().rpartition("\n")[2].rpartition("] ")[2]
-        raise UserError(f"{flag} {size}: SentencePiece cannot be trained: {reason}") from error
-
-
-class _Watched:
-    """Sentences, and whether all that have passed were empty."""
-
-    def __init__(self, sentences: Iterator[str]) -> None:
-        self.sentences = sentences
-        self.empty = True
-
-    def __iter__(self) -> Iterator[str]:
-        for sentence in self.sentences:
-            self.empty = self.empty and not sentence.strip()
-            yield sentence
+        reason = str(error).strip().rpartition("\n")[2]
+        fault = f"SentencePiece cannot be trained on this text ({reason})"
+        raise UserError(f"{flag} {size}: {fault}") from error

@@ -50,7 +50,7 @@ class CorrectionCounts:
 
 
 def correction_counts(sources: Words, outputs: Words, references: Words) -> CorrectionCounts:
-    """What a correction did to the words of a text.
+    """Counts what a correction did to the words of a text.
 
     Args:
         sources, outputs, references: lines before and after the correction, and as they should be.
@@ -82,7 +82,7 @@ def right_words(words: Words, reference: Words) -> set[int]:
 
 
 def is_char_tokenized(lines: Iterable[str]) -> bool:
-    """Whether lines are characters, not words, as models of characters write: ``n e w ▁ o n e``.
+    """Returns whether lines are characters, as models of these write: ``n e w ▁ o n e``.
 
     More than half of the lines that hold anything have two tokens or more, all of one character.
     """

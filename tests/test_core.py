@@ -41,7 +41,7 @@ def core(code: str, folder: Path, *words: str, hidden: str = TRAIN, **environ: s
          f"lev-enct5-prepare needs {NEED}"),
         ("report --hypotheses model.pt --references model.pt",
          "the metric bleu needs sacrebleu: pip install '.[train]'"),
-        ("export model.pt x", "lev-export needs fairseq, torch and onnx: pip install '.[train,exp"),
+        ("export model.pt x", "lev-export needs fairseq and torch and onnx: pip install '.[train"),
         ("correct --path model.pt", f"{CHECKPOINT} needs {NEED}"),
         ("correct --check --path model.pt", f"{CHECKPOINT} needs {NEED}"),
         ("correct --device cuda", f"--device cuda needs {NEED}"),

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from lev_runtime.errors import UserError
-from lev_runtime.io.text_files import all_lines
+from lev_runtime.io.text_files import read_lines
 from lev_runtime.search import WordTree
 
 from .letter_model import LetterModel as LetterModel
@@ -43,7 +43,7 @@ def _parsed(path: str, parse: Callable[[str], T], form: str, empty: bool = False
         UserError: the file cannot be read, or ``parse`` raised ValueError for a line.
     """
     rows = []
-    for number, line in enumerate(all_lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if line and not line.isspace():
             try:
                 rows.append(parse(line))

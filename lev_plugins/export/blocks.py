@@ -14,19 +14,19 @@ from lev_runtime.errors import UserError
 
 from ..nn.t5 import RMSNorm
 from ..nn.transformer import ACTIVATIONS, Attention
-from .graph import FLOAT, MICROSOFT, Dimensions, Graph
+from .graph import FLOAT, Dimensions, Graph
 
 _ACTIVATIONS: dict[Any, tuple[str, dict[str, Any]]] = {
     ACTIVATIONS["relu"]: ("Relu", {}),
     ACTIVATIONS["gelu"]: ("Gelu", {"approximate": "none"}),
     ACTIVATIONS["gelu_new"]: ("Gelu", {"approximate": "tanh"}),
-    ACTIVATIONS["silu"]: ("QuickGelu", {"alpha": 1.0, "domain": MICROSOFT}),
+    ACTIVATIONS["silu"]: ("QuickGelu", {"alpha": 1.0}),
 }
 
 
 @dataclass
 class Sight:
-    """What attention sees, as values of a graph; ``""`` for no limit.
+    """Says what attention sees, as values of a graph; ``""`` for no limit.
 
     mask: B × keys, int32, 0 at padding. bias: (B or 1) × (H or 1) × T × keys, added to the scores.
     turns: tables of cosines and sines of rotary positions, or none.
@@ -61,7 +61,7 @@ def summed(graph: Graph, stream: Stream) -> str:
     """Returns the stream's ``x`` with its addend added."""
     if not stream.addend:
         return stream.x
-    return graph.node("Add", stream.x, stream.addend)
+    return graph.Add(stream.x, stream.addend)
 
 
 def turned(graph: Graph, x: str, sight: Sight, heads: int, first: str = "") -> str:
@@ -69,8 +69,8 @@ def turned(graph: Graph, x: str, sight: Sight, heads: int, first: str = "") -> s
     if sight.turns is None:
         return x
     first = first or graph.constant([0])
-    options: dict[str, Any] = {"interleaved": 1, "num_heads": heads, "domain": MICROSOFT}
-    return graph.node("RotaryEmbedding", x, first, *sight.turns, **options)
+    options: dict[str, Any] = {"interleaved": 1, "num_heads": heads}
+    return graph.RotaryEmbedding(x, first, *sight.turns, **options)
 
 
 def turn_tables(graph: Graph, width: int | None, longest: int) -> tuple[str, str] | None:
@@ -87,12 +87,12 @@ def attend(
     graph: Graph, attention: Attention, query: str, key: str, value: str, sight: Sight
 ) -> str:
     """B × T × C queries over keys and values (B × S × C or B × H × S × D) → B × T × C."""
-    options: dict[str, Any] = {"num_heads": attention.heads, "domain": MICROSOFT}
+    options: dict[str, Any] = {"num_heads": attention.heads}
     if attention.scale is not None:
         options["scale"] = attention.scale
     no_bias = ""
     values = query, key, value, no_bias, sight.mask, sight.bias
-    heads = graph.node("MultiHeadAttention", *values, **options)
+    heads = graph.MultiHeadAttention(*values, **options)
     return linear(graph, attention.output, heads)
 
 
@@ -116,7 +116,7 @@ def keys_values(graph: Graph, attention: Attention, states: str) -> tuple[str, s
 def by_heads(graph: Graph, x: str, heads: int) -> str:
     """B × S × C → B × H × S × D."""
     split = graph.reshape(x, 0, 0, heads, -1)
-    return graph.node("Transpose", split, perm=[0, 2, 1, 3])
+    return graph.Transpose(split, perm=[0, 2, 1, 3])
 
 
 def linear(graph: Graph, layer: nn.Linear, x: str) -> str:
@@ -130,15 +130,10 @@ def activated(graph: Graph, function: Any, x: str) -> str:
     Raises:
         UserError: one that is not known here.
     """
-    for known, (operator, options) in _ACTIVATIONS.items():
-        if function is known or _same_partial(function, known):
-            return graph.node(operator, x, **options)
-    raise UserError(f"the activation function {function} cannot be exported")
-
-
-def _same_partial(function: Any, known: Any) -> bool:
-    both = isinstance(function, partial) and isinstance(known, partial)
-    return both and (function.func, function.keywords) == (known.func, known.keywords)
+    if function not in _ACTIVATIONS:
+        raise UserError(f"the activation function {function} cannot be exported")
+    operator, options = _ACTIVATIONS[function]
+    return graph.node(operator, x, **options)
 
 
 def feed_forward(graph: Graph, block: Any, x: str) -> str:
@@ -147,7 +142,7 @@ def feed_forward(graph: Graph, block: Any, x: str) -> str:
     if getattr(block, "gated", False):
         gate, hidden = graph.split(hidden, 2)
         opened = activated(graph, block.activation, gate)
-        hidden = graph.node("Mul", opened, hidden)
+        hidden = graph.Mul(opened, hidden)
     else:
         hidden = activated(graph, block.activation, hidden)
     return linear(graph, block.fc2, hidden)
@@ -219,10 +214,10 @@ def with_positions(graph: Graph, x: str, table: Tensor, pad: int, tokens: str) -
 
     Padding stands on the right: place t is row pad + 1 + t.
     """
-    length = graph.node("Shape", tokens, start=1, end=2)
+    length = graph.Shape(tokens, start=1, end=2)
     first = axis = [0]
-    rows = graph.node("Slice", table[pad + 1 :], first, length, axis)
-    return graph.node("Add", x, rows)
+    rows = graph.Slice(table[pad + 1 :], first, length, axis)
+    return graph.Add(x, rows)
 
 
 def head_width(attention: Attention) -> int:

@@ -62,7 +62,8 @@ def export(
     checkpoint = find_checkpoint(path)
     names = names_in(checkpoint)
     if names["task"] == ENCT5_TASK:
-        refuse_text_processing(data=data, **text)
+        if data or any(text.values()):
+            raise UserError(f"{checkpoint}: an EncT5 has its own data and subwords; name none")
         writer = labeler_writer(EncT5.from_pretrained(checkpoint), int8)
     elif names["model"].startswith(PBD):
         state = load_state(checkpoint)
@@ -76,14 +77,6 @@ def export(
         editor = LevenshteinEditor.from_pretrained(checkpoint, data, **text)
         writer = editor_writer(editor, int8)
     write_folder(Path(out), writer, int8, complete)
-
-
-def refuse_text_processing(**options: str | None) -> None:
-    """Raises :class:`UserError` for options that an EncT5 has no use for."""
-    for name, value in options.items():
-        if value:
-            flag = f"--{name.replace('_', '-')}"
-            raise UserError(f"{flag}: an EncT5 has its own; leave it out")
 
 
 def refuse_filled(out: Path) -> None:
@@ -170,8 +163,7 @@ def pbd_writer(parts: GeneratingParts, state: CheckpointState, int8: bool) -> Wr
         assert isinstance(model, PBDTransformerModel)
         weights = WeightFile(folder)
         graphs = pbd.write_graphs(model, folder, weights, int8)
-        source, target = task.source_dictionary, task.target_dictionary
-        _write_symbols(folder, target, [source.symbols, target.symbols])
+        _write_dictionaries(folder, task.source_dictionary, task.target_dictionary)
         limits = [int(side.max_positions()) for side in (model.encoder, model.decoder)]
         settings = {
             "limits": limits,
@@ -197,16 +189,11 @@ def _write_pieces(folder: Path, metadata: Metadata) -> str:
 
 
 def _write_dictionaries(folder: Path, source: Any, target: Any) -> None:
-    """Both sides' symbols in order, up to the placeholder; one list where they are equal."""
-    sides = []
-    for dictionary in (source, target):
-        last = dictionary.index(PLACEHOLDER)
-        sides.append(dictionary.symbols[: last + 1])
-    _write_symbols(folder, target, sides)
-
-
-def _write_symbols(folder: Path, target: Any, sides: list[list[str]]) -> None:
-    source_symbols, target_symbols = sides
+    """Both sides' symbols in order, up to a placeholder; one list where they are equal."""
+    ends = (dictionary.indices.get(PLACEHOLDER, len(dictionary)) for dictionary in (source, target))
+    source_symbols, target_symbols = (
+        dictionary.symbols[: end + 1] for dictionary, end in zip((source, target), ends)
+    )
     names = ("bos", "pad", "eos", "unk")
     special = {name: getattr(target, name)() for name in names}
     content = {

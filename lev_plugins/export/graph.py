@@ -4,8 +4,9 @@ The graphs use operators of ONNX Runtime (domain ``com.microsoft``) where those 
 takes five of ONNX's own: at batch 1 half of the time is spent between nodes.
 """
 
+import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from lev_runtime.folder import WEIGHTS
 
 OPSET, IR_VERSION = 20, 9
 MICROSOFT = "com.microsoft"
+OF_MICROSOFT = {"MatMulIntegerToFloat", "MultiHeadAttention", "QuickGelu", "RotaryEmbedding"}
 ALIGNMENT = 64  # bytes
 SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
 LEAST_QUANTIZED = 4096  #: weights of a layer: fewer are not worth the rounding
@@ -120,7 +122,7 @@ class Graph:
         if content is array:
             return name
         # onnxruntime widens it once, when it reads the graph
-        return self.node("Cast", name, to=FLOAT)
+        return self.Cast(name, to=FLOAT)
 
     def _shared(self, array: np.ndarray, name: str) -> onnx.TensorProto:
         offset, length = self.weights.add(array)
@@ -136,21 +138,27 @@ class Graph:
         operator: str,
         inputs: Sequence[Input],
         count: int,
-        domain: str = "",
         **attributes: Any,
     ) -> list[str]:
         """Adds a node; returns its first ``count`` outputs. An input that is left out is ``""``."""
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         prefix = f"{operator}_{len(self.nodes)}"
         outputs = [f"{prefix}_{number}" for number in range(count)]
+        domain = MICROSOFT if operator in OF_MICROSOFT else ""
         node = helper.make_node(operator, names, outputs, domain=domain, **attributes)
         self.nodes.append(node)
         return outputs
 
-    def node(self, operator: str, *inputs: Input, domain: str = "", **attributes: Any) -> str:
+    def node(self, operator: str, *inputs: Input, **attributes: Any) -> str:
         """Adds a node; returns its only output."""
-        (output,) = self.several(operator, inputs, 1, domain, **attributes)
+        (output,) = self.several(operator, inputs, 1, **attributes)
         return output
+
+    def __getattr__(self, operator: str) -> Callable[..., str]:
+        """``graph.Add(x, y)`` is :meth:`node` of that operator."""
+        if not operator[:1].isupper():
+            raise AttributeError(operator)
+        return functools.partial(self.node, operator)
 
     # what models are made of --------------------------------------------------------------------
 
@@ -159,10 +167,10 @@ class Graph:
         if self.int8 and weight.numel() >= LEAST_QUANTIZED:
             return self._int8_linear(x, weight, bias)
         columns = weight.detach().float().t()
-        product = self.node("MatMul", x, columns)
+        product = self.MatMul(x, columns)
         if bias is None:
             return product
-        return self.node("Add", product, bias)
+        return self.Add(product, bias)
 
     def _int8_linear(self, x: str, weight: Tensor, bias: Tensor | None) -> str:
         """Weights have a scale for each output, what comes in one for each row, at each run."""
@@ -180,45 +188,45 @@ class Graph:
             described[f"{name}_offset"], _ = self.weights.add(part)
         self.int8_weights.append(described)
         factors = rows.values, described["weight"], rows.largest, described["scales"], rows.zero
-        product = self.node("MatMulIntegerToFloat", *factors, domain=MICROSOFT)
+        product = self.MatMulIntegerToFloat(*factors)
         if bias is None or not bias.any():
             return product
         # a bias of that node's would be multiplied by the rows' scales
-        return self.node("Add", product, bias)
+        return self.Add(product, bias)
 
     def _in_int8(self, x: str) -> Int8Rows:
         """Rounds each row by its own largest number, whatever else is in the batch."""
         operator, _, _ = x.partition("_")
         zero, least = INT8_RANGES.get(operator, SYMMETRIC)
         step = np.float32(1 / (255 - zero))
-        sizes = self.node("Abs", x) if zero else x
-        largest = self.node("ReduceMax", sizes, [-1])
-        largest = self.node("Clip", largest, least)
-        share = self.node("Div", x, largest)
+        sizes = self.Abs(x) if zero else x
+        largest = self.ReduceMax(sizes, [-1])
+        largest = self.Clip(largest, least)
+        share = self.Div(x, largest)
         point = self.constant(np.array(zero, np.uint8))
-        values = self.node("QuantizeLinear", share, float(step), point)
+        values = self.QuantizeLinear(share, float(step), point)
         return Int8Rows(values, largest, point, step)
 
     def output_layer(self, rows: str, table: Tensor, bias: Tensor) -> str:
         """P × C features → P × V logits; in single precision the table serves as it is stored."""
         if self.int8:
             return self._int8_linear(rows, table, bias)
-        return self.node("Gemm", rows, table, bias, transB=1)
+        return self.Gemm(rows, table, bias, transB=1)
 
     def embedding(self, indices: str, table: Tensor, scale: float = 1.0) -> str:
         """Rows of a table, multiplied by a number; the table is stored as it is."""
-        rows = self.node("Gather", table, indices)
+        rows = self.Gather(table, indices)
         if scale == 1.0:
             return rows
-        return self.node("Mul", rows, float(scale))
+        return self.Mul(rows, float(scale))
 
     def reshape(self, x: str, *shape: int) -> str:
         """0 keeps a dimension, −1 is what is left."""
-        return self.node("Reshape", x, list(shape))
+        return self.Reshape(x, list(shape))
 
     def flat(self, x: str) -> str:
         """B × T × C → B·T × C."""
-        return self.node("Flatten", x, axis=2)
+        return self.Flatten(x, axis=2)
 
     def split(self, x: str, count: int) -> list[str]:
         """B × T × count·C → as many B × T × C."""

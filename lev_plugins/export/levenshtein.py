@@ -104,8 +104,8 @@ class Decoder:
         x = blocks.with_positions(graph, x, positions.weight, model.pad, self.tokens)
         if model.deleted is not None:
             mark = model.deleted.mark.weight[0] * model.scale
-            marks = graph.node("Mul", self.deleted, mark)
-            x = graph.node("Add", x, marks)
+            marks = graph.Mul(self.deleted, mark)
+            x = graph.Add(x, marks)
         if copies:
             x = self._with_source(x)
         turns = blocks.turn_tables(graph, model.rotary[1], positions.longest)
@@ -124,11 +124,11 @@ class Decoder:
         (Gu et al., 2018, §3.1.2), both in batches laid flat."""
         graph = self.graph
         copied = graph.input("copied", INT64, ["written"])
-        states = graph.node("Gather", self._rows(self.states), copied)
-        index = graph.node("Unsqueeze", self.places, [1])
-        rows = graph.node("ScatterND", self._rows(x), index, states, reduction="add")
-        shape = graph.node("Shape", x)
-        return graph.node("Reshape", rows, shape)
+        states = graph.Gather(self._rows(self.states), copied)
+        index = graph.Unsqueeze(self.places, [1])
+        rows = graph.ScatterND(self._rows(x), index, states, reduction="add")
+        shape = graph.Shape(x)
+        return graph.Reshape(rows, shape)
 
     def _rows(self, x: str) -> str:
         return self.graph.reshape(x, -1, self.dim)
@@ -137,7 +137,7 @@ class Decoder:
         """Adds the deletion head (Eq. 3)."""
         graph = self.graph
         head = self.model.deletion_head
-        logits = graph.node("MatMul", features, head.weight.t())
+        logits = graph.MatMul(features, head.weight.t())
         graph.output("deletion", logits, FLOAT, ["batch", "length", 2])
 
     def _placeholder(self, features: str) -> None:
@@ -149,12 +149,12 @@ class Decoder:
         halves = []
         for side, weight in zip(("left", "right"), weights):
             places = graph.input(side, INT64, ["slots"])
-            ends = graph.node("Gather", rows, places)
-            halves.append(graph.node("MatMul", ends, weight.t()))
-        logits = graph.node("Add", *halves)
+            ends = graph.Gather(rows, places)
+            halves.append(graph.MatMul(ends, weight.t()))
+        logits = graph.Add(*halves)
         if model.deleted is not None:
             evidence = self._deleted_between(model.deleted, rows)
-            logits = graph.node("Add", logits, evidence)
+            logits = graph.Add(logits, evidence)
         classes = model.cfg.max_insertions + 1
         graph.output("placeholder", logits, FLOAT, ["slots", classes])
 
@@ -164,47 +164,47 @@ class Decoder:
         graph = self.graph
         gone = graph.input("gone", INT64, ["gone"])
         slot = graph.input("slot", INT64, ["gone"])
-        index = graph.node("Unsqueeze", slot, [1])
-        slots = graph.node("Shape", "left")
-        shape = graph.node("Concat", slots, [self.dim], axis=0)
-        add = partial(graph.node, "ScatterND", reduction="add")
+        index = graph.Unsqueeze(slot, [1])
+        slots = graph.Shape("left")
+        shape = graph.Concat(slots, [self.dim], axis=0)
+        add = partial(graph.ScatterND, reduction="add")
         # what the tokens of a slot mean, on average
-        zeros = graph.node("Expand", 0.0, shape)
-        tokens = graph.node("Gather", rows, gone)
+        zeros = graph.Expand(0.0, shape)
+        tokens = graph.Gather(rows, gone)
         sums = add(zeros, index, tokens)
-        length = graph.node("Shape", slot)
-        ones = graph.node("Expand", 1.0, length)
-        zeros = graph.node("Expand", 0.0, slots)
+        length = graph.Shape(slot)
+        ones = graph.Expand(1.0, length)
+        zeros = graph.Expand(0.0, slots)
         count = add(zeros, index, ones)
-        divisor = graph.node("Max", count, 1.0)
-        column = graph.node("Unsqueeze", divisor, [1])
-        mean = graph.node("Div", sums, column)
-        meaning = graph.node("MatMul", mean, trace.what.weight.t())
+        divisor = graph.Max(count, 1.0)
+        column = graph.Unsqueeze(divisor, [1])
+        mean = graph.Div(sums, column)
+        meaning = graph.MatMul(mean, trace.what.weight.t())
         # how many they are: nothing where there is none
-        limited = graph.node("Min", divisor, float(trace.longest))
-        row = graph.node("Sub", limited, 1.0)
-        row = graph.node("Cast", row, to=INT64)
+        limited = graph.Min(divisor, float(trace.longest))
+        row = graph.Sub(limited, 1.0)
+        row = graph.Cast(row, to=INT64)
         number = graph.embedding(row, trace.count.weight)
-        exists = graph.node("Min", count, 1.0)
-        exists = graph.node("Unsqueeze", exists, [1])
-        number = graph.node("Mul", number, exists)
-        return graph.node("Add", meaning, number)
+        exists = graph.Min(count, 1.0)
+        exists = graph.Unsqueeze(exists, [1])
+        number = graph.Mul(number, exists)
+        return graph.Add(meaning, number)
 
     def _token(self, features: str) -> None:
         """Adds the token head at P ``places``, −∞ for symbols never written (Eq. 5); and of each
         the likeliest token with its probability, so that logits need not be fetched."""
         graph, model = self.graph, self.model
-        rows = graph.node("Gather", self._rows(features), self.places)
+        rows = graph.Gather(self._rows(features), self.places)
         table = model.output_weight()
         offsets = torch.zeros(len(table))
         offsets[model.forbidden_symbols] = float("-inf")
         logits = graph.output_layer(rows, table, offsets)
         if model.pointer is not None:
             logits = self._pointed(model.pointer, features, rows, logits)
-        probabilities = graph.node("Softmax", logits, axis=1)
-        highest = graph.node("ReduceMax", probabilities, [1], keepdims=0)
+        probabilities = graph.Softmax(logits, axis=1)
+        highest = graph.ReduceMax(probabilities, [1], keepdims=0)
         graph.output("token", logits, FLOAT, ["written", len(table)])
-        best = graph.node("ArgMax", logits, axis=1, keepdims=0)
+        best = graph.ArgMax(logits, axis=1, keepdims=0)
         graph.output("best", best, INT64, ["written"])
         graph.output("probability", highest, FLOAT, ["written"])
 
@@ -216,17 +216,17 @@ class Decoder:
         row = graph.input("row", INT64, ["written"])
         query = blocks.linear(graph, pointer.query, features)
         key = blocks.linear(graph, pointer.key, self.states)
-        key = graph.node("Transpose", key, perm=[0, 2, 1])
-        scores = graph.node("MatMul", query, key)
-        scores = graph.node("Mul", scores, self.dim**-0.5)
+        key = graph.Transpose(key, perm=[0, 2, 1])
+        scores = graph.MatMul(query, key)
+        scores = graph.Mul(scores, self.dim**-0.5)
         scores = graph.flat(scores)
-        scores = graph.node("Gather", scores, self.places)
-        real = graph.node("Cast", self.source_mask, to=BOOL)
-        padding = graph.node("Not", real)
-        padding = graph.node("Gather", padding, row)
-        scores = graph.node("Where", padding, float("-inf"), scores)
-        weights = graph.node("Softmax", scores, axis=1)
+        scores = graph.Gather(scores, self.places)
+        real = graph.Cast(self.source_mask, to=BOOL)
+        padding = graph.Not(real)
+        padding = graph.Gather(padding, row)
+        scores = graph.Where(padding, float("-inf"), scores)
+        weights = graph.Softmax(scores, axis=1)
         scale = blocks.linear(graph, pointer.scale, rows)
-        addends = graph.node("Mul", weights, scale)
-        symbols = graph.node("Gather", source, row)
-        return graph.node("ScatterElements", logits, symbols, addends, axis=1, reduction="add")
+        addends = graph.Mul(weights, scale)
+        symbols = graph.Gather(source, row)
+        return graph.ScatterElements(logits, symbols, addends, axis=1, reduction="add")

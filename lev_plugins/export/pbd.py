@@ -81,7 +81,7 @@ def copied_keys_values(graph: Graph, layer: Any, states: str, sight: Sight) -> t
 def projection(graph: Graph, attention: Any, x: str, segment: int) -> list[str]:
     """Queries, keys and values of states that are marked as generated or as copied."""
     if attention.segment is not None:
-        x = graph.node("Add", x, attention.segment.weight[segment])
+        x = graph.Add(x, attention.segment.weight[segment])
     projected = blocks.linear(graph, attention.attention.inputs, x)
     return graph.split(projected, 3)
 
@@ -103,32 +103,32 @@ class Reader:
         self.symbols = graph.input("symbols", INT64, ["prefixes"])
         self.place = graph.input("place", INT64, [1])
         mask = graph.input("source_mask", INT32, ["batch", "source"])
-        self.real = graph.node("Gather", mask, self.units)
+        self.real = graph.Gather(mask, self.units)
         self.source = Sight(self.real)
 
     def write(self) -> None:
         """All blocks, and the output."""
         graph, decoder = self.graph, self.decoder
         embed = decoder.embed
-        column = graph.node("Unsqueeze", self.symbols, [1])
+        column = graph.Unsqueeze(self.symbols, [1])
         rows = graph.constant(embed.positions.weight[decoder.pad + 1 :])
         x = embedded(graph, embed, column)
-        position = graph.node("Gather", rows, self.place)
-        x = graph.node("Add", x, position)
+        position = graph.Gather(rows, self.place)
+        x = graph.Add(x, position)
         turns = blocks.turn_tables(graph, decoder.rotary, embed.positions.longest)
         stream = Stream(x)
         sight = Sight(turns=turns)
         for number, layer in enumerate(decoder.blocks):
             stream = self._block(number, layer, stream, sight)
         features = blocks.ended(graph, decoder.norm, stream)
-        features = graph.node("Squeeze", features, [1])
+        features = graph.Squeeze(features, [1])
         output = decoder.output
         if output.scale != 1.0:
-            features = graph.node("Mul", features, float(output.scale))
+            features = graph.Mul(features, float(output.scale))
         table = output.table.weight
         bias = table.new_zeros(len(table)) if output.bias is None else output.bias
         logits = graph.output_layer(features, table, bias)
-        logs = graph.node("LogSoftmax", logits, axis=1)
+        logs = graph.LogSoftmax(logits, axis=1)
         graph.output("logs", logs, FLOAT, ["prefixes", len(table)])
 
     def _block(self, number: int, layer: Any, stream: Stream, sight: Sight) -> Stream:
@@ -152,15 +152,15 @@ class Reader:
         pair = []
         for kind, before, newest in zip(("key", "value"), past, (key, value)):
             newest = blocks.by_heads(graph, newest, heads)
-            joined = graph.node("Concat", before, newest, axis=2)
+            joined = graph.Concat(before, newest, axis=2)
             graph.output(f"{kind}_past_{number}_next", joined, FLOAT, shape)
             pair.append(joined)
         key, value = pair
         if not layer.future:
             return blocks.attend(graph, attention, query, key, value, Sight())
         future_key, future_value = self._rows(f"copied_{number}", layer, "source", self.units)
-        keys = graph.node("Concat", key, future_key, axis=2)
-        values = graph.node("Concat", value, future_value, axis=2)
+        keys = graph.Concat(key, future_key, axis=2)
+        values = graph.Concat(value, future_value, axis=2)
         seen = Sight(self._seen(key))
         return blocks.attend(graph, attention, query, keys, values, seen)
 
@@ -169,21 +169,21 @@ class Reader:
         key, value = blocks.take_keys_values(
             self.graph, name, layer.cross_attention, "rows", length
         )
-        return self.graph.node("Gather", key, rows), self.graph.node("Gather", value, rows)
+        return self.graph.Gather(key, rows), self.graph.Gather(value, rows)
 
     def _seen(self, key: str) -> str:
         """R × (N + 1 + S), int32: all that was generated, and the source behind this place."""
         graph = self.graph
-        shape = graph.node("Shape", self.real)
-        length = graph.node("Gather", shape, [1])
-        places = graph.node("Range", [0], length, [1])
-        ahead = graph.node("Greater", places, self.place)
-        real = graph.node("Cast", self.real, to=BOOL)
-        ahead = graph.node("And", ahead, real)
-        lengths = graph.node("Shape", key, start=2, end=3)
-        count = graph.node("Shape", self.units)
-        shape = graph.node("Concat", count, lengths, axis=0)
-        written = graph.node("Cast", [1], to=INT32)
-        written = graph.node("Expand", written, shape)
-        ahead = graph.node("Cast", ahead, to=INT32)
-        return graph.node("Concat", written, ahead, axis=1)
+        shape = graph.Shape(self.real)
+        length = graph.Gather(shape, [1])
+        places = graph.Range([0], length, [1])
+        ahead = graph.Greater(places, self.place)
+        real = graph.Cast(self.real, to=BOOL)
+        ahead = graph.And(ahead, real)
+        lengths = graph.Shape(key, start=2, end=3)
+        count = graph.Shape(self.units)
+        shape = graph.Concat(count, lengths, axis=0)
+        written = graph.Cast([1], to=INT32)
+        written = graph.Expand(written, shape)
+        ahead = graph.Cast(ahead, to=INT32)
+        return graph.Concat(written, ahead, axis=1)

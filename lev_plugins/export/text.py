@@ -1,4 +1,4 @@
-"""What cuts and joins text, as the runtime can do it without fairseq."""
+"""Writes the text processing that the runtime has without fairseq."""
 
 from pathlib import Path
 from typing import Any

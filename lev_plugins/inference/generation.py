@@ -113,7 +113,7 @@ def longest_line(task: TranslationTask, model: BaseFairseqModel) -> int:
 
 
 class GeneratingParts(NamedTuple):
-    """What a checkpoint gives to a :class:`GeneratingModel`, and the first of its arguments.
+    """Holds the first arguments of a :class:`GeneratingModel`, from a checkpoint.
 
     knows_spaces: whether it was trained on more than single words, as far as can be told.
     """

@@ -89,12 +89,10 @@ def is_stream(path: str) -> bool:
 
 def with_pauses(items: Iterable[T], path: str, seconds: float = PAUSE) -> Iterator[T | Pause]:
     """Yields what was made of the lines of ``path``, and a pause where a stream has no more for
-    some seconds: what was written is answered before the writer goes on. Typed lines are answered
-    one by one."""
-    is_typed = path == STANDARD_STREAM and sys.stdin.isatty()
+    some seconds: what was written is answered before the writer goes on."""
     for item in items:
         yield item
-        if is_typed or (path in _streams and not _streams[path].ready(seconds)):
+        if path in _streams and not _streams[path].ready(seconds):
             yield Pause()
 
 

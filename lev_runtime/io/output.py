@@ -1,4 +1,4 @@
-"""What all commands do with what they write: whole files and folders, text for any terminal."""
+"""Writes whole files and folders, and text for any terminal."""
 
 import os
 import sys

@@ -5,7 +5,6 @@ line in two, a special symbol typed as a word) is refused with the file and the 
 Everything streams. Line numbers count from 1.
 """
 
-import io
 import lzma
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -131,18 +130,6 @@ def _checked_lines(path: str, file: IO[bytes], ends: bool = False) -> Iterator[s
                 f"{path}: line 1 begins with a byte order mark; remove it: tail -c +4 {path} > NEW"
             )
         yield line + raw[len(body) :].decode() if ends else line
-
-
-def all_lines(path: str) -> list[str]:
-    """Returns the lines of :func:`read_lines`, all at once; it raises the same."""
-    content = read_bytes(path)
-    try:
-        text = content.decode("utf-8").removesuffix("\n")
-    except UnicodeDecodeError:
-        text = _BYTE_ORDER_MARK
-    if "\r" in text or text.startswith(_BYTE_ORDER_MARK):
-        return list(_checked_lines(path, io.BytesIO(content)))
-    return text.split("\n") if content else []
 
 
 def count_lines(path: str) -> int:

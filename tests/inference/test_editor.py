@@ -112,15 +112,6 @@ def test_text_is_split_and_joined_as_the_checkpoint_or_the_call_says(folder):
 # editing --------------------------------------------------------------------------------------
 
 
-def test_every_source_gets_its_trace_in_order_whatever_the_size_of_batches(editor):
-    sources, drafts = inputs()
-    traces = editor.edit(iter(sources), iter(drafts))
-    assert [trace.source for trace in traces] == sources
-    assert [trace.draft for trace in traces] == drafts
-    assert_same(editor.edit(sources, drafts, batch_size=7), traces)
-    assert len(set(texts(traces))) > 10, "the outputs are too uniform to tell an order"
-
-
 def test_traces_lead_from_the_draft_to_the_text(editor):
     endings = set()
     for trace in editor.edit(*inputs(), max_iter=4):

@@ -33,6 +33,12 @@ CONFIGURATIONS = {
     "no_copy": {"source_copy": "none"},
     "own_output": {"separate_output_embed": True},
     "exits": {"early_exit": "1,2"},
+    "pointer": {
+        "joined": True,
+        "source_pointer": True,
+        "share_all_embeddings": True,
+        "deletion_trace": True,
+    },
     "no_sharing": {"weight_sharing": "none", "early_exit": "2,1", "deletion_trace": True},
     "all": {
         "deletion_trace": True,
@@ -49,7 +55,7 @@ def assert_alike(ours: Sequence[EditTrace], theirs: Sequence[EditTrace]) -> None
     for trace, other in zip(ours, theirs):
         for name in ("text", "terminated", "count", "iterations"):
             assert getattr(other, name) == getattr(trace, name)
-        assert other.score == pytest.approx(trace.score, abs=CLOSE)
+        assert other.score == pytest.approx(trace.score, rel=1e-5, abs=CLOSE)
         for step, same in zip(trace.iterations, other.iterations):
             for name in ("delete_probabilities", "token_probabilities"):
                 assert getattr(same, name) == pytest.approx(getattr(step, name), abs=CLOSE)
@@ -78,24 +84,8 @@ def test_outputs_are_the_packages(name, tmp_path):
         )
     penalised = {"empty_penalty": 0.7, "delete_threshold": 0.2, "history": False}
     assert_alike(ours.edit(sources, **penalised), theirs.edit(sources, **penalised))
-
-
-def test_a_pointer_and_a_joined_dictionary_give_the_packages_outputs(tmp_path):
-    options = {"source_pointer": True, "share_all_embeddings": True, "deletion_trace": True}
-    ours, theirs = both_editors(tmp_path / "model", joined=True, **options)
-    sources, drafts = rows(24)
-    for batch_size in (1, 64):
-        decoding = {"batch_size": batch_size, "max_iter": 4}
-        assert_alike(
-            ours.edit(sources, drafts, **decoding), theirs.edit(sources, drafts, **decoding)
-        )
-
-
-def test_candidates_are_the_packages(tmp_path):
-    ours, theirs = both_editors(tmp_path / "model", deletion_trace=True)
-    sources, drafts = rows(12)
-    options = {"nbest": 3, "candidates": 5, "seed": 7, "max_iter": 3, "noise_scale": 1.0}
-    lists = (editor.edit_nbest(sources, drafts, **options) for editor in (ours, theirs))
+    noisy = {"nbest": 3, "candidates": 5, "seed": 7, "max_iter": 3, "noise_scale": 1.0}
+    lists = (editor.edit_nbest(sources[:6], drafts[:6], **noisy) for editor in (ours, theirs))
     for traces, other in zip(*lists, strict=True):
         assert_alike(traces, other)
 

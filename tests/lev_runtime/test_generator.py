@@ -60,7 +60,7 @@ def both(request, tmp_path_factory) -> tuple[GeneratingModel, Generator]:
 def test_texts_are_those_of_fairseqs_generator(both, options):
     model, runtime = both
     nbest = min(3, options["beam"])
-    lists = runtime.generate_nbest(LINES, nbest, batch_size=4, **options)
+    lists = list(runtime.stream_nbest(LINES, nbest, batch_size=4, **options))
     for line, found in zip(LINES, lists, strict=True):
         wanted = written(model, line, nbest, **options)
         assert [each.text for each in found] == [text for text, _ in wanted], repr(line)
@@ -92,6 +92,6 @@ def test_a_stream_has_the_texts_of_the_list(both, lines, size):
 )
 def test_mistakes_are_refused_in_a_list_and_in_a_stream(both, lines, options, message):
     _, runtime = both
-    for call in (runtime.generate_nbest, runtime.stream_nbest):
+    for call in (runtime.generate, runtime.stream_nbest):
         with pytest.raises(ValueError, match=message):
             list(call(lines, **options))
