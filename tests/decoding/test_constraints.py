@@ -120,9 +120,11 @@ class Slow:
             opened = self.open(kept)
             if self.options.adaptive and len(opened) == len(self.y) and all(stays):
                 return self.end(t, "unchanged")
-            self.actions += lost
             self.y = self.fill(opened)
             is_new = [token.token == PLH for token in opened]
+            self.actions += lost + sum(
+                token.score for token, new in zip(self.y, is_new, strict=True) if new
+            )
             self.history += [noted("deletion", kept, stays), noted("placeholder", opened)]
             self.history.append(noted("token", self.y, is_new))
         return self.end(self.options.max_iter, "max_iterations")
@@ -132,8 +134,8 @@ class Slow:
             "tokens": numbers(self.y),
             "origin": [token.origin for token in self.y],
             "positional_scores": near([token.score for token in self.y]),
-            "score": near([sum(token.score for token in self.y) / len(self.y)])[0],
-            "actions": near([self.actions])[0],
+            "score": near(sum(token.score for token in self.y) / len(self.y)),
+            "actions": near(self.actions),
             "steps": steps,
             "terminated": reason,
             "history": self.history,
