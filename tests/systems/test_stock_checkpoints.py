@@ -282,3 +282,5 @@ def test_what_the_model_does_not_have_is_refused_by_name():
     for flag in ("--no-scale-embedding", "--no-token-positional-embeddings"):
         with refuses(flag):
             editor_config(stock_options(flag))
+    # a left-to-right transformer has no options of heads
+    assert str(editor_config(Namespace()).weight_sharing) == "all"
