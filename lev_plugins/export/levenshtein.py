@@ -160,7 +160,7 @@ class Decoder:
 
     def _deleted_between(self, trace: DeletedTokens, rows: str) -> str:
         """Returns what G tokens ``gone``, each of a ``slot``, add to the logits of Q slots
-        (:class:`..systems.levenshtein.trace.DeletedTokens`)."""
+        (:class:`..systems.levenshtein.heads.DeletedTokens`)."""
         graph = self.graph
         gone = graph.input("gone", INT64, ["gone"])
         slot = graph.input("slot", INT64, ["gone"])

@@ -110,7 +110,7 @@ class Slow:
         self.y = [Token(token, place) for place, token in enumerate(draft)]
         self.history = [noted("draft", self.y)]
         for t in range(self.options.max_iter):
-            stays, lost = self.delete()
+            stays, deletes = self.delete()
             kept = [token for token, stay in zip(self.y, stays, strict=True) if stay]
             if self.options.adaptive:
                 if numbers(kept) in self.seen:
@@ -120,11 +120,14 @@ class Slow:
             opened = self.open(kept)
             if self.options.adaptive and len(opened) == len(self.y) and all(stays):
                 return self.end(t, "unchanged")
-            self.actions += lost
             self.y = self.fill(opened)
             is_new = [token.token == PLH for token in opened]
-            self.history += [noted("deletion", kept, stays), noted("placeholder", opened)]
-            self.history.append(noted("token", self.y, is_new))
+            scores = [token.score for token in self.y]
+            self.actions += sum(itertools.compress(deletes, [not stay for stay in stays]))
+            self.actions += sum(itertools.compress(scores, is_new))
+            self.history.append(noted("deletion", kept, stays, near(deletes)))
+            self.history.append(noted("placeholder", opened))
+            self.history.append(noted("token", self.y, is_new, near(scores)))
         return self.end(self.options.max_iter, "max_iterations")
 
     def end(self, steps: int, reason: str) -> dict[str, Any]:
@@ -132,8 +135,8 @@ class Slow:
             "tokens": numbers(self.y),
             "origin": [token.origin for token in self.y],
             "positional_scores": near([token.score for token in self.y]),
-            "score": near([sum(token.score for token in self.y) / len(self.y)])[0],
-            "actions": near([self.actions])[0],
+            "score": near(sum(token.score for token in self.y) / len(self.y)),
+            "actions": near(self.actions),
             "steps": steps,
             "terminated": reason,
             "history": self.history,
@@ -145,19 +148,20 @@ class Slow:
     def logits(self, head: str, y: Row, where: Any = None) -> torch.Tensor:
         return tiny.logits(self.policy, head, torch.tensor([numbers(y)]), self.memory, where)
 
-    def delete(self) -> tuple[list[bool], float]:
-        """What stays, and the log-probability of deleting the rest; rates the draft's tokens."""
-        stays, lost = [True] * len(self.y), 0.0
-        logs = self.logits("deletion", self.y)[0].log_softmax(-1).tolist() if self.y[2:] else []
-        for i, (token, origin, _) in enumerate(self.y[1:-1] if logs else [], start=1):
+    def delete(self) -> tuple[list[bool], list[float]]:
+        """What stays, and log-probabilities of deleting each token; rates the draft's tokens."""
+        stays = [True] * len(self.y)
+        if not self.y[2:]:
+            return stays, [0.0, 0.0]
+        logs = self.logits("deletion", self.y)[0].log_softmax(-1).tolist()
+        for i, (token, origin, _) in enumerate(self.y[1:-1], start=1):
             keep, delete = logs[i]
             gone = math.exp(delete) > self.options.delete_threshold
             gone = (gone and not self.marked(origin, KEEP)) or self.marked(origin, DROP)
             stays[i] = not gone
-            lost += delete * gone
             if origin >= 0:
                 self.y[i] = Token(token, origin, keep)
-        return stays, lost
+        return stays, [delete for _, delete in logs]
 
     def open(self, kept: Row) -> Row:
         logits = self.logits("placeholder", kept)[0].clone()
@@ -206,8 +210,8 @@ def numbers(y: Row) -> list[int]:
     return [token.token for token in y]
 
 
-def noted(phase: str, y: Row, mask: list[bool] | None = None) -> tuple:
-    return phase, numbers(y), [token.origin for token in y], mask
+def noted(phase: str, y: Row, mask: list[bool] | None = None, scores: Any = None) -> tuple:
+    return phase, numbers(y), [token.origin for token in y], mask, scores
 
 
 @settings(max_examples=160)
@@ -237,7 +241,7 @@ def test_hypotheses_are_those_of_algorithm_2_with_orders_or_without(
     history = [
         tuple(
             step[name].tolist() if isinstance(step.get(name), torch.Tensor) else step.get(name)
-            for name in ("phase", "tokens", "origin", "mask")
+            for name in ("phase", "tokens", "origin", "mask", "scores")
         )
         for step in hypothesis["history"]
     ]

@@ -16,7 +16,7 @@ from lev_plugins.nn.arrays import TORCH
 from lev_plugins.nn.transformer import EncoderOutput
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import Compaction, insertion_labels
-from lev_plugins.systems.levenshtein.expert import insertion_inputs
+from lev_plugins.systems.levenshtein.expert import deletion_state, insertion_inputs
 from lev_runtime.traces import Trace
 
 pytestmark = pytest.mark.device
@@ -89,10 +89,10 @@ def test_training_asks_each_head_what_decoding_asks_it(traced, masking):
         model = tiny.sharpen(tiny.model(task)).eval()
     task.cfg.token_masking = masking
     sample = tiny.batch(task, [row for row in ROWS if row.draft])
-    # so that y_del is the draft
-    states = task.with_states(sample, 1, (1.0, 1.0))["states"]
+    states = task.with_states(sample, 1, (0.5, 1.0))["states"]
     source = sample["net_input"]["src_tokens"]
     answers, memory = model(source, None, states), model.encode(source)
+    y_del = deletion_state(states, answers["token"][0], model.forbidden_symbols)
     counting, writing = insertion_inputs(states, model.traces)
     insertion = states.insertion
     assert shown(compact(counting)) == shown(insertion.before)
@@ -100,14 +100,15 @@ def test_training_asks_each_head_what_decoding_asks_it(traced, masking):
     assert shown(compact(writing)) == shown(states.masked_target)
     slots = tiny.logits(model, "placeholder", insertion.before, memory, trace=counting)
     tokens = tiny.logits(model, "token", states.masked_target, memory, states.predicted, writing)
-    deletions = tiny.logits(model, "deletion", sample["draft"], memory)
+    deletions = tiny.logits(model, "deletion", y_del, memory)
     expected = {
         "placeholder": slots[insertion.slots],
         "token": tokens,
-        "deletion": deletions[sample["draft"].gt(2)],
+        "deletion": deletions[y_del.gt(2)],
     }
     for head, logits in expected.items():
         assert_near(answers[head][0], logits)
+    assert states.delete_draft.any() and not states.delete_draft.all()
 
 
 def test_only_the_experts_deletions_from_drafts_leave_a_trace():

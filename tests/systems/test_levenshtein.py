@@ -17,7 +17,6 @@ from fairseq.tasks.translation import TranslationTask
 from refusals import refuses
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
-from lev_plugins.systems.levenshtein.expert import deletion_state
 from lev_plugins.systems.levenshtein.generator import RefinementGenerator
 from lev_plugins.systems.levenshtein.model import source_at_placeholders
 from lev_plugins.systems.levenshtein.replayed import ReplayedPasses, replayed
@@ -166,24 +165,6 @@ def test_the_pointer_adds_where_it_looks_to_the_logits_of_the_sources_tokens():
         for token, share in zip(source[row, real], looks.softmax(0), strict=True):
             expected[token] += pointer.scale(state)[0] * share
         assert_near(next(logits), expected)
-
-
-def test_deletion_learns_from_what_the_model_itself_would_insert():
-    # α = 0 on pairs: y_del is y* with the model's argmax at every gap
-    task, model = sharp()
-    sample = tiny.training_batch(task, ROWS, alpha=0.0, drafted=False)
-    expert, source = sample["states"], sample["net_input"]["src_tokens"]
-    learnt = answers(model, sample)
-    inputs = deletion_state(expert, learnt["token"][0], model.forbidden_symbols)
-    logits = learnt["token"][0].detach().clone()
-    logits[:, [0, 1, 2, task.placeholder]] = float("-inf")
-    tokens = expert.insertion.after.masked_scatter(expert.insertion.missing, logits.argmax(1))
-    inner = tokens.gt(2)
-    expected = tiny.logits(model, "deletion", tokens, model.encode(source))[inner]
-    assert_near(learnt["deletion"][0], expected)
-    right = tokens.eq(sample["target"])[inner]
-    assert torch.equal(inputs, tokens)
-    assert 0 < int(learnt["deletion"][1].sum()) <= int((~right).sum())
 
 
 # what placeholders copy from the source -------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,8 +14,6 @@ from closeness import assert_near
 from fairseq import options
 from fairseq.data import Dictionary
 from fairseq.models.nat.levenshtein_transformer import LevenshteinTransformerModel
-from fairseq.models.transformer import TransformerModel
-from fairseq.tasks.translation import TranslationTask
 from fairseq.tasks.translation_lev import TranslationLevenshteinTask
 from omegaconf import OmegaConf
 from refusals import refuses
@@ -245,41 +244,23 @@ def test_padding_left_of_a_token_is_read_as_stock_reads_it(lively):
     assert_near(logits[0, 2], wanted[0, 2])
 
 
-@pytest.mark.parametrize(
-    ("flags", "sharing"),
-    [
-        (PRE_NORM, "none"),
-        ("--share-all-embeddings", "none"),
-        ("--share-decoder-input-output-embed", "all"),
-    ],
-)
-def test_an_autoregressive_transformer_is_a_start(flags, sharing):
-    """Its blocks compute here what they compute there if they may look ahead."""
-    words = TINY.replace("translation_lev", "translation").replace("levenshtein_", "").split()
-    args = options.parse_args_and_arch(options.get_training_parser(), [*words, *flags.split()])
-    source, target = dictionaries(args)
-    torch.manual_seed(1)
-    teacher = TransformerModel.build_model(args, TranslationTask(args, source, target)).eval()
-    task = TranslationEditTask(TranslationEditConfig(), source, target)
-    cfg = editor_config(args)
+@pytest.mark.parametrize("sharing", ["none", "all"])
+def test_an_autoregressive_transformer_is_a_start(sharing):
+    """Its parameters are those of a stock model without heads; stacks begin like the tokens'."""
+    stock = stock_model(stock_options(PRE_NORM), 1)
+    task, whole = converted(stock)
+    cfg = editor_config(stock.args)
     cfg.weight_sharing = sharing
-    model = task.build_model(OmegaConf.structured(cfg)).eval()
-    heads = [head.weight.clone() for head in (model.deletion_head, model.placeholder_head)]
-    model.load_state_dict(dict(teacher.state_dict()))
-    rows = torch.tensor([[4, 5, 6, 2], [7, 8, 2, 1]])
-    read = teacher.encoder(rows, torch.tensor([4, 3]))
-    tokens = torch.tensor([[0, 9, 10, 11, 2], [0, 12, 2, 1, 1]])
-    wanted, _ = teacher.decoder(tokens, read, full_context_alignment=True)
-    real = tokens.ne(1)
-    logits = tiny.logits(model, "token", tokens, model.encode(rows), real)
-    assert logits.size(1) == wanted.size(2) + 1, "the placeholder"
-    torch.testing.assert_close(logits[:, :-1], wanted[real], rtol=1e-4, atol=1e-5)
-    if sharing == "none":
-        state = model.state_dict()
-        for name in (name for name in state if name.startswith("decoder.deletion.")):
-            assert torch.equal(state[name], state[name.replace(".deletion.", ".token.")])
-    assert torch.equal(model.deletion_head.weight, heads[0])
-    assert torch.equal(model.placeholder_head.weight, heads[1])
+    model = task.build_model(OmegaConf.structured(cfg))
+    new = {name: value.clone() for name, value in model.state_dict().items()}
+    heads = "decoder.embed_mask_ins", "decoder.embed_word_del"
+    state = stock.model.state_dict()
+    model.load_state_dict({name: state[name] for name in state if not name.startswith(heads)})
+    learned = whole.state_dict()
+    for name, value in model.state_dict().items():
+        alike = re.sub(r"decoder\.(deletion|placeholder)\.", "decoder.token.", name)
+        is_new = name in ("deletion_head.weight", "placeholder_head.weight", "source_copy")
+        assert torch.equal(value, new[name] if is_new else learned[alike]), name
 
 
 def test_a_pbd_transformer_that_reads_no_future_is_a_start():
@@ -301,3 +282,5 @@ def test_what_the_model_does_not_have_is_refused_by_name():
     for flag in ("--no-scale-embedding", "--no-token-positional-embeddings"):
         with refuses(flag):
             editor_config(stock_options(flag))
+    # a left-to-right transformer has no options of heads
+    assert str(editor_config(Namespace()).weight_sharing) == "all"

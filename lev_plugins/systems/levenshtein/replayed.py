@@ -54,7 +54,7 @@ class ReplayedPasses(FeaturePolicy):
 
     def _clear(self) -> None:
         self.addresses = self._addresses()
-        self.sources: dict[tuple[int, int], _Sources] = {}
+        self.sources: dict[Any, _Sources] = {}
         self.pool: object = None
 
     def _addresses(self) -> list[int]:
@@ -66,9 +66,8 @@ class ReplayedPasses(FeaturePolicy):
             return False
         if torch.is_grad_enabled() or torch.is_autocast_enabled():
             return False
-        rows = padded(len(tokens))
         width = padded(tokens.size(1), LENGTHS)
-        return rows * width <= MOST_TOKENS and width <= positions.longest
+        return padded(len(tokens)) * width <= MOST_TOKENS and width <= positions.longest
 
     def encode(self, src_tokens: Tensor) -> EditEncoderOutput:
         """Runs the encoder: B × S tokens."""
@@ -129,10 +128,10 @@ class _Sources:
             if isinstance(module, Attention) and module.query is not None
         ]
         output = EncoderOutput(self.states, None)
-        self.keys_values = {
-            id(attention): tuple(map(torch.zeros_like, attention.keys_values(output)))
-            for attention in self.attentions
-        }
+        self.keys_values: dict[int, tuple[Tensor, Tensor]] = {}
+        for attention in self.attentions:
+            key, value = attention.keys_values(output)
+            self.keys_values[id(attention)] = torch.zeros_like(key), torch.zeros_like(value)
         self.held: Tensor | None = None
         self.encoder = self.replay(self._encoded)
         self.projection = self.replay(self._project)
@@ -204,7 +203,7 @@ class _Sources:
 def _part(values: Tensor, tokens: Tensor) -> Tensor:
     """Returns a copy of a replay's results without the filling: B × T."""
     rows, width = tokens.shape
-    return values[:rows, :width].clone(memory_format=torch.contiguous_format)
+    return values[:rows, :width].clone()
 
 
 def replay_passes(model: LevenshteinEditorModel) -> None:
