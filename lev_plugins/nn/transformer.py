@@ -136,8 +136,6 @@ class Attention(nn.Module):
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout) -> Tensor:
         """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
-        if query.size(2) == 1 and not self.training:
-            return self.attend_to_segments(query, [(key, value)], layout.mask)
         share = self.dropout if self.training else 0.0
         out = self.kernels.attention(query, key, value, layout.mask, share, self.scale)
         out = out.transpose(1, 2).flatten(2)

@@ -229,7 +229,6 @@ PBD = Seq2Seq(
         "as published, post-norm": {},
         "as published, pre-norm": PRE,
         "rotary positions, pre-norm": {"rotary_positions": True, **PRE},
-        "no sharing, post-norm": {"no_parameter_sharing": True},
         "no sharing, outputs copied, one table, pre-norm": {
             "no_parameter_sharing": True,
             "copied_states": "output",

@@ -19,7 +19,6 @@ from seq2seq_models import CONCAT, GATED, PBD, Seq2Seq
 from torch import Tensor, nn
 
 from lev_correct import Corrector
-from lev_plugins import LevenshteinEditor
 from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
@@ -176,13 +175,6 @@ def test_edits(members, marked, options):
 # the Python interface -------------------------------------------------------------------------
 
 
-def editor_on(editor: LevenshteinEditor, move: bool) -> list[str]:
-    for model in editor.models if move else []:
-        module_to_gpu(model)
-    drafts = ["ab", "hge", "a", "abdcefhg"]
-    return [trace.text for trace in editor.edit(["abc", "hg fe", "", "abcdefgh"], drafts)]
-
-
 def corrector_on(corrector: Corrector, move: bool) -> Any:
     backend: Any = corrector.backend
     if move:
@@ -207,7 +199,6 @@ def labels_on(model: Any, move: bool) -> str:
 
 
 INTERFACES: dict[str, tuple[Callable[[], Any], Callable[[Any, bool], Any]]] = {
-    "ensemble of editors": (lambda: editors.editor(2), editor_on),
     "edit corrector": (editors.edit_corrector, corrector_on),
     "corrector": (editors.writing_corrector, corrector_on),
     "tagger": (lambda: editors.enct5(ProblemType.TAGGING.value), labels_on),
