@@ -211,14 +211,24 @@ def losses(row: Record, table: Table) -> str:
 def rendered(table: Table) -> str:
     """Returns a table in Markdown, with the best of each column in bold."""
     columns = table.head["columns"]
-    lines = [[table.head.get("head", ""), *(column["head"] for column in columns)]]
+    heads = [column["head"] for column in columns]
+    lines = [[table.head.get("head", ""), *heads, "measured with"]]
     lines.append(["---"] * len(lines[0]))
     for row in table.rows:
         cells = [cell(row, column, best_value(column, table.rows)) for column in columns]
-        lines.append([row["system"] + losses(row, table), *cells])
+        lines.append([row["system"] + losses(row, table), *cells, origin(row)])
     text = [f"| {' | '.join(line)} |\n" for line in lines]
     text[1] = text[1].replace(" ", "")
     return "".join(text)
+
+
+def origin(row: Record) -> str:
+    """Returns the version, and the commit of scripts that are gone, and the machine of a row."""
+    if row["kind"] == "published":
+        return "–"
+    machine = re.match(r"\w+ \w+", row["cpu"])
+    commit = f" ({row['commit']})" if "commit" in row else ""
+    return f"{row['version']}{commit}, {machine[0] if machine else row['cpu']}"
 
 
 def best_value(column: Record, rows: Sequence[Record]) -> float | None:
