@@ -42,6 +42,7 @@ class Report:
 
     def __init__(self, edits: TextIO | None, named: bool) -> None:
         self.edits, self.named = edits, named
+        self.signature: dict[str, str] = {}  # of the run, for every edit
         self.file = STANDARD_STREAM
         self.line = self.lines = self.code = 0
         self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
@@ -66,7 +67,7 @@ class Report:
             if self.edits:
                 place = {"file": self.file} if self.named else {}
                 for edit in correction.edits:
-                    record = {**place, "line": self.line, **edit.to_dict()}
+                    record = {**place, "line": self.line, **edit.to_dict(), **self.signature}
                     self.edits.write(json_line(record))
 
     def notes(self) -> Iterator[str]:

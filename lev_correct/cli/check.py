@@ -25,6 +25,7 @@ from .files import (
     read_file,
 )
 from .options import check_overwriting
+from .signature import signed
 
 if TYPE_CHECKING:
     from .. import Corrector
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 #: Status of a check that found something, and of one that could not read or understand something.
 FINDINGS, FAILED = 1, 2
 HINT = (
-    "right as they are? --accept puts their words into a list of the repository; a line with "
-    "lev-correct: ignore stays"
+    "Correct as written? Run with --accept to add these words to the repository's word list, or put "
+    "`lev-correct: ignore` in the line."
 )
 
 
@@ -51,6 +52,8 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
         if texts:
             corrector = load(args)
             corrector.protections.append(protection)
+            if args.signature:
+                check.report.signature = signed(corrector, args)
             for file in _corrected(corrector, texts, args, chosen.problems):
                 check.note(file)
         for problem in chosen.problems:

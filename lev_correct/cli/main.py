@@ -41,6 +41,7 @@ from .files import (
 )
 from .options import build_parser as build_parser
 from .options import check, parse
+from .signature import signed
 from .tune import tune
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def correct(
         report = Report.opened(args.edits, bool(args.files), stack)
         corrector = load(args)
         corrector.protections.append(protection)
+        if args.signature:
+            report.signature = signed(corrector, args)
         run = Run(corrector, args, report)
         run.say_settings()
         if args.in_place:

@@ -68,7 +68,7 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
         add("clean CLEAN", "the same text without")
     else:
         add("files FILE", "text to read; - is standard input (default)", nargs="*")
-    packaged = "required" if command == "tune" else "default: the packaged English spelling"
+    packaged = "required" if command == "tune" else "default: the built-in English spelling model"
     add("--path CHECKPOINT", f"checkpoint or its folder ({packaged})")
     _ADD[command](parser, add)
     add("--protect-words FILE", "words and phrases to leave alone, one a line")
@@ -84,13 +84,14 @@ def _add_edits(add: Add) -> None:
         "minimum probability of an edit (default: as tuned, otherwise 0)",
         type=float,
     )
-    add("--eager", "make every edit that the model wants, even of probable terms")
+    add("--eager", "apply every proposed edit, even to words that are probably technical terms")
     add(
         "--protect REGEX",
-        "make no edit in matches of this; or: code, none; repeatable",
+        "do not edit text that matches REGEX; code protects code, none nothing; repeatable",
         action="append",
     )
     add("--edits FILE", "also write all edits, applied or not, as JSON lines")
+    add("--signature", "tell version, model and settings, also in every JSON record")
 
 
 def _add_correct(parser: argparse.ArgumentParser, add: Add) -> None:

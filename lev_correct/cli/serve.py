@@ -23,6 +23,7 @@ from lev_runtime.io.options import (
     say,
     text_processing,
 )
+from lev_runtime.io.signature import signature
 
 from ..packaged import ENGLISH_SPELLING
 
@@ -51,6 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         processing = text_processing(args)
         with as_flags(args):
             served = model.load(args.path, args.data, args.device, args.settings, **processing)
+        served.info["signature"] = signature(
+            args.path or ENGLISH_SPELLING, threshold=served.info.get("min_confidence")
+        )
         served.info["model"] = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
         name = f"[{args.host}]" if ":" in args.host else args.host
         hosts = [*_LOOPBACK, name]

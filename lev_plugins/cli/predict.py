@@ -15,6 +15,7 @@ from lev_runtime.io import lines
 from lev_runtime.io.lines import STANDARD_STREAM, json_line, progress
 from lev_runtime.io.options import adder, at_least_one, make_parser, say
 from lev_runtime.io.output import refuse_overwriting, whole_file
+from lev_runtime.io.signature import signature
 from lev_runtime.io.text_files import few
 
 from ..registration import register
@@ -53,6 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--threshold P", threshold, type=float)
     add("--device NAME", "device, such as cuda (default: cpu)")
+    add("--signature", "tell version, model and settings, also in every JSON record")
     return parser
 
 
@@ -88,6 +90,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         say(f"truncated to {model.max_length} subwords: {lines_cut}")
     if args.output != STANDARD_STREAM:
         say(f"{counted(number, 'line')} written to {args.output}")
+    if args.signature:
+        say(f"signature: {_signature(model, args)}")
+
+
+def _signature(model: "EncT5", args: argparse.Namespace) -> str:
+    chosen = model.threshold if args.threshold is None else args.threshold
+    threshold = chosen if model.kind.startswith("multilabel") else None
+    return signature(args.path, kind=model.kind, top_k=args.top_k, threshold=threshold)
 
 
 def _records(model: "EncT5", args: argparse.Namespace) -> Iterator[Answer]:
@@ -97,9 +107,10 @@ def _records(model: "EncT5", args: argparse.Namespace) -> Iterator[Answer]:
         form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
         texts = lines.input_fields(args.input, {2}, form)
     read = lines.with_pauses(texts, args.input)
+    signed = {"signature": _signature(model, args)} if args.signature else {}
     predictions = model.stream(read, args.top_k, args.threshold, BUFFER)
     for number, prediction in enumerate(predictions, start=1):
-        record = {"line": number, **prediction.to_dict()}
+        record = {"line": number, **prediction.to_dict(), **signed}
         yield number, json_line(record), prediction.cut
 
 

@@ -21,9 +21,11 @@ from lev_runtime.io.options import (
     as_flags,
     at_least_one,
     make_parser,
+    say,
     text_processing,
 )
 from lev_runtime.io.output import refuse_overwriting, standard_output, whole_file
+from lev_runtime.io.signature import signature
 
 from ..registration import register
 
@@ -51,6 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
         **files,
     )
     add("--max-iter N", "maximum iterations (default: 10)", type=int)
+    add("--signature", "tell version, model and settings, also in every JSON record")
     add("--markup", "read marks in drafts: [=keep=], [-delete-], [+term+]")
     add("--device NAME", "device, such as cuda (default: cpu)")
     add("--batch-size N", "sentences per batch (default: 64)", 64, advanced=True)
@@ -76,6 +79,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         with as_flags(args):
             options = {"data": args.data, "device": args.device, **text_processing(args)}
             editor = LevenshteinEditor.from_pretrained(args.path, **options)
+        signed = _signed(args) if args.signature else {}
         rows = _noted(_rows(args.input), editor.task.draft_lang)
         traces = editor.stream(
             lines.with_pauses(rows, args.input),
@@ -90,8 +94,15 @@ def main(argv: Sequence[str] | None = None) -> None:
                 text.write(("\n" if number > 1 else "") + render_text(trace, number))
                 text.flush()
             if records is not None:
-                records.write(json_line(trace.to_dict()))
+                records.write(json_line({**trace.to_dict(), **signed}))
                 records.flush()
+
+
+def _signed(args: argparse.Namespace) -> dict[str, str]:
+    """Prints the signature of the run, and returns it as a field of JSON records."""
+    line = signature(args.path, max_iter=args.max_iter or 10, markup="yes" if args.markup else "no")
+    say(f"signature: {line}")
+    return {"signature": line}
 
 
 def _rows(path: str) -> Iterator[Row]:

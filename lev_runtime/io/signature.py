@@ -1,0 +1,31 @@
+"""What one needs to repeat an output, in one line, as sacrebleu's signatures."""
+
+import hashlib
+from pathlib import Path
+
+from .. import __version__
+from ..errors import UserError
+
+#: what a folder of a model is told by, the first that is there
+_FILES = ("runtime.json", "checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
+
+
+def signature(model: str | Path, **settings: object) -> str:
+    """Returns ``version:…|model:…|name:value|…``.
+
+    model: a file, or a folder. An export is told by its ``runtime.json``, which has the hash of
+    every other file. settings: all that decides the output; what is None is left out.
+    """
+    path = Path(model)
+    files = [path / name for name in _FILES] if path.is_dir() else [path]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        raise UserError(f"{model}: no model there to sign")
+    with file.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()[:12]
+    fields = {"version": __version__, "model": digest, **settings}
+    known = {name: value for name, value in fields.items() if value is not None}
+    return "|".join(
+        f"{name}:{value:g}" if isinstance(value, float) else f"{name}:{value}"
+        for name, value in known.items()
+    )
