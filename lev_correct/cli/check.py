@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 #: Status of a check that found something, and of one that could not read or understand something.
 FINDINGS, FAILED = 1, 2
 HINT = (
-    "Correct as written? Run with --accept to add these words to the repository's word list, or put "
-    "`lev-correct: ignore` in the line."
+    "Correct as written? Run with --accept to add these words to the repository's word list, or "
+    "put `lev-correct: ignore` in the line."
 )
 
 
