@@ -23,7 +23,7 @@ class Edit:
     """A word of a line, or several next to each other, that a model rewrote.
 
     offset: where it begins, in characters of the line, from 0. before, after: what stood there and
-    what the model wants there; of words that come or go with the space beside them, and the other
+    what the model wants there; of words that come or go with the space next to them, and the other
     is empty. probability: in [0, 1]. applied: whether the corrected line has it. reason: why not:
     ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``length`` (it adds
     more characters than any correction that the model was tuned on) or ``confidence``.
@@ -87,7 +87,7 @@ def splice(text: str, changes: Iterable[Patch], start: int = 0) -> str:
 def placed(line: str, start: int, end: int, edit: WordEdit) -> Patch:
     """An edit of the words of ``line[start:end]`` as a change of the line.
 
-    Words that come or go take the space before them along, the first ones that behind.
+    Words that come or go take the space before them along, the first ones the space after.
     """
     words = [*re.compile(r"\S+").finditer(line, start, end)]
     begins = [word.start() for word in words]

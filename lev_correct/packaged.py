@@ -1,4 +1,4 @@
-"""The model that comes with the package: English spelling. Its card lies beside it."""
+"""The model that comes with the package: English spelling. Its card lies next to it."""
 
 import importlib.util
 from pathlib import Path

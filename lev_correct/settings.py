@@ -1,4 +1,4 @@
-"""How a checkpoint is to be used for correction: a file beside it, ``corrector.json``."""
+"""How a checkpoint is to be used for correction: a file next to it, ``corrector.json``."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from .words.lexicon import (
 from .words.prepared import write_arrays
 
 NAME = "corrector.json"
-#: Settings that name a file, which lies beside the checkpoint as ``corrector.NAME``.
+#: Settings that name a file, which lies next to the checkpoint as ``corrector.NAME``.
 FILES = ("lexicon", "lookup", "bigrams", "confusions", "protect_words", "known")
 #: Of these, what :mod:`.prepared` has a form for.
 PREPARED: dict[str, type[Lexicon | Bigrams | KnownWords]] = {
@@ -105,7 +105,7 @@ def chosen(
     """Returns what is set for a checkpoint, and the settings file that says so.
 
     Args:
-        file: settings, ``"none"`` for none; by default those beside the checkpoint.
+        file: settings, ``"none"`` for none; by default those next to the checkpoint.
         overrides: settings that come before those of the file, where they are not None.
 
     Raises:
@@ -126,7 +126,7 @@ def _folder(checkpoint: str) -> str:
 
 
 def read(path: str) -> Settings:
-    """A settings file, beside which the files lie that it names; raises UserError for none and a
+    """A settings file, next to which the files lie that it names; raises UserError for none and a
     broken one."""
     folder = os.path.dirname(os.path.abspath(path))
     with reading(path), open(path, "rb") as file:
@@ -156,7 +156,7 @@ def _checked(use: Settings) -> Settings:
 
 
 def write(settings: Settings, checkpoint: str, prepare: bool = False) -> str:
-    """Puts settings and the files that they name beside a checkpoint, or into its folder, each
+    """Puts settings and the files that they name next to a checkpoint, or into its folder, each
     whole or not at all; returns the path of the settings file.
 
     Args:

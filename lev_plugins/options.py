@@ -14,7 +14,7 @@ OptionalFloat = Optional[float]  # noqa: UP045
 Floats = List[float]  # noqa: UP006
 
 
-#: intervals of numbers, as they are written: what is beside a round bracket is left out
+#: intervals of numbers, as they are written: what stands at a round bracket is left out
 SHARE, BELOW_ONE, NOT_NEGATIVE, COUNT = "[0, 1]", "[0, 1)", "[0, inf)", "[1, inf)"
 
 

@@ -155,5 +155,5 @@ class Check:
 
 def diff_header(path: str) -> bytes:
     """The lines of a unified diff that name a file."""
-    named = path + "\t" * (" " in path)  # behind which patch reads no more of a name
+    named = path + "\t" * (" " in path)  # after which patch reads no more of a name
     return f"--- {named}\n+++ {named}\n".encode("utf-8", "surrogateescape")

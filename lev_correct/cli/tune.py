@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]) -> int:
-    """Chooses, writes the settings beside the checkpoint, prints the outcome."""
+    """Chooses, writes the settings next to the checkpoint, prints the outcome."""
     from .. import settings, tuning
     from ..ranking.ranking import Ranker
 

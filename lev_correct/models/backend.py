@@ -76,7 +76,7 @@ def rewriting(
         written: its tokens without </s>; None for ``<unk>``.
         scores: the log-probability of each, and that of </s>.
         known: whether the model can write a token; one that it cannot stays as it was typed where
-            a minimal script keeps it beside an ``<unk>``.
+            a minimal script keeps it next to an ``<unk>``.
     """
     changes = script([token if known(token) else None for token in unit], written)
     tokens = list(written)

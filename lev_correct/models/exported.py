@@ -49,7 +49,7 @@ class Exported(Searching):
         return self.model.prefixes(self._sources(units)), range(len(units))
 
     def _sources(self, units: Sequence[Tokens]) -> list[list[int]]:
-        """The numbers of units' tokens, </s> behind them."""
+        """The numbers of units' tokens, </s> after them."""
         return [self.model.source.encode(unit)[1:] for unit in units]
 
     def write(

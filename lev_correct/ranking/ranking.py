@@ -52,7 +52,7 @@ WEIGHTS: Mapping[str, float] = {
     "shape": 0.7,  # how much words that stay look like words of the lexicon
     "length": -0.5,  # their letters
     "short": 2.0,  # of these, not listed and short ones, mostly abbreviations (km)
-    "bigrams": 1.0,  # how well it stands beside its neighbours (see :class:`.Bigrams`)
+    "bigrams": 1.0,  # how well it stands next to its neighbours (see :class:`.Bigrams`)
     "confused": -5.0,  # it is another word, for one of the lexicon (:class:`.Confusions`)
     "likelier": 1.0,  # which fits better: the logarithm of how much more often it is met
 }
@@ -74,7 +74,7 @@ OF_LANGUAGE = ("unchanged", "length")
 LONGEST = 4
 #: Words whose candidates are remembered, some kilobytes each.
 MOST_FOUND = 10_000
-#: What is put behind a word, in small letters.
+#: What is put after a word, in small letters.
 _ENDING = re.compile(r"'(?:s|d|ll|re|ve)")
 
 
@@ -314,8 +314,8 @@ class Ranker(Backend):
         enough = all(context) if candidates.features[-1, CONFUSED] else any(context)
         if (bigrams := self.vocabulary.bigrams) and enough:
             fits = np.array([bigrams.score(text.lower(), *context) for text in candidates.texts])
-            # that of a word which no pair has is 0 whatever stands beside it: it does not fit
-            # better than words which are met beside others
+            # that of a word which no pair has is 0 whatever stands next to it: it does not fit
+            # better than words which are met next to others
             is_met = candidates.texts[0] in bigrams
             features[:, BIGRAMS] = fits if is_met else np.maximum(fits, 0)
         features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0

@@ -38,7 +38,7 @@ from .doubled import (
     may_be_twice,
 )
 
-#: Words of English: those that are met beside any others, other frequent ones, and names of which
+#: Words of English: those that are met next to any others, other frequent ones, and names of which
 #: no word in small letters is as frequent (from SCOWL's lists those that are met 16 times or more
 #: in a million words, and others).
 ENGLISH = Path(__file__).parents[1] / "english_spelling" / "english.json"
@@ -57,7 +57,7 @@ SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
 #: Of writing two words as one on purpose (*toolchain*), where none of them is common and no other
 #: word of the list begins or ends with them.
 COMPOUND = -21.0
-#: Added where no word stands beside, and for a pair of neighbours that is not listed.
+#: Added where no word is next to it, and for a pair of neighbours that is not listed.
 ALONE, NOT_LISTED = -3.0, -1.0
 #: Where the most frequent words are not English, common ones are those in this share of all pairs.
 COMMON = 1 / 1000
@@ -84,7 +84,7 @@ Judge = Callable[[int, str, str, float], float]
 
 class Slot(NamedTuple):
     """A word of a line, or two with a space between them: where they are, as they are looked up,
-    the words beside them (``""`` for none), the :func:`.case_of` the first."""
+    the words next to them (``""`` for none), the :func:`.case_of` the first."""
 
     places: tuple[Span, ...]
     words: Words
@@ -187,7 +187,7 @@ class Spacing:
     # what may have been meant ---------------------------------------------------------------------
 
     def _options_of(self, words: Words, case: str) -> tuple[Option, ...]:
-        """Returns those of one word, or of two beside each other; ``case``: of the first one."""
+        """Returns those of one word, or of two next to each other; ``case``: of the first one."""
         if max(map(len, words)) > LONGEST:
             return ()
         if len(words) > 1:
@@ -394,7 +394,7 @@ class Spacing:
 
 
 def _stands_alone(line: str, start: int, end: int) -> bool:
-    """Returns whether no hyphen is beside a word."""
+    """Returns whether no hyphen is next to a word."""
     beside = line[max(start - 1, 0) : start] + line[end : end + 1]
     return {*HYPHENS}.isdisjoint(beside)
 

@@ -37,7 +37,7 @@ class IgnoreComments:
         return ignored or self.open_since is not None
 
     def _follow(self, line: str, edges: Sequence[str | None]) -> None:
-        """Notes what the comments of a line say of the lines behind it."""
+        """Notes what the comments of a line say of the lines after it."""
         for edge in edges:
             if edge == "end":
                 self.open_since = None

@@ -53,7 +53,7 @@ class Repository:
         return _read_words(self.word_list)
 
     def accept(self, words: Iterable[str]) -> list[str]:
-        """Writes words behind those of the list, whole or not at all; returns the new ones."""
+        """Writes words after those of the list, whole or not at all; returns the new ones."""
         listed = _read_words(self.word_list)
         new = sorted({*words} - {*listed}, key=lambda word: (word.casefold(), word))
         if new:

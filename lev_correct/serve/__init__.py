@@ -1,1 +1,1 @@
-"""The server behind ``lev-serve``: a page and an HTTP/JSON interface for one model."""
+"""The server of ``lev-serve``: a page and an HTTP/JSON interface for one model."""

@@ -142,7 +142,7 @@ def _add_model(app: FastAPI, runners: Mapping[str, Runner], seconds: float) -> N
         return {"results": results}
 
     async def edit(asked: EditRequest) -> Results:
-        """Edit drafts, or write outputs anew."""
+        """Edit drafts, or write new outputs."""
         return await answer("edit", asked, asked.sentences)
 
     async def correct(asked: CorrectRequest) -> Results:

@@ -26,7 +26,7 @@ class Asked(BaseModel):
 
 
 class Mark(Asked):
-    """A stretch of the draft: its first character, the one behind it, and what is to happen.
+    """A stretch of the draft: its first character, the one after it, and what is to happen.
 
     keep: it stays; drop: it goes; term: it stays, and nothing is inserted inside it.
     """
@@ -37,7 +37,7 @@ class Mark(Asked):
 
 
 class Sentence(Asked):
-    """A source, and the draft to edit; without a draft the output is written anew.
+    """A source, and the draft to edit; without a draft a new output is written.
 
     old_source: that the draft translates, for a model trained with ``--old-source``. marks: of the
     draft, in order, none inside another. terms: that an output without a draft has.

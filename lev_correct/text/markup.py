@@ -1,4 +1,4 @@
-"""How a line is written beside its words: its markup, capitals, where its sentences begin."""
+"""How a line is written apart from its words: its markup, capitals, where its sentences begin."""
 
 import re
 from collections.abc import Sequence

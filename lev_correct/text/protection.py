@@ -67,7 +67,7 @@ _INDENTED = re.compile(r" {4}| {0,3}\t")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
 _DIVIDED = re.compile(rf"[^\W\d_][{HYPHENS}]\s*$")
-_NO_LETTER = re.compile(r"(?<!\w)|(?!\w)")  # before or behind
+_NO_LETTER = re.compile(r"(?<!\w)|(?!\w)")  # before or after
 
 
 class Protection:
@@ -255,7 +255,7 @@ class Document:
 
     def _is_code(self, line: str) -> bool:
         """Returns whether the next line is code in Markdown: a fence or between fences, indented by
-        four spaces or a tab behind an empty line, or behind a prompt."""
+        four spaces or a tab after an empty line, or after a prompt."""
         mark = _FENCE.fullmatch(line.rstrip())
         if self._fence:
             if mark and mark["mark"].startswith(self._fence) and not mark["told"].strip():

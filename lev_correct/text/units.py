@@ -33,7 +33,7 @@ _WORD = re.compile(r"\S+")
 _WORD_OR_CONTROL = re.compile(r"[\S\x85]+")  # which is whitespace for Python
 # Letters, with apostrophes inside; not in what holds more than letters and punctuation: numbers,
 # addresses, paths, names of programs; nor in words cut short (goin', heav'n, ev'ry, giv'st), nor
-# beside what was no text: controls, bytes that are no UTF-8, a ? for a letter.
+# next to what was no text: controls, bytes that are no UTF-8, a ? for a letter.
 _LETTER = rf"(?:(?![{APOSTROPHES}])[^\W\d_])"
 _LETTERS = re.compile(rf"{_LETTER}+(?:[{APOSTROPHES}]{_LETTER}+)*")
 _CUT_SHORT = r"(?i:in['\u2019](?!\w)|(?![aeioug])[a-z]['\u2019](?:[nr](?![et])|st))"
@@ -65,7 +65,7 @@ class Unit(NamedTuple):
     """``line[start:end]`` as a model reads it, which begins and ends with no space.
 
     text: single spaces for runs of spaces, and :data:`UNREADABLE` for half surrogate pairs.
-    context: the words before and behind it (:func:`context`), for models that use them.
+    context: the words before and after it (:func:`context`), for models that use them.
     """
 
     start: int
@@ -182,7 +182,7 @@ def compound(line: str, start: int, end: int) -> str | None:
 
 
 def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Context:
-    """The units before and behind the one of that number, in small letters; ``""`` where there is
+    """The units before and after the one of that number, in small letters; ``""`` where there is
     none, or more than whitespace between the two."""
     start, end = places[number]
     line = without_markup(line)

@@ -89,7 +89,7 @@ class LetterModel:
             counts = np.bincount(places, counts).astype(np.int64)
 
     def _text(self, word: str) -> str:
-        """Its letters' numbers as characters, with the beginning in front and the end behind."""
+        """Its letters' numbers as characters, with the beginning in front and the end after."""
         other = chr(self.base - 1)
         letters = "".join([self._numbers.get(letter, other) for letter in word])
         begin = _BEGIN * (self.order - 1)

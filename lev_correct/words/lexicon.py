@@ -85,7 +85,7 @@ class Lexicon:
 
     @cached_property
     def tree(self) -> WordTree:
-        """The words by their letters, :data:`END_OF_WORD` behind each."""
+        """The words by their letters, :data:`END_OF_WORD` after each."""
         return WordTree.of("\n".join([*self.words, ""]), END_OF_WORD)
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -98,7 +98,7 @@ class Lexicon:
 
     @classmethod
     def read(cls, path: str) -> "Lexicon":
-        """A file of words, one a line, each with its count behind it or without."""
+        """A file of words, one a line, each with its count after it or without."""
         names = ("words", *_COUNTS, *LetterModel.NAMES)
         if arrays := read_arrays(path, names, optional=cls.OF_TREE):
             words = unpacked(arrays["words"])
@@ -210,7 +210,7 @@ class Lookup:
 
 
 def _alternatives(text: str) -> tuple[str, ...]:
-    """codespell's corrections of a word; none where a remark stands behind the last comma."""
+    """codespell's corrections of a word; none where a remark stands after the last comma."""
     *corrections, remark = map(str.strip, text.split(","))
     return () if remark else tuple(corrections)
 
@@ -316,7 +316,7 @@ def confusions(sets: Iterable[Sequence[str]]) -> Confusions:
     one another (*then*, *than*).
 
     Both are equally likely to be slips for each other. Bayes' rule asks which is more probable
-    here: by how often it is met, and by what stands beside it.
+    here: by how often it is met, and by what stands next to it.
     """
     alternatives: dict[str, tuple[str, ...]] = {}
     for words in sets:

@@ -1,4 +1,4 @@
-"""Scores, edits and iterations of outputs, side by side and beside the drafts themselves.
+"""Scores, edits and iterations of outputs, side by side and next to the drafts themselves.
 
 Reads what fairseq-generate and fairseq-interactive print, and plain text. A table goes to stdout;
 ``--json FILE`` writes all numbers (the keys of :func:`.figures.compute`).

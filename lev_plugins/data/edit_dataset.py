@@ -13,7 +13,7 @@ from .batch import Batch
 
 
 class EditDataset(LanguagePairDataset):
-    """fairseq's language pairs, with a draft y⁰ beside every source where there are drafts.
+    """fairseq's language pairs, with a draft y⁰ next to every source where there are drafts.
 
     Every side begins with <s> and ends with </s>. A batch is fairseq's, without
     ``prev_output_tokens``, and has ``draft`` (B × N, long, padded on the right) on top.

@@ -1,7 +1,7 @@
 """The lines of a text file as tokens, cut when they are asked for.
 
 A data set needs the lengths of all lines at its start. Of a large text they are counted once and
-kept beside it, with the places of the lines, in ``TEXT.lines.npy``.
+kept next to it, with the places of the lines, in ``TEXT.lines.npy``.
 """
 
 import fcntl

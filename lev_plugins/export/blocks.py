@@ -149,7 +149,7 @@ def feed_forward(graph: Graph, block: Any, x: str) -> str:
 
 
 def sublayer(graph: Graph, block: Any, layer: nn.Module, stream: Stream, call: Any) -> Stream:
-    """``call`` (value → value) with its norm before or behind it, and the way round it."""
+    """``call`` (value → value) with its norm before or after it, and the way round it."""
     if block.pre_norm:
         normed = norm(graph, layer, stream)
         return Stream(normed.x, call(normed.addend))

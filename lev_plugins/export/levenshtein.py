@@ -65,7 +65,7 @@ def write_encoder(graph: Graph, model: LevenshteinEditorModel) -> None:
 
 
 class Decoder:
-    """A graph of the first ``depth`` blocks of a stack, and of the heads behind them."""
+    """A graph of the first ``depth`` blocks of a stack, and of the heads after them."""
 
     def __init__(self, graph: Graph, model: LevenshteinEditorModel, stack: str, depth: int) -> None:
         self.graph = graph

@@ -172,7 +172,7 @@ class Reader:
         return self.graph.Gather(key, rows), self.graph.Gather(value, rows)
 
     def _seen(self, key: str) -> str:
-        """R × (N + 1 + S), int32: all that was generated, and the source behind this place."""
+        """R × (N + 1 + S), int32: all that was generated, and the source after this place."""
         graph = self.graph
         shape = graph.Shape(self.real)
         length = graph.Gather(shape, [1])

@@ -66,7 +66,7 @@ def count(stock: Stock, self: CountingIterator, iterable: Any, *more: Any, **opt
 
     What ends them: :func:`.small.end_readers`.
     """
-    loader = getattr(iterable, "_iterable", iterable)  # behind a buffer
+    loader = getattr(iterable, "_iterable", iterable)  # inside a buffer
     if isinstance(loader, torch.utils.data.DataLoader):
         loader.worker_init_fn = _ignore_signals
     stock(self, iterable, *more, **options)

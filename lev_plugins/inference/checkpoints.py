@@ -167,8 +167,8 @@ def text_encoders(
     Raises:
         TypeError: an override that is no option of text processing.
         UserError: an override that nothing reads, a name that is not known, a file or package that
-            is not there, or a file of the checkpoint's choice that lies neither beside it nor
-            beside its data.
+            is not there, or a file of the checkpoint's choice that lies neither next to it nor
+            next to its data.
     """
     known = {*ENCODERS}
     for kind in ENCODERS:

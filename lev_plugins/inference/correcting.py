@@ -90,7 +90,7 @@ def checkpoint_labeler(path: str) -> Callable[..., TextLabeler] | None:
 
 def settings_writer(checkpoint: str) -> Callable[[str], None]:
     """Returns what writes a corrector's settings and lists into a folder, so that they load at
-    once; it writes nothing where there are none beside the checkpoint."""
+    once; it writes nothing where there are none next to the checkpoint."""
     tuned = settings.beside(checkpoint)
     use = settings.read(tuned) if tuned else None
 
@@ -105,7 +105,7 @@ class Generating(GeneratingModel, Backend):
     """A :class:`~.backends.Backend` over the generator of a task.
 
     The probability of a change is the product of the probabilities, each given the unit and all
-    that is written before it, of the tokens that it writes and of the token right behind them,
+    that is written before it, of the tokens that it writes and of the token right after them,
     with which the model goes back to the unit; a deletion has that token alone.
     """
 

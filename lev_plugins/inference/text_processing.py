@@ -9,7 +9,7 @@ from ..data.batch import TextEncoder
 
 
 class TextProcessing(text_processing.TextProcessing):
-    """fairseq's tokenizer and subwords, one behind the other; either may be None."""
+    """fairseq's tokenizer and subwords, one after the other; either may be None."""
 
     def __init__(
         self, tokenizer: TextEncoder | None = None, bpe: TextEncoder | None = None

@@ -1,4 +1,4 @@
-"""Metrics, and the scorers that ``--scoring`` knows beside fairseq's."""
+"""Metrics, and the scorers that ``--scoring`` knows besides fairseq's."""
 
 from importlib import import_module
 
@@ -17,6 +17,6 @@ __all__ = [
 
 
 def register_scorers() -> None:
-    """Registers what ``--scoring`` knows beside fairseq's scorers."""
+    """Registers what ``--scoring`` knows besides fairseq's scorers."""
     # not before: a command that lists metrics needs no scorer of fairseq's
     import_module(".scorers", __name__)

@@ -44,7 +44,7 @@ class Metric:
             and reference. Those of a corpus are their sums.
         score: of a corpus with these sums, 0 … 100 (an error rate may be higher, what is left of
             100 lower); 0 where it is empty.
-        signature: how the score was computed, to be quoted beside it.
+        signature: how the score was computed, to be quoted next to it.
         higher_is_better: False for error rates.
     """
 
@@ -171,7 +171,7 @@ METRICS: dict[str, Callable[[], Metric]] = {
 WORD_METRICS = ("word_accuracy", "wrr", "wer", "cer")
 
 
-# Metrics of a correction need the text that was corrected, the source, beside output and reference:
+# Metrics of a correction need the text that was corrected, the source, with output and reference:
 # a draft, or the noisy side of a corrector that reads no draft.
 
 

@@ -77,7 +77,7 @@ def added_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
     """Turns a mask of bools into one to be added to the scores: 0, and −inf where it is False.
 
     … × keys; each row begins where kernels of attention want it. A mask serves many layers, in
-    each of which torch would make it anew. It is not to be written to.
+    each of which torch would make it again. It is not to be written to.
     """
     by_dtype = _added_masks.setdefault(mask, {})
     if dtype not in by_dtype:
@@ -97,5 +97,5 @@ class Linear(nn.Linear):
     kernels: Kernels = TORCH
 
     def forward(self, input: Tensor, *, relu: bool = False) -> Tensor:
-        """… × inputs → … × outputs, and with ``relu`` 0 in the place of what is negative."""
+        """… × inputs → … × outputs, and with ``relu`` 0 in place of what is negative."""
         return self.kernels.linear(input, self.weight, self.bias, relu=relu)

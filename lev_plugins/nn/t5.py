@@ -74,7 +74,7 @@ def distance_buckets(buckets: int, longest: int) -> Tensor:
 class RelativeBias(nn.Module):
     """A bias for each head by how far key and query are apart; from ``longest`` on all share one.
 
-    ``bidirectional``: keys behind the query have buckets of their own; otherwise they count as
+    ``bidirectional``: keys after the query have buckets of their own; otherwise they count as
     distance 0 (in a causal decoder they are not seen).
     """
 
@@ -173,7 +173,7 @@ class T5Size:
 
 
 class T5Block(TransformerBlock):
-    """Self-attention and feed-forward layer, each behind its norm."""
+    """Self-attention and feed-forward layer, each after its norm."""
 
     def __init__(self, size: T5Size) -> None:
         nn.Module.__init__(self)  # none of the parent's layers is of the right kind
@@ -210,7 +210,7 @@ class T5Block(TransformerBlock):
 
 
 class T5Encoder(nn.Module):
-    """T5's encoder behind the embeddings: blocks in a row, one bias for all, a norm at the end."""
+    """T5's encoder after the embeddings: blocks in a row, one bias for all, a norm at the end."""
 
     kernels: Kernels = TORCH
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-#: symbols that others are counted beside, the most frequent
+#: symbols with which others are counted, the most frequent
 MAX_CONTEXTS = 8000
 #: counts, of 4 bytes, that are kept: with many symbols there are fewer contexts
 MAX_COUNTS = 2**28
@@ -44,7 +44,7 @@ def _counts(pairs: Sequence[np.ndarray], symbols: int) -> tuple[np.ndarray, np.n
     """Counts how often a symbol occurs with each context, symbols × contexts; and the contexts.
 
     A pair counts once for each of its symbols: what stands in a long one says less. A symbol
-    stands beside itself: else the two sides of a translation would have directions of their own.
+    stands next to itself: else the two sides of a translation would have directions of their own.
     """
     frequencies = np.zeros(symbols, np.int64)
     for pair in pairs:
@@ -62,7 +62,7 @@ def _counts(pairs: Sequence[np.ndarray], symbols: int) -> tuple[np.ndarray, np.n
 
 
 def _positive_information(counts: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """max(0, log p(symbol, context) / (p(symbol) p(context))), in the place of the counts."""
+    """max(0, log p(symbol, context) / (p(symbol) p(context))), in place of the counts."""
     total = totals.sum()
     by_context = counts.sum(0)
     counts *= total

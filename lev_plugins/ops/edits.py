@@ -26,7 +26,7 @@ def true_places(mask: Tensor, count: int | None = None) -> Tensor:
 def known_places(flat: Tensor, count: int) -> Tensor:
     """:func:`true_places` of a mask of one dimension, in operations of known sizes alone."""
     rank = flat.cumsum(0) - 1
-    # what is false is written behind the end, which is cut off
+    # what is false is written after the end, which is cut off
     rank = rank.masked_fill(~flat, count)
     places = torch.arange(len(flat), device=flat.device)
     ranked = places.new_empty(count + 1)
@@ -67,7 +67,7 @@ class Compaction:
         self.place = place.masked_fill(~keep, width)
 
     def __call__(self, values: Tensor, fill: float) -> Tensor:
-        """B × T → B × L; ``fill`` stands behind the kept entries."""
+        """B × T → B × L; ``fill`` stands after the kept entries."""
         out = values.new_full((values.size(0), self.width + 1), fill)
         return out.scatter_(1, self.place, values)[:, : self.width]
 
@@ -97,7 +97,7 @@ class Opening:
         self.place = (index + opened_before).masked_fill(is_padding, self.width)
 
     def __call__(self, values: Tensor, new: float, fill: float) -> Tensor:
-        """B × T → B × L; ``new`` is inserted, ``fill`` stands behind a sentence's end."""
+        """B × T → B × L; ``new`` is inserted, ``fill`` stands after a sentence's end."""
         out = values.new_full((values.size(0), self.width + 1), new)
         inside = out[:, : self.width]
         if fill != new:

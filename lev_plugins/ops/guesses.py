@@ -1,7 +1,7 @@
 """Guesses of what a text goes on with, from a draft of it.
 
 What is written so far is aligned with the draft by edit distance, and is expected to go on as the
-draft does behind the place where it stands then. Where the two have agreed for a while the place is
+draft does after the place where it stands then. Where the two have agreed for a while the place is
 certain, and what came before is not looked at again.
 """
 
@@ -18,7 +18,7 @@ SLACK = 8
 class DraftGuide:
     """A draft, and how far in it the text has come that is being written.
 
-    place: tokens of the draft that lie behind; the draft's length at its end.
+    place: tokens of the draft that have been passed; the draft's length at its end.
     """
 
     def __init__(self, draft: Sequence[int]) -> None:

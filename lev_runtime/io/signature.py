@@ -1,4 +1,4 @@
-"""What one needs to repeat an output, in one line, as sacrebleu's signatures."""
+"""Tells in one line what one needs to repeat an output, as sacrebleu's signatures do."""
 
 import hashlib
 from pathlib import Path

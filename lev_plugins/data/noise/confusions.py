@@ -141,7 +141,7 @@ def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> Table:
     """Returns rates of confusions in pairs of a noisy and a clean line, aligned by characters.
 
     Characters that were inserted count as a confusion of the character before them, at the
-    beginning of a word of the one behind them.
+    beginning of a word of the one after them.
 
     Left out are those that hold a space, are longer than :data:`LONGEST` characters on a side, or
     were seen less often than ``least``.

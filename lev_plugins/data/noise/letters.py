@@ -23,7 +23,7 @@ _ROWS = {
     "azerty": ("azertyuiop", "qsdfghjklmù", "wxcvbn"),
     "jcuken": ("йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю"),
 }
-# Letters that are one with their mark, and those for which people write another vowel behind.
+# Letters that are one with their mark, and those for which people write another vowel after.
 _SPELT_OUT = {
     "ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "oe", "å": "aa",
     "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i",

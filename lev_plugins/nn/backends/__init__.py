@@ -11,7 +11,7 @@ from ..kernels import TORCH
 from . import cpu, cuda
 
 _KERNELS = {"cpu": cpu.CPUKernels()}  # of other devices torch's
-#: bytes of a matrix that a GPU can spare beside a model, several times over
+#: bytes of a matrix that a GPU can spare besides a model, several times over
 GPU_CHUNK_BYTES = 2**28
 M = TypeVar("M", bound=nn.Module)
 
@@ -27,7 +27,7 @@ def optimize(model: M) -> M:
 
 
 class FollowsDevice:
-    """Mixed into a model, before its other bases: it is optimized anew wherever it is moved."""
+    """Mixed into a model, before its other bases: it is optimized again wherever it is moved."""
 
     def _apply(self, *args: Any, **options: Any) -> Any:
         model: nn.Module = super()._apply(*args, **options)  # type: ignore[misc]

@@ -147,7 +147,7 @@ class _Linear(torch.autograd.Function):
 # weights laid out for decoding --------------------------------------------------------------------
 
 #: weight → (copy packed for oneDNN, (version, pointer, dtype) of the weight when it was packed);
-#: not beside the weight: models are pickled and copied with all that hangs on one
+#: not next to the weight: models are pickled and copied with all that hangs on one
 _prepacked = WeakIdKeyDictionary()
 
 
@@ -314,7 +314,7 @@ def keep_memory() -> None:
     """Let glibc keep what an update frees for the next one, which takes the same again.
 
     By itself it returns blocks above 32 megabytes, such as a batch's logits, and the kernel clears
-    their pages anew: a quarter of a translation model's training.
+    their pages again: a quarter of a translation model's training.
     """
     with contextlib.suppress(OSError, AttributeError):  # another C library
         for option, value in _MALLOC_OPTIONS.items():

@@ -29,7 +29,7 @@ def padded(size: int, least: int = 1) -> int:
 
 
 def load(place: Tensor, values: Tensor, fill: float) -> None:
-    """Copies B × T × … to the beginning of a place for more; ``fill`` stands behind the T columns,
+    """Copies B × T × … to the beginning of a place for more; ``fill`` stands after the T columns,
     the first of the B in the rows that are left, so that they hold nothing unheard of."""
     rows, columns = values.shape[:2]
     if columns < place.size(1):

@@ -107,7 +107,7 @@ class BlockReader:
         return self.decoder(self.tokens, self.encoder_out, self.state)
 
     def _change(self, function: Callable[[Tensor], Tensor]) -> None:
-        """Puts ``function`` of them, B × H × N × D, in the place of all keys and values."""
+        """Puts ``function`` of them, B × H × N × D, in place of all keys and values."""
         held = self.decoder.get_incremental_state(self.state, "generated")
         changed = [(function(key), function(value)) for key, value in held["blocks"]]
         self.decoder.set_incremental_state(self.state, "generated", {"blocks": changed})

@@ -70,7 +70,7 @@ class Reach:
 class Sentence:
     """A text that is being written.
 
-    row: of the batch. tokens: what was written, behind the token that it begins with; scores: the
+    row: of the batch. tokens: what was written, after the token that it begins with; scores: the
     log-probability of each but that. passes: of the decoder, so far.
     """
 

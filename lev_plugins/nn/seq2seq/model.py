@@ -171,7 +171,7 @@ class Seq2SeqModel(FollowsDevice, FairseqEncoderDecoderModel):
     def state_dict(self, *args: object, prefix: str = "", **options: object) -> dict[str, Tensor]:
         """Every parameter once, under the first of its names.
 
-        fairseq copies each entry to the CPU and to fp32, and lev-average makes each anew: a
+        fairseq copies each entry to the CPU and to fp32, and lev-average makes each again: a
         checkpoint would hold what is shared several times over.
         """
         state = super().state_dict(*args, prefix=prefix, **options)

@@ -78,7 +78,7 @@ class GatedTransformerModel(Seq2SeqModel, TrainingHooks):
             )
 
     def begin_from(self, start: Start) -> None:
-        """Called before a training begins from another's parameters: other gates begin anew.
+        """Called before a training begins from another's parameters: other gates begin again.
 
         The decoder's gates mean something else in each variant, the mask gate does not. The other's
         parameters are changed in place.

@@ -67,7 +67,7 @@ class JoinedDataset(LanguagePairDataset):
 
 @register_task("translation_concat", dataclass=PostEditingConfig)
 class TranslationConcatTask(PostEditingTask):
-    """fairseq's translation task with ``source </s> draft </s>`` in the place of the source."""
+    """fairseq's translation task with ``source </s> draft </s>`` in place of the source."""
 
     def __init__(self, cfg: PostEditingConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         if src_dict != tgt_dict:
@@ -100,7 +100,7 @@ class TranslationConcatTask(PostEditingTask):
         )
 
     def drafts(self, sample: Batch) -> list[list[int]]:
-        """The drafts of a batch: what stands behind the source's </s>; the source for none."""
+        """The drafts of a batch: what stands after the source's </s>; the source for none."""
         eos = self.src_dict.eos()
         drafts = []
         for row in sample["net_input"]["src_tokens"].tolist():
