@@ -112,6 +112,37 @@ CHARTS = {
 }  # fmt: skip
 
 
+class Curves(NamedTuple):
+    """A metric of several classes, a line for each of some rows of a table.
+
+    metrics: of each class, with its name; points: system, name, whether it is of this package, and
+    the class at which the name stands above or ``below`` the line.
+    """
+
+    title: str
+    table: str
+    metrics: Mapping[str, str]
+    label: str
+    y: Axis
+    points: str
+
+
+CURVES = {
+    "fuzzy": Curves(
+        "Fuzzy matches of the learnt project: edits that are still needed",
+        "fuzzy-similarity",
+        {f"ter_{low}": f"0.{low}–{'1' if low == 9 else f'0.{low + 1}'}" for low in range(4, 10)},
+        "similarity of the source",
+        Axis("", "TER (lower is better)", 0, 70, (0, 10, 20, 30, 40, 50, 60, 70)),
+        """no-edit baseline | no edits | other | 1, above
+        repaired by rule | the rule | other | 0, above
+        LevT, five minutes on a GPU | LevT, on a GPU | ours | 0, above
+        transformer_concat, five minutes on a GPU, beam 5 | editor, on a GPU | other | 4, above
+        LevT, an hour on a CPU | LevT, on a CPU | ours | 2, below""",
+    ),
+}
+
+
 def text(x: float, y: float, content: str, classes: str, anchor: str = "start") -> str:
     """Returns a line of text in SVG."""
     place = f'x="{x:.1f}" y="{y:.1f}" class="{classes}" text-anchor="{anchor}"'
@@ -124,6 +155,52 @@ def line(x1: float, y1: float, x2: float, y2: float, classes: str) -> str:
     return f'<line {places} class="{classes}"/>'
 
 
+def framed(title: str, y: Axis, x_label: str, shapes: Sequence[str]) -> str:
+    """Returns an SVG of shapes on the lines of a vertical axis."""
+    foot, edge = HEIGHT - BOTTOM, WIDTH - RIGHT
+    grid = [text(LEFT, 22, title, "title")]
+    for mark in y.marks:
+        place = foot - y.share(mark) * (foot - TOP)
+        grid.append(line(LEFT, place, edge, place, "grid"))
+        grid.append(text(LEFT - 8, place + 4, f"{mark:g}", "soft", "end"))
+    grid.append(line(LEFT, foot, edge, foot, "axis"))
+    grid.append(text(edge, HEIGHT - 12, x_label, "soft", "end"))
+    grid.append(text(LEFT, TOP - 4, y.label, "soft"))
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    label = f'role="img" aria-label="{escape(title)}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {label}>'
+    return "\n".join([head, f"<style>{STYLE}</style>", *grid, *shapes, "</svg>", ""])
+
+
+def curved(chart: Curves, rows: Sequence[Record]) -> str:
+    """Returns classes as SVG: a line of points for each system, named at one of them."""
+    foot, edge = HEIGHT - BOTTOM, WIDTH - RIGHT
+    step = (edge - LEFT) / len(chart.metrics)
+    places = [LEFT + step * (number + 0.5) for number in range(len(chart.metrics))]
+    shapes = [
+        text(x, foot + 20, name, "soft", "middle")
+        for x, name in zip(places, chart.metrics.values(), strict=True)
+    ]
+    values = {row["system"]: row["metrics"] for row in rows}
+    for point in chart.points.splitlines():
+        system, name, kind, place = point.strip().split(" | ")
+        heights = [
+            foot - chart.y.share(read_metric(values[system][metric]).mean) * (foot - TOP)
+            for metric in chart.metrics
+        ]
+        corners = list(zip(places, heights, strict=True))
+        for (x1, y1), (x2, y2) in zip(corners, corners[1:]):
+            shapes.append(line(x1, y1, x2, y2, f"{kind} range"))
+        for x, y in corners:
+            shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="{kind}"/>')
+        number, _, side = place.partition(", ")
+        anchor, aside = ("start", -8) if side == "above" else ("end", 18)
+        x, y = corners[int(number)]
+        right = 8 if anchor == "start" else -8
+        shapes.append(text(x + right, y + aside, name, f"{kind} name", anchor))
+    return framed(chart.title, chart.y, chart.label, shapes)
+
+
 def drawn(chart: Chart, rows: Sequence[Record]) -> str:
     """Returns a chart as SVG: means as points, with their range over seeds."""
     foot, edge = HEIGHT - BOTTOM, WIDTH - RIGHT
@@ -134,16 +211,10 @@ def drawn(chart: Chart, rows: Sequence[Record]) -> str:
     def y_of(value: float) -> float:
         return foot - chart.y.share(value) * (foot - TOP)
 
-    shapes = [text(LEFT, 22, chart.title, "title")]
-    for mark in chart.y.marks:
-        shapes.append(line(LEFT, y_of(mark), edge, y_of(mark), "grid"))
-        shapes.append(text(LEFT - 8, y_of(mark) + 4, f"{mark:g}", "soft", "end"))
+    shapes = []
     for mark in chart.x.marks:
         shapes.append(line(x_of(mark), foot, x_of(mark), foot + 5, "axis"))
         shapes.append(text(x_of(mark), foot + 20, f"{mark:g}", "soft", "middle"))
-    shapes.append(line(LEFT, foot, edge, foot, "axis"))
-    shapes.append(text(edge, HEIGHT - 12, chart.x.label, "soft", "end"))
-    shapes.append(text(LEFT, TOP - 4, chart.y.label, "soft"))
     values = {row["system"]: row["metrics"] for row in rows}
     for point in chart.points.splitlines():
         system, name, kind, place = point.strip().split(" | ")
@@ -157,7 +228,4 @@ def drawn(chart: Chart, rows: Sequence[Record]) -> str:
         shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" class="{kind}"/>')
         aside = 10 if anchor == "start" else -10
         shapes.append(text(x + aside, y + (18 if below else -7), name, f"{kind} name", anchor))
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
-    label = f'role="img" aria-label="{escape(chart.title)}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {label}>'
-    return "\n".join([head, f"<style>{STYLE}</style>", *shapes, "</svg>", ""])
+    return framed(chart.title, chart.y, chart.x.label, shapes)
