@@ -136,7 +136,7 @@ def _require_options(cfg: DictConfig) -> None:
             cfg.dataset.combine_valid_subsets and is_ours
         ),
         f"each of {torchrun_processes()} processes would train alone; hydra has to be told of "
-        "them: see examples/guides/processes.md": torchrun_processes() > 1 and is_alone,
+        "them: see examples/guides/running.md": torchrun_processes() > 1 and is_alone,
         "--fp16 needs a GPU; on a CPU use --bf16, or neither": (
             common.fp16 and not common.memory_efficient_fp16 and on_cpu
         ),

@@ -114,8 +114,8 @@ def prepared(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Pa
 OWN = dict.fromkeys(
     ("post_editing", "correcting_text", "denoising", "tagging", "pretrained"),
     ("data", "levt", "stock"),
-) | dict.fromkeys(("resuming", "precision_and_speed"), ("levt",))
-LONG = ("pretrained", "processes", "several_gpus")
+) | dict.fromkeys(("running", "precision_and_speed"), ("levt",))
+LONG = ("pretrained", "running")
 #: what makes a training by hydra short and small
 HYDRA = (
     "optimization.max_update=2 dataset.num_workers=0 checkpoint.save_interval_updates=0 "
