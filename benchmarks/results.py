@@ -211,12 +211,17 @@ def losses(row: Record, table: Table) -> str:
 def rendered(table: Table) -> str:
     """Returns a table in Markdown, with the best of each column in bold."""
     columns = table.head["columns"]
-    heads = [column["head"] for column in columns]
-    lines = [[table.head.get("head", ""), *heads, "measured with"]]
+    heads, head = [column["head"] for column in columns], table.head.get("head", "")
+    origins = [origin(row) for row in table.rows]
+    if is_mixed := len({*origins} - {"–"}) > 1:
+        heads.append("measured with")
+    else:
+        head = f"{head} ({min(origins)})"
+    lines = [[head, *heads]]
     lines.append(["---"] * len(lines[0]))
-    for row in table.rows:
+    for row, measured_with in zip(table.rows, origins, strict=True):
         cells = [cell(row, column, best_value(column, table.rows)) for column in columns]
-        lines.append([row["system"] + losses(row, table), *cells, origin(row)])
+        lines.append([row["system"] + losses(row, table), *cells, *[measured_with] * is_mixed])
     text = [f"| {' | '.join(line)} |\n" for line in lines]
     text[1] = text[1].replace(" ", "")
     return "".join(text)
