@@ -1,0 +1,12 @@
+"""Tables of tests, written as text."""
+
+
+def rows(text: str) -> list[list[str]]:
+    r"""Returns the cells of each line, parted by ``|``; ``\n`` and ``\u00a0`` are such characters."""
+    lines = text.strip("\n").split("\n")
+    return [[_unescaped(cell.strip()) for cell in line.split("|")] for line in lines]
+
+
+def _unescaped(cell: str) -> str:
+    ascii_only = cell.encode("ascii", "backslashreplace").decode()
+    return ascii_only.encode("ascii").decode("unicode_escape") if "\\" in cell else cell
