@@ -2,7 +2,7 @@
 
 
 def rows(text: str) -> list[list[str]]:
-    r"""Returns the cells of each line, parted by ``|``; ``\n`` and ``\u00a0`` are such characters."""
+    r"""Returns the cells of each line, parted by ``|``; ``\n`` and the like are escapes."""
     lines = text.strip("\n").split("\n")
     return [[_unescaped(cell.strip()) for cell in line.split("|")] for line in lines]
 

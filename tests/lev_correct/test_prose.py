@@ -100,7 +100,12 @@ def test_an_unknown_word_that_returns_is_rather_a_term():
 def test_a_text_of_unknown_words_is_foreign():
     document, foreign = Document(lambda word: word == "habe"), []
     many = ENOUGH // 3
-    texts = ["habe"] * ENOUGH, ["habe habe habe"] * many, ["habe habe habe"], ["have"] * 3 * ENOUGH
+    texts = (
+        ["habe"] * ENOUGH,
+        ["habe habe habe"] * many,
+        ["habe habe habe"],
+        ["have have have"] * ENOUGH,
+    )
     for text in texts:
         document.read(text)  # at first a list of words, which is no text
         foreign.append(document.foreign)

@@ -312,11 +312,9 @@ letters | lexicon | luck | 'luck'
 
 
 @pytest.mark.parametrize("unit, files, weights, message", rows(REFUSED))
-def test_lists_that_cannot_be_used_are_refused(
-    tmp_path, monkeypatch, unit, files, weights, message
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "x").write_text("the 3\n")
+def test_lists_that_cannot_be_used_are_refused(tmp_path, unit, files, weights, message):
+    path = tmp_path / "x"
+    path.write_text("the 3\n")
+    use = Settings(**dict.fromkeys(files.split(), str(path)))
     with refuses(message):
-        ranked(Scripted(), Settings(**dict.fromkeys(files.split(), str(path))), unit,
-               dict.fromkeys(weights.split(), 1.0))  # fmt: skip
+        ranked(Scripted(), use, unit, dict.fromkeys(weights.split(), 1.0))
