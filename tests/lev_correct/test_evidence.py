@@ -57,12 +57,12 @@ CARELESS = [f"the {wrong} cat sat" for wrong, _ in PAIRS]
 
 
 def test_words_are_found_in_a_list_by_their_bytes_and_others_are_not(tmp_path):
-    words = dict(zip("a ab abc b zoo étale İ".split(), (1, 2, 3, 9, 4, 5, 6)))
-    text = b"".join(sorted(f"{word}\t{level}\n".encode() for word, level in words.items()))
-    (tmp_path / "known").write_bytes(lzma.compress(text.rstrip()))
-    known = KnownWords.read(str(tmp_path / "known"))
-    others = dict.fromkeys(("", "aa", "c", "zooo", "\t", "\udc80", "ab\t2"), 0)
-    assert {word: known.level(word) for word in words | others} == words | others
+    words = {"a": 1, "ab": 2, "abc": 3, "b": 9, "zoo": 4, "étale": 5, "İ": 6}
+    text = "\n".join(f"{word}\t{level}" for word, level in words.items())
+    (tmp_path / "known").write_bytes(lzma.compress(text.encode()))
+    level = KnownWords.read(str(tmp_path / "known")).level
+    assert {word: level(word) for word in words} == words
+    assert not any(map(level, ("", "aa", "c", "zooo", "\t", "\udc80", "ab\t2")))
 
 
 @pytest.mark.parametrize("text", ["", "word", "word 3", "word\t12", "\t3"])

@@ -129,40 +129,44 @@ def test_placed_edits_of_words_write_the_words_and_keep_the_spaces_between_other
 @pytest.mark.parametrize(
     "line, changes, expected",
     [
-        ("a teh b", [(3, 5, "he")], (2, "teh", "the")),
-        ("\ufeffteh", [(2, 2, "h"), (3, 4, "")], (1, "teh", "the")),
-        ("a cat b", [(1, 5, "")], (1, " cat", "")),
-        ("inthe x", [(2, 2, " ")], (0, "inthe", "in the")),
-        ("a b", [(1, 1, " x")], (1, "", " x")),
-        ("teh-hta", [(0, 3, "the"), (4, 7, "hat")], (0, "teh-hta", "the-hat")),
+        ("\ufeffteh a", [(2, 2, "h"), (3, 4, "")], (1, 4, "the")),
+        ("a cat b", [(1, 5, "")], (1, 5, "")),
+        ("inthe x", [(2, 2, " ")], (0, 5, "in the")),
+        ("a b", [(1, 1, " x")], (1, 1, " x")),
+        ("teh-hta", [(0, 3, "the"), (4, 7, "hat")], (0, 7, "the-hat")),
     ],
 )
 def test_an_edit_is_of_whole_words(line, changes, expected):
-    edits = whole_words(line, [*zip(changes, (0.5, 0.4))])
-    chance = (0.5, 0.4)[len(changes) - 1]
-    assert [(s, line[s:e], new, p) for (s, e, new), p in edits] == [(*expected, chance)]
+    chances = 0.5, 0.4
+    edits = whole_words(line, [*zip(changes, chances)])
+    assert [*edits] == [(expected, chances[len(changes) - 1])]
 
 
 # what is protected -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "start, edit, expected",
-    [
-        (3, "12>1x", True),  # a character of it
-        (3, "12>1x2", True),  # inside of it
-        (0, "ab 12 cde>x", True),  # more than it
-        (0, "ab>xb", False),  # another word
-        (3, "12>912", True),  # on its border
-        (3, "12>129", True),
-        (3, "12>12 9", False),
-        (2, " 12>12", False),
-        (6, "cde>1cde", False),  # the border of another word
-    ],
-)
-def test_an_edit_touches_what_it_changes_writes_into_or_onto(start, edit, expected):
+#: start of an edit and the edit in "ab 12 cde"
+TOUCHING = """
+3 12>1x
+3 12>1x2
+0 ab 12 cde>x
+3 12>912
+3 12>129
+"""
+APART = """
+0 ab>xb
+3 12>12 9
+2  12>12
+6 cde>1cde
+"""
+
+
+@pytest.mark.parametrize("edits, expected", [(TOUCHING, True), (APART, False)])
+def test_an_edit_touches_what_it_changes_writes_into_or_onto(edits, expected):
     protected = marked(Protection(["[0-9]+"]).spans("ab 12 cde"), 9)
-    assert touched(protected, start, *edit.split(">")) == expected
+    for edit in edits.strip().splitlines():
+        start, texts = edit.split(" ", 1)
+        assert touched(protected, int(start), *texts.split(">")) == expected, edit
 
 
 def test_words_and_phrases_are_protected_whole_and_in_their_spelling():

@@ -15,7 +15,6 @@ from saved import changed, save
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
 from lev_correct.models.editor import LevenshteinBackend
-from lev_correct.ranking.ranking import defaults
 from lev_plugins.inference.correcting import Autoregressive, Generating
 
 LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
@@ -121,7 +120,8 @@ FILES = {
 }  # fmt: skip
 
 
-def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
+@pytest.mark.parametrize("weights", [(), ("--tune-weights",)])
+def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, weights):
     path = str(shutil.copy(folder / "stock.pt", tmp_path))
     noisy, clean = tmp_path / "noisy", tmp_path / "clean"
     noisy.write_text("abc dea\nbeef zzz\n")
@@ -132,37 +132,21 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys):
         more += [f"--{name}", tmp_path / name]
     model = ["--path", path, "--data", folder / "bin"]
     tune = [*model, "--tune", noisy, clean]
-    output, _ = run(capsys, *tune, *more, "--beam", "7")
+    output, _ = run(capsys, *tune, *more, "--beam", "7", *weights)
     assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in output
     for name in FILES:  # copies stand beside the checkpoint
         (tmp_path / name).unlink()
     run(capsys, *tune)  # what is not given again stays as it was
     corrector = Corrector.from_pretrained(path, str(folder / "bin"))
     assert corrector.backend.uses_context and corrector.backend.model.beam == 7
-    assert corrector.backend.named_weights()["lookup"] == 2
+    stored = json.loads((tmp_path / "corrector.json").read_text())["weights"]
+    assert corrector.backend.named_weights() == stored
+    assert (stored["lookup"] == 2) == (not weights)
     assert corrector.backend.confused == {"beef": ("dead",), "dead": ("beef",)}
     corrections = corrector.correct(["abc dea!", "zzz dea"], min_confidence=0)
     assert [line.text for line in corrections] == ["abc dead!", "zzz dea"], "one is protected"
     text, _ = run(capsys, *model, noisy)
     assert text == clean.read_text()
-
-
-def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(
-    folder, tmp_path, capsys
-):
-    path, data = shutil.copy(folder / "lines.pt", tmp_path), str(folder / "spaced")
-    lexicon, noisy, clean = tmp_path / "words", tmp_path / "noisy", tmp_path / "clean"
-    lexicon.write_text("abc\ndead\n")
-    noisy.write_text("abd dea\nabc\n")
-    clean.write_text("abc dead\nabc\n")
-    flags = f"--path {path} --data {data} --lexicon {lexicon} --unit window --window 2"
-    run(capsys, *flags.split(), "--tune", noisy, clean, "--tune-weights")
-    corrector = Corrector.from_pretrained(path, data)
-    assert (corrector.unit, corrector.window) == ("window", 2)
-    (line,) = corrector.correct(["abd dea"], min_confidence=0)
-    assert line.text.split()[0] == "abc", "a word of the lexicon"
-    stored = json.loads((tmp_path / "corrector.json").read_text())
-    assert corrector.backend.named_weights() == stored["weights"] != defaults(False)
 
 
 @pytest.mark.parametrize("name", ["editor.pt", "stock.pt", "pbd.pt"])

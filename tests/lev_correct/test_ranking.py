@@ -11,6 +11,7 @@ from tables import rows
 from lev_correct import Corrector
 from lev_correct.models.loading import LISTED, ranked
 from lev_correct.ranking.ranking import FEATURES, defaults
+from lev_correct.ranking.vocabulary import with_case
 from lev_correct.settings import Settings
 from lev_correct.text.units import NO_CONTEXT, context, spans
 from lev_correct.words.lexicon import Bigrams, Lexicon, confusions
@@ -68,6 +69,7 @@ def test_words_of_the_lexicon_stay_unread_and_others_become_near_ones_with_their
     assert correction.text == (right or line)
     assert all(0.4 < edit.probability <= 1 for edit in correction.edits)
     assert bool(model.asked) == bool(right)
+    assert with_case("to", "T") == "To"
 
 
 #: a word and what it may become | their features
@@ -159,15 +161,15 @@ def test_a_neighbour_that_fits_no_candidate_does_not_speak_for_the_unknown_word(
     assert beside[0] <= alone[0]
 
 
-COUNTS = {"then": 5e6, "than": 6e6, "more": 9e6, "that": 2e7, "and": 9e7}
-COUNTS |= {"he": 5e7, "went": 1e6, "zoo": 1e3, "thet": 1.0}
-PAIRS = {("more", "than"): 8e5, ("more", "then"): 9e2, ("than", "that"): 2e5, ("then", "he"): 1e5,
-         ("and", "then"): 9e5, ("he", "went"): 9e5, ("and", "than"): 1e3}  # fmt: skip
+COUNTS = dict.fromkeys("then than more that and he went".split(), 5e6) | {"zoo": 1e3, "thet": 1.0}
+PAIRS = {"more than": 8e5, "more then": 9e2, "than that": 2e5, "then he": 1e5, "and then": 9e5,
+         "he went": 9e5, "and than": 1e3}  # fmt: skip
 
 
 def confused(sets=(("then", "than"),), pairs=(), **weights):
     """A corrector with the usual weights, whose model is asked about nothing."""
-    more = {"bigrams": Bigrams(PAIRS), "confusions": confusions(sets)}
+    bigrams = Bigrams({tuple(pair.split()): count for pair, count in PAIRS.items()})
+    more = {"bigrams": bigrams, "confusions": confusions(sets)}
     return ranking(lexicon=Lexicon(COUNTS), pairs=pairs, weights=defaults(True) | weights, **more)
 
 

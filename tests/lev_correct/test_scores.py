@@ -16,9 +16,8 @@ from lev_correct.words.lexicon import Lexicon
 EOS = 2
 
 
-WORDS = (
-    "abc bead a fade dab cab face bed ad deaf b ca abe hedge head fed cafe gag badge faced".split()
-)
+WORDS = ["abc", "bead", "a", "fade", "dab", "cab", "face", "bed", "ad", "deaf", "b", "ca", "abe",
+         "hedge", "head", "fed", "cafe", "gag", "badge", "faced"]  # fmt: skip
 
 
 @cache
@@ -57,11 +56,13 @@ def test_searches_that_share_prefixes_find_what_fairseqs_find_one_by_one(units, 
     written = backend.nbest(units, size, others)
     for unit, unit_texts, asked in zip(units, written, others, strict=True):
         beams = backend.search([unit])[0], backend.search([unit], among_words)[0]
-        wanted = {}
-        for hypothesis in (*beams[0], *beams[1]):
-            text = tuple(dictionary[n] for n in hypothesis["tokens"][:-1])
-            if {*text} <= {*"abcdefgh"}:
-                wanted[text] = float(hypothesis["positional_scores"].sum())
+        wanted = {
+            tuple(dictionary[n] for n in hypothesis["tokens"][:-1]): float(
+                hypothesis["positional_scores"].sum()
+            )
+            for hypothesis in (*beams[0], *beams[1])
+        }
+        wanted = {text: score for text, score in wanted.items() if {*text} <= {*"abcdefgh"}}
         assert list(unit_texts)[: len(wanted)] == list(wanted)
         assert {*unit_texts} == {*wanted, *asked}
         scores = backend.score([(unit, text) for text in unit_texts], 3)

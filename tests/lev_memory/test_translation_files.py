@@ -106,35 +106,10 @@ def test_several_languages_are_no_memory_until_one_is_chosen(tmp_path):
         files.files_in(tmp_path / "none", [".po"])
 
 
-def test_a_tmx_file_of_several_languages_is_a_memory_of_the_one_chosen(tmp_path):
-    unit = (
-        '<tu><tuv xml:lang="en-US"><seg>Read</seg></tuv>'
-        '<tuv xml:lang="{0}"><seg>{0}</seg></tuv></tu>'
-    )
-    units = "".join(map(unit.format, ("it", "it-IT", "es")))
-    head = '<tmx version="1.4"><header srclang="en"/><body>'
-    path = written(tmp_path, f"{head}{units}</body></tmx>", "a.tmx")
-    with refuses("--language"):
-        files.folder_memory(path, "", files.Problems())
-    pairs, _ = files.folder_memory(path, "it", files.Problems())
-    assert pairs == [("Read", "it"), ("Read", "it-IT")]
-
-
 @pytest.mark.parametrize("name", ["a.json", "a.properties", "a.xml", "a.txml"])
 def test_a_format_without_sources_is_refused(name, tmp_path):
     with refuses(name, "prop2po"):
         files.folder_memory(written(tmp_path, "{}", name), "", files.Problems())
-
-
-def test_files_of_a_kind_that_are_left_alone_are_one_line(tmp_path, capsys):
-    for number in range(3):
-        written(tmp_path, "no entry", f"{number}.po")
-        written(tmp_path, "<a>", f"{number}.xlf")
-    for language in ("es", "es_MX"):
-        written(tmp_path, translated(language), f"{language}.po")
-    problems = files.Problems()
-    assert files.folder_memory(tmp_path, "", problems)[1] == "es"
-    assert problems.count == 6 and capsys.readouterr().err.count("\n") == 2
 
 
 # XLIFF --------------------------------------------------------------------------------------------
@@ -359,18 +334,18 @@ def test_the_places_of_a_part_are_where_no_word_goes_on(text, part):
 
 
 #: how languages part thousands and decimals; their digits
-STYLES = {
-    "es": (".", ",", ""),
-    "fr": ("\u202f", ",", ""),
-    "sv": ("\u00a0", ",", ""),
-    "pl": (" ", ",", ""),
-    "de_CH": ("’", ".", ""),
-    "it_CH": ("'", ".", ""),
-    "ar": ("٬", "٫", "٠١٢٣٤٥٦٧٨٩"),
-    "fa": ("٬", "٫", "۰۱۲۳۴۵۶۷۸۹"),
-    "hi": (",", ".", "०१२३४५६७८९"),
-    "ja": (",", ".", ""),
-}
+STYLES = r"""
+es | . | , |
+fr | \u202f | , |
+sv | \u00a0 | , |
+pl | \u0020 | , |
+de_CH | ’ | . |
+it_CH | ' | . |
+ar | ٬ | ٫ | ٠١٢٣٤٥٦٧٨٩
+fa | ٬ | ٫ | ۰۱۲۳۴۵۶۷۸۹
+hi | , | . | ०१२३४५६७८९
+ja | , | . |
+"""
 #: a sentence around a number, in the source and in its translation
 FRAMES = """
 see {} here | véase {} aquí
@@ -388,7 +363,7 @@ from {} s | ab {}.
 
 def written_in(style, number):
     """A number of the source as a language writes it."""
-    group, decimal, digits = STYLES[style]
+    _, group, decimal, digits = style
     table = dict(zip("0123456789", digits)) | {",": group, ".": decimal}
     return number.translate(str.maketrans(table))
 
@@ -400,10 +375,10 @@ def in_source(integer, decimals):
 amounts = st.builds(in_source, st.integers(0, 10**9), st.none() | st.integers(1, 999))
 
 
-@given(amounts, amounts, st.sampled_from(sorted(STYLES)), st.sampled_from(rows(FRAMES)))
+@given(amounts, amounts, st.sampled_from(rows(STYLES)), st.sampled_from(rows(FRAMES)))
 def test_a_number_is_written_as_the_draft_writes_it(old, new, style, frame):
     has_signs = all(sign in old or sign not in new for sign in ",.")
-    if old == new or (not has_signs and style != "ja"):
+    if old == new or (not has_signs and style[0] != "ja"):
         return  # how the draft's language writes the new number is not told
     source, draft = frame
     before, after = (draft.format(written_in(style, number)) for number in (old, new))
