@@ -11,6 +11,7 @@ from fake_backend import FakeBackend, replaced
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
+from tables import json_rows
 
 from lev_correct import Corrector
 from lev_correct.corrector import LONGEST_WORD
@@ -138,8 +139,8 @@ def test_edits_are_made_from_the_threshold_on(line, least):
     all_edits = correct_line(SCRAMBLED, line).edits
     assert [edit.probability for edit in edits] == [edit.probability for edit in all_edits]
     for edit in edits:
-        made = edit.reason != "unknown" and edit.probability >= least
-        assert 0 <= edit.probability <= 1 and edit.applied == made
+        is_sure = edit.reason != "unknown" and edit.probability >= least
+        assert 0 <= edit.probability <= 1 and edit.applied == is_sure
 
 
 @given(ODD)
@@ -154,42 +155,44 @@ def test_no_edit_that_is_made_changes_what_is_protected(line):
 # what is read at once, and what is refused --------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "learnt, arguments, read",
-    [
-        (3, (), ("window", 3)),
-        (3, ("window",), ("window", 3)),
-        (3, ("line",), ("line", 0)),
-        (3, (None, 5), ("window", 5)),
-        (None, (), ("line", 0)),
-    ],
-)
+#: words learnt | arguments | unit and window
+READS = """
+[3, [], ["window", 3]]
+[3, ["window"], ["window", 3]]
+[3, ["line"], ["line", 0]]
+[3, [null, 5], ["window", 5]]
+[null, [], ["line", 0]]
+"""
+
+
+@pytest.mark.parametrize("learnt, arguments, read", json_rows(READS))
 def test_a_model_reads_as_many_words_as_it_learnt_to_read_or_is_told(learnt, arguments, read):
     backend = FakeBackend()
     backend.words_learnt = learnt
     corrector = Corrector(backend, *arguments)
-    assert (corrector.unit, corrector.window) == read
+    assert [corrector.unit, corrector.window] == read
     backend.knows_spaces = False
     assert Corrector(backend).unit == "word"
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"unit": "paragraph"}, "unit=paragraph"),
-        ({"unit": "window"}, "window=N"),
-        ({"unit": "line", "window": 3}, "window=3"),
-        ({"unit": "window", "window": 0}, "window=0"),
-        ({"min_confidence": -0.1}, "min_confidence"),
-        ({"min_confidence": math.nan}, "min_confidence"),
-        ({"batch_size": 0}, "batch_"),
-        ({"lines": "abc"}, "lines"),
-        ({"lines": ["abc", None]}, "line 2"),
-        ({"protect": [None]}, "protect 1"),
-        ({"protect_words": "a"}, "protect_words"),
-    ],
-)
+#: arguments | what is named
+WRONG = """
+[{"unit": "paragraph"}, "unit=paragraph"]
+[{"unit": "window"}, "window=N"]
+[{"unit": "line", "window": 3}, "window=3"]
+[{"unit": "window", "window": 0}, "window=0"]
+[{"min_confidence": -0.1}, "min_confidence"]
+[{"min_confidence": NaN}, "min_confidence"]
+[{"batch_size": 0}, "batch_"]
+[{"lines": "abc"}, "lines"]
+[{"lines": ["abc", null]}, "line 2"]
+[{"protect": [null]}, "protect 1"]
+[{"protect_words": "a"}, "protect_words"]
+"""
+
+
+@pytest.mark.parametrize("options, message", json_rows(WRONG))
 def test_a_wrong_argument_is_named(options, message):
-    units = {name: options[name] for name in ("unit", "window") if name in options}
+    units = {name: options.pop(name) for name in ("unit", "window") if name in options}
     with refuses(message):
         Corrector(FakeBackend(), **units).correct(**{"lines": ["a"], **options})

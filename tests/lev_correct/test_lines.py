@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
 from refusals import refuses
-from tables import rows
+from tables import json_rows, rows
 
 from lev_correct.edits import (
     placed,
@@ -126,20 +126,21 @@ def test_placed_edits_of_words_write_the_words_and_keep_the_spaces_between_other
     assert new != old[: len(new)] or text.startswith(f" {space.join(new)}")
 
 
-@pytest.mark.parametrize(
-    "line, changes, expected",
-    [
-        ("\ufeffteh a", [(2, 2, "h"), (3, 4, "")], (1, 4, "the")),
-        ("a cat b", [(1, 5, "")], (1, 5, "")),
-        ("inthe x", [(2, 2, " ")], (0, 5, "in the")),
-        ("a b", [(1, 1, " x")], (1, 1, " x")),
-        ("teh-hta", [(0, 3, "the"), (4, 7, "hat")], (0, 7, "the-hat")),
-    ],
-)
+#: line | edits of characters | the edit of words
+WHOLE = r"""
+["\ufeffteh a", [[2, 2, "h"], [3, 4, ""]], [1, 4, "the"]]
+["a cat b", [[1, 5, ""]], [1, 5, ""]]
+["inthe x", [[2, 2, " "]], [0, 5, "in the"]]
+["a b", [[1, 1, " x"]], [1, 1, " x"]]
+["teh-hta", [[0, 3, "the"], [4, 7, "hat"]], [0, 7, "the-hat"]]
+"""
+
+
+@pytest.mark.parametrize("line, changes, expected", json_rows(WHOLE))
 def test_an_edit_is_of_whole_words(line, changes, expected):
     chances = 0.5, 0.4
-    edits = whole_words(line, [*zip(changes, chances)])
-    assert [*edits] == [(expected, chances[len(changes) - 1])]
+    edits = whole_words(line, [*zip(map(tuple, changes), chances)])
+    assert [*edits] == [(tuple(expected), chances[len(changes) - 1])]
 
 
 # what is protected -------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from fairseq import tasks
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from refusals import refuses
 from saved import changed, save
+from tables import json_rows
 
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
@@ -91,18 +92,18 @@ def test_an_answer_without_end_leaves_the_unit(folder):
     assert correction.text == "abc hgf" and correction.unterminated == ((0, 3), (4, 7))
 
 
-@pytest.mark.parametrize(
-    "name, options, message",
-    [
-        ("other", {}, "--task language_modeling"),
-        ("editor", {"beam": 4}, "beam=4: .*editor.pt is an edit model"),
-        ("editor", {"lexicon": "/dev/null"}, "--lexicon and --lookup need"),
-        ("stock", {"beam": 0}, "beam=0"),
-        ("stock", {"bpe": "nonsense"}, "bpe: 'nonsense'"),
-        ("stock", {"bpe_codes": "gone"}, "--bpe-codes"),
-        ("stock", {"unit": "line"}, "unit=line"),
-    ],
-)
+WRONG = """
+["other", {}, "--task language_modeling"]
+["editor", {"beam": 4}, "beam=4: .*editor.pt is an edit model"]
+["editor", {"lexicon": "/dev/null"}, "--lexicon and --lookup need"]
+["stock", {"beam": 0}, "beam=0"]
+["stock", {"bpe": "nonsense"}, "bpe: 'nonsense'"]
+["stock", {"bpe_codes": "gone"}, "--bpe-codes"]
+["stock", {"unit": "line"}, "unit=line"]
+"""
+
+
+@pytest.mark.parametrize("name, options, message", json_rows(WRONG))
 def test_a_wrong_option_is_named(folder, name, options, message):
     with refuses(match=message):
         Corrector.from_pretrained(folder / f"{name}.pt", **options)

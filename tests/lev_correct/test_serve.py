@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import editors
 import pytest
 from refusals import refuses
+from tables import json_rows
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
@@ -162,20 +163,21 @@ def marked(end, kind, **more):
     return json.dumps({"sentences": [sentence | more]})
 
 
-REFUSED = [
-    ("edit", "{", 422, "JSON"),
-    ("edit", "[" * 100_000, 400, "parsing"),
-    ("edit", '{"sentences": [], "nbset": 1}', 422, "nbset"),
-    ("edit", '{"sentences": [], "empty_penalty": NaN}', 422, "finite"),
-    ("edit", marked(2, "keep"), 422, "sentences[0].marks: 0 to 2"),
-    ("edit", marked(1, "keep", terms=["c"]), 422, "terms"),
-    ("edit", marked(1, "keep", old_source="c"), 422, "--old-source"),
-    ("edit", marked(1, "keep", source="a " * 200), 422, "limit is"),
-    ("edit", '{"sentences": [' + '{"source": "a"},' * 300 + "{}]}", 422, "256"),
-    ("edit", marked(1, "keep", source="a" * 10_001), 422, "10000 characters"),
-    ("edit", b"a" * 1_000_001, 413, "Too Large"),
-    ("edit", (b"a" * 100_000 for _ in range(11)), 413, "Too Large"),  # of an unknown length
-    ("predict", '{"texts": ["a"]}', 404, "/predict"),
+REFUSED = json_rows(r"""
+["edit", "{", 422, "JSON"]
+["edit", "{\"sentences\": [], \"nbset\": 1}", 422, "nbset"]
+["edit", "{\"sentences\": [], \"empty_penalty\": NaN}", 422, "finite"]
+["predict", "{\"texts\": [\"a\"]}", 404, "/predict"]
+""") + [
+    ["edit", "[" * 100_000, 400, "parsing"],
+    ["edit", marked(2, "keep"), 422, "sentences[0].marks: 0 to 2"],
+    ["edit", marked(1, "keep", terms=["c"]), 422, "terms"],
+    ["edit", marked(1, "keep", old_source="c"), 422, "--old-source"],
+    ["edit", marked(1, "keep", source="a " * 200), 422, "limit is"],
+    ["edit", json.dumps({"sentences": [{"source": "a"}] * 300}), 422, "256"],
+    ["edit", marked(1, "keep", source="a" * 10_001), 422, "10000 characters"],
+    ["edit", b"a" * 1_000_001, 413, "Too Large"],
+    ["edit", (b"a" * 100_000 for _ in range(11)), 413, "Too Large"],  # of an unknown length
 ]
 
 

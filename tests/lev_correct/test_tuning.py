@@ -6,6 +6,7 @@ import random
 import pytest
 from fake_backend import Scripted, ranker_of, ranking
 from refusals import refuses
+from tables import json_rows
 from test_ranking import in_context
 
 from lev_correct import Correction, Edit, settings
@@ -30,22 +31,23 @@ def test_a_temperature_keeps_the_order_and_what_is_certain():
     assert calibrated(1 - 1e-16, 0.05) <= 1
 
 
-@pytest.mark.parametrize(
-    "source, edit, wanted, expected",
-    [
-        ("a b c", (4, "c", "C"), "a x C", Counts(3, 1, 1, 0)),
-        ("a b c", (4, "c", "C"), "a b c", Counts(3, 3, 0, 1)),
-        ("a b", (0, "a b", "ab"), "a c", Counts(2, 1, 0, 1)),  # fewer words
-        ("a b", (1, " b", ""), "a b", Counts(2, 2, 0, 1)),
-        ("a b", (1, "", " x"), "a b", Counts(2, 2, 0, 1)),  # one too many
-    ],
-)
+#: source, edit, wanted text | words, right ones before, corrected and miscorrected ones
+COUNTED = """
+["a b c", [4, "c", "C"], "a x C", [3, 1, 1, 0]]
+["a b c", [4, "c", "C"], "a b c", [3, 3, 0, 1]]
+["a b", [0, "a b", "ab"], "a c", [2, 1, 0, 1]]
+["a b", [1, " b", ""], "a b", [2, 2, 0, 1]]
+["a b", [1, "", " x"], "a b", [2, 2, 0, 1]]
+"""
+
+
+@pytest.mark.parametrize("source, edit, wanted, expected", json_rows(COUNTED))
 def test_words_are_counted_and_those_that_are_joined_lost_or_added_are_wrong(
     source, edit, wanted, expected
 ):
     counts = dict(curve([Correction(source, "", (Edit(*edit, 0.8),))], [wanted]))
-    assert counts[0.0] == counts[0.8] == expected
-    assert counts[1.0] == Counts(expected.words, expected.right_before)
+    assert counts[0.0] == counts[0.8] == Counts(*expected)
+    assert counts[1.0] == Counts(*expected[:2])
 
 
 def test_goals_have_their_value():
@@ -112,14 +114,14 @@ def test_lines_with_other_numbers_of_words_are_left_out_and_named():
     assert not none and tuned(["a lot"], ["alot"]) == (counts, [1, 11], least)
 
 
-@pytest.mark.parametrize(
-    "noisy, clean, message",
-    [
-        (["zog zog"], ["zog zog"], "no word is wrong"),
-        (["a b", "c"], ["ab", "c d"], "2 noisy and 2 clean"),
-        (["a"], ["a", "b"], "1 noisy and 2 clean"),
-    ],
-)
+REFUSED = """
+[["zog zog"], ["zog zog"], "no word is wrong"]
+[["a b", "c"], ["ab", "c d"], "2 noisy and 2 clean"]
+[["a"], ["a", "b"], "1 noisy and 2 clean"]
+"""
+
+
+@pytest.mark.parametrize("noisy, clean, message", json_rows(REFUSED))
 def test_texts_that_choose_no_threshold_are_refused(noisy, clean, message):
     with refuses(message):
         tune(scripted(), noisy, clean, Goal())

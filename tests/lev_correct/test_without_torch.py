@@ -23,9 +23,9 @@ def outcomes(lines, batch_size=2, **options):
     """Returns the texts and edits of lines, and the probabilities of these."""
     corrections = Corrector.from_pretrained(**options).correct(lines, batch_size=batch_size)
     edits = [edit for line in corrections for edit in line.edits]
-    made = [(edit.offset, edit.after, edit.applied, edit.reason) for edit in edits]
+    named = [(edit.offset, edit.after, edit.applied, edit.reason) for edit in edits]
     texts = [line.text for line in corrections]
-    return texts + made, [edit.probability for edit in edits]
+    return texts + named, [edit.probability for edit in edits]
 
 
 @pytest.mark.parametrize(
