@@ -108,7 +108,6 @@ def corrected(corrector, thread):
 #: what is made, and what each thread asks of it
 ASKED = {
     "editor": (lambda: editors.editor(2), edited),
-    "edits": (editors.edit_corrector, corrected),
     "translation": (editors.writing_corrector, corrected),
     "labels": (lambda: editors.enct5("multilabel"), lambda m, n: m.predict(sentences(n))),
     "tags": (lambda: editors.enct5("tagging"), lambda m, n: m.predict_tags(sentences(n))),

@@ -112,14 +112,15 @@ def test_what_the_subwords_normalise_stays_as_typed_unless_it_is_edited(tmp_path
 # edits and their probabilities -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "old, new, chances",
-    [
-        ("b", "X", (1, 0.5, 0.4, 1)),  # X, and c, with which it goes back
-        ("b", "", (1, 0.3, 1)),  # a deletion has what follows
-        ("c", "", (1, 1, 0.7)),
-    ],
-)
+#: the edit of abc | probabilities of what is written and of what follows
+CHANCES = """
+["b", "X", [1, 0.5, 0.4, 1]]
+["b", "", [1, 0.3, 1]]
+["c", "", [1, 1, 0.7]]
+"""
+
+
+@pytest.mark.parametrize("old, new, chances", json_rows(CHANCES))
 def test_a_probability_is_that_of_the_tokens_written_and_of_the_one_behind(old, new, chances):
     backend = FakeBackend(replaced(old, new), lambda written: [*map(math.log, chances)])
     (edit,) = correct_line(backend, "abc").edits

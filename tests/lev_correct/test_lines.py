@@ -27,14 +27,14 @@ from lev_runtime.word_edits import word_edits
 LINES = st.text(st.sampled_from("ab.!?。 \t\u00a0\u2028\r\ufeff\udcffé"), max_size=40)
 
 
-@pytest.mark.parametrize(
-    "kind, texts",
-    [
-        ("word", ["the", "cat,", "sat", "on", "x"]),
-        ("line", ["the\tcat,  sat\u00a0on x"]),
-        ("window", ["the\tcat,", "sat\u00a0on", "x"]),
-    ],
-)
+KINDS_OF = r"""
+["word", ["the", "cat,", "sat", "on", "x"]]
+["line", ["the\tcat,  sat\u00a0on x"]]
+["window", ["the\tcat,", "sat\u00a0on", "x"]]
+"""
+
+
+@pytest.mark.parametrize("kind, texts", json_rows(KINDS_OF))
 def test_kinds_of_units(kind, texts):
     line = "\ufeff the\tcat,  sat\u00a0on x \r"
     assert [line[start:end] for start, end in spans(line, kind, 2)] == texts

@@ -27,12 +27,6 @@ def packaged():
     return Corrector.from_pretrained()
 
 
-def test_it_corrects_with_a_lexicon_of_a_few_words(tmp_path):
-    (tmp_path / "words").write_text("government\nof\nthe\n")
-    corrector = Corrector.from_pretrained(lexicon=str(tmp_path / "words"), eager=True)
-    assert corrector.correct(["the goverment of the"])[0].text == "the government of the"
-
-
 def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
     lines = ["Teh goverment beleives that `teh` and --teh stay.",
              "He was a whistlin' kid, hehe: je ne sais quoi, mens rea."]  # fmt: skip

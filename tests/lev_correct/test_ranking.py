@@ -269,11 +269,11 @@ def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
 
 @pytest.mark.plugin
 def test_fitting_makes_the_right_words_win():
-    pairs = [("Hudn", "Hund"), ("lonodn", "London"), ("Londen", "London"), ("Mark", "Mark")]
+    noisy, clean = "Hudn lonodn Londen Mark".split(), "Hund London London Mark".split()
     corrector = ranking(Scripted(), NAMES, weights={"model": 1.0, "capital": 3.0})
-    ranker, (noisy, clean) = ranker_of(corrector), map(list, zip(*pairs))
+    ranker = ranker_of(corrector)
     assert texts(corrector, *noisy) != clean
-    ranker.fit([(*pair, NO_CONTEXT) for pair in pairs])
+    ranker.fit([(*pair, NO_CONTEXT) for pair in zip(noisy, clean)])
     assert texts(corrector, *noisy) == clean and ranker.named_weights()["capital"] == 3.0
     kept = ranker.weights
     ranker.fit([("Hudn", "zoo", NO_CONTEXT)])  # no candidate

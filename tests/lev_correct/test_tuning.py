@@ -138,15 +138,16 @@ def stored(folder, **more):
 
 
 #: unit that was tuned, lists that were given | unit
-@pytest.mark.parametrize(
-    "tuned, lists, unit",
-    [
-        ("word", (), "letters"),
-        ("line", (), "line"),
-        (None, ("lexicon",), "letters"),
-        ("word", ("lexicon",), "word"),
-    ],
-)
+#: unit that was tuned | lists of the settings | unit
+UNITS = """
+["word", [], "letters"]
+["line", [], "line"]
+[null, ["lexicon"], "letters"]
+["word", ["lexicon"], "word"]
+"""
+
+
+@pytest.mark.parametrize("tuned, lists, unit", json_rows(UNITS))
 def test_what_is_given_comes_before_what_was_tuned(tmp_path, tuned, lists, unit):
     file = stored(tmp_path, unit=tuned, **dict.fromkeys(lists, "corrector.list"))
     options = {"lookup": "pairs", "beam": 4, "lexicon": None}

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from refusals import refuses
+from tables import json_rows
 
 from lev_correct.words.letter_model import ORDER
 from lev_correct.words.lexicon import (
@@ -74,10 +75,15 @@ def test_the_nearest_come_first_and_of_these_the_most_frequent():
     assert nearest == ["the", "tea", "ten", "tech"] and words.near("teh", 2) == nearest[:2]
 
 
-@pytest.mark.parametrize(
-    "pair, met, first, second",
-    [("the cat", 40, 70, 50), ("a dog", 0, 10, 30), ("the be", 0, 70, 50)],
-)
+#: pair | how often it is there | how often each of its words
+MET = """
+["the cat", 40, 70, 50]
+["a dog", 0, 10, 30]
+["the be", 0, 70, 50]
+"""
+
+
+@pytest.mark.parametrize("pair, met, first, second", json_rows(MET))
 def test_association_is_mutual_information_with_the_smallest_count_added(pair, met, first, second):
     wanted = math.log((met + 10) / (first * second / 150 + 10))
     assert Bigrams(PAIRS).association(*pair.split()) == pytest.approx(wanted, rel=1e-12)

@@ -82,7 +82,7 @@ def test_a_link_is_written_through_and_a_backup_keeps_what_was_there(tmp_path):
 
 
 def test_the_folder_of_the_output_is_made(tmp_path):
-    target = tmp_path / "new" / "folder" / "a.po"
+    target = tmp_path / "new" / "a.po"
     files.replace_file(target, b"x")
     assert target.read_bytes() == b"x"
     with refuses("a.po"):
@@ -196,13 +196,11 @@ def entry(new, target, old="", flags="fuzzy"):
 
 def test_the_draft_is_the_text_that_stands_there_whatever_is_more_similar(tmp_path):
     pairs = ("Open the file now", "Apri subito il file"), ("Open the door", "Apri la porta")
-    path = written(tmp_path, entry("Open the file now then", "Apri la porta"))
-    by = proposer(editor := Editor(), *pairs)
-    fill(path, by)
-    assert editor.read == [("Open the file now then", "Open the door", "Apri la porta")]
-    path = written(tmp_path, entry("Open the file now then", "parole che nessuno conosce"))
-    fill(path, by)
-    assert editor.read[1:] == [("Open the file now then", "", "parole che nessuno conosce")]
+    by, new = proposer(editor := Editor(), *pairs), "Open the file now then"
+    for draft in ("Apri la porta", "parole che nessuno conosce"):
+        fill(written(tmp_path, entry(new, draft)), by)
+    wanted = [(new, "Open the door", "Apri la porta"), (new, "", "parole che nessuno conosce")]
+    assert editor.read == wanted
 
 
 def test_of_near_translations_that_of_the_most_similar_source_is_taken():
