@@ -6,6 +6,7 @@ import editors
 from closeness import near
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import json_rows
 
 from lev_correct.edits import apply_edits
 from lev_correct.models.editor import LevenshteinBackend, rewriting, trace_edits
@@ -26,16 +27,16 @@ def test_a_unit_longer_than_it_was_still_fits():
 # traces -----------------------------------------------------------------------------------------
 
 
+#: 5 6 7 → 5 8 9, then 8 goes again
+ITERATIONS = """
+["567", [false, true, true], "589", [false, true, true], [0.0, 0.9, 0.8], [0.9, 0.5, 0.6]]
+["589", [false, true, false], "59", [false, false], [0.0, 0.7, 0.1], [0.9, 0.9]]
+"""
+
+
 def test_a_token_is_followed_through_all_iterations():
-    # 5 6 7 → 5 8 9, then 8 goes again
-    first = Iteration(
-        tuple("567"), (False, True, True), tuple("589"), (False, True, True),
-        (0.0, 0.9, 0.8), (0.9, 0.5, 0.6),
-    )  # fmt: skip
-    second = Iteration(
-        tuple("589"), (False, True, False), tuple("59"), (False, False), (0.0, 0.7, 0.1), (0.9, 0.9)
-    )
-    rewritten = rewriting(EditTrace("s", "5 6 7", "5 9", -1.0, (first, second), "loop"), "9")
+    steps = tuple(Iteration(*map(tuple, fields)) for fields in json_rows(ITERATIONS))
+    rewritten = rewriting(EditTrace("s", "5 6 7", "5 9", -1.0, steps, "loop"), "9")
     assert rewritten.unit == tuple("567") and rewritten.written == ["5", None]
     assert rewritten.gone == [None, near(math.log(0.9)), near(math.log(0.8))]
     assert rewritten.come == [None, near(math.log(0.6))]

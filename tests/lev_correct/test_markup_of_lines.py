@@ -2,6 +2,7 @@
 
 import pytest
 from fake_backend import Scripted, ranking
+from tables import rows
 
 from lev_correct.text.markup import (
     as_asked,
@@ -11,29 +12,25 @@ from lev_correct.text.markup import (
 )
 from lev_correct.text.units import spans
 
+#: line | words that are read
+MARKUP = """
+a **teh** *cat* ~~sat~~ | a teh cat sat
+**teh cat**, *sat | teh cat
+<b>teh</b> <i class='x'>cat</i><br/> | teh cat
+<!-- teh cat --> | teh cat
+[teh cat](https://a.example/teh) ![teh](teh.png) | teh cat teh
+[teh cat][teh-label] | teh cat
+<b>T</b>eh <b>P</b>(rocess) **P**(rocess) **teh** (cat) | teh cat
+**[teh](a/b)** | teh
+teh/other, and/or. | teh other and or
+a/b/teh src/teh.py /teh lib/teh_x *args **kwargs a*b*c 2<3 x<y |
+__teh__ _teh_ teh_x |
+"""
 
-def words(line):
-    return [line[start:end] for start, end in spans(line, "letters")]
 
-
-@pytest.mark.parametrize(
-    ("line", "read"),
-    [
-        ("a **teh** *cat* ~~sat~~", "a teh cat sat"),
-        ("**teh cat**, *sat", "teh cat"),
-        ("<b>teh</b> <i class='x'>cat</i><br/>", "teh cat"),
-        ("<!-- teh cat -->", "teh cat"),
-        ("[teh cat](https://a.example/teh) ![teh](teh.png)", "teh cat teh"),
-        ("[teh cat][teh-label]", "teh cat"),
-        ("<b>T</b>eh <b>P</b>(rocess) **P**(rocess) **teh** (cat)", "teh cat"),
-        ("**[teh](a/b)**", "teh"),
-        ("teh/other, and/or.", "teh other and or"),
-        ("a/b/teh src/teh.py /teh lib/teh_x *args **kwargs a*b*c 2<3 x<y", ""),
-        ("__teh__ _teh_ teh_x", ""),
-    ],
-)
+@pytest.mark.parametrize("line, read", rows(MARKUP))
 def test_words_are_read_within_markup_and_not_in_code(line, read):
-    assert words(line) == read.split()
+    assert [line[start:end] for start, end in spans(line, "letters")] == read.split()
     assert len(without_markup(line)) == len(line)
 
 
@@ -45,16 +42,23 @@ def test_a_line_in_capitals_is_corrected_in_capitals():
     assert corrected[2:] == ["**the** cat", "a the/cat"]
 
 
-def test_capitals_sentences_and_prose_are_told_apart():
-    def asked(line):
-        return as_asked(line, [*spans(line, "letters")])
+#: line | as the model is asked
+ASKED = """
+THE OLD CAT | the old cat
+NATO and EU | NATO and EU
+A NATO | A NATO
+THE <b>OLD</b> CAT | the <b>old</b> cat
+<p>The <i>Old</i> cat. <b>Teh</b> | <p>the <i>Old</i> cat. <b>teh</b>
+The Old cat. A McCat. Teh | the Old cat. A McCat. teh
+"""
 
-    assert asked("THE OLD CAT") == "the old cat"
-    assert asked("NATO and EU") == "NATO and EU"
-    assert asked("A NATO") == "A NATO"  # too short to be told
-    assert asked("THE <b>OLD</b> CAT") == "the <b>old</b> cat"
-    assert asked("<p>The <i>Old</i> cat. <b>Teh</b>") == "<p>the <i>Old</i> cat. <b>teh</b>"
-    assert asked("The Old cat. A McCat. Teh") == "the Old cat. A McCat. teh"
+
+@pytest.mark.parametrize("line, asked", rows(ASKED))
+def test_capitals_of_a_line_and_of_a_sentence_are_not_asked_for(line, asked):
+    assert as_asked(line, [*spans(line, "letters")]) == asked
+
+
+def test_sentences_and_prose_are_told_apart():
     line = 'The end. "She saw Dr. Who," he said: Go!'
     openers = [line[a:b] for a, b in spans(line, "letters") if opens_sentence(line, a)]
     assert openers == ["The", "She", "Go"]

@@ -6,9 +6,6 @@ The model is scripted, so that what it says is known; what models say is test_se
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,7 +35,7 @@ WRONG = {"teh": "the", "big": "large", "uh": ""}
 PATIENCE = 30.0
 
 
-def edited(text: str, marks: Sequence[Any] = ()) -> dict[str, Any]:
+def edited(text, marks=()):
     """Puts right what is wrong, as far as marks allow."""
     kinds = {mark.start: mark.kind for mark in marks}
     edits, place = [], 0
@@ -53,7 +50,7 @@ def edited(text: str, marks: Sequence[Any] = ()) -> dict[str, Any]:
     return {"text": apply_edits(text, edits), "edits": [edit.to_dict() for edit in edits]}
 
 
-def correct(asked: Any, rows: Sequence[str]) -> list[dict[str, Any]]:
+def correct(asked, rows):
     plain = {"text": "", "edits": []}
     return [
         {"source": row, **(plain if "~" in row else edited(row)), "code": "~" in row}
@@ -61,7 +58,7 @@ def correct(asked: Any, rows: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def edit(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
+def edit(asked, rows):
     other = {"text": "version 2", "edits": [], "score": -2, "iterations": []}
     versions = [other] * (asked.nbest - 1)
     return [
@@ -74,7 +71,7 @@ def edit(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def predict(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
+def predict(asked, rows):
     scores = [{"label": "red", "score": 0.7}, {"label": "<b>blue</b>", "score": 0.3}]
     return [{"text": row, **scores[0], "top": scores, "cut": False} for row in rows]
 
@@ -82,25 +79,25 @@ def predict(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
 class Page:
     """A page in a browser."""
 
-    def __init__(self, driver: Any, address: str) -> None:
+    def __init__(self, driver, address):
         self.driver, self.address = driver, address
         driver.get(address)
         self.until(lambda: driver.execute_script("return document.body.dataset.ready"))
 
-    def until(self, holds: Callable[[], Any]) -> Any:
+    def until(self, holds):
         end = time.monotonic() + PATIENCE
         while not (result := holds()):
             assert time.monotonic() < end, [self.text(name) for name in ("error", "text")]
             time.sleep(0.01)
         return result
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name):
         return self.driver.find_element("id", name)
 
-    def text(self, name: str) -> str:
+    def text(self, name):
         return str(self[name].get_property("textContent"))
 
-    def put(self, name: str, text: str) -> None:
+    def put(self, name, text):
         """As if it were pasted."""
         self.driver.execute_script(
             "const field = document.getElementById(arguments[0]);"
@@ -109,7 +106,7 @@ class Page:
             text,
         )
 
-    def keys(self, *keys: str, held: Sequence[str] = ()) -> None:
+    def keys(self, *keys, held=()):
         """To whatever has the focus, while others are held."""
         chain = webdriver.ActionChains(self.driver)
         for key in held:
@@ -117,19 +114,19 @@ class Page:
         chain.send_keys(*keys).perform()
         chain.reset_actions()
 
-    def shows(self, text: str, name: str = "text") -> None:
+    def shows(self, text, name="text"):
         self.until(lambda: self.text(name) == text)
 
-    def saved(self, name: str) -> bytes:
+    def saved(self, name):
         self["save"].send_keys(Keys.ENTER)
-        path: Path = self.driver.downloads / name
+        path = self.driver.downloads / name
         content = self.until(lambda: path.exists() and path.read_bytes())
         path.unlink()
         return content
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def driver(tmp_path_factory):
     folder = tmp_path_factory.mktemp("browser")
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
@@ -145,7 +142,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture
-def page(driver: Any, request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(driver, request):
     """The page of a server that does what a test is about."""
     runner = request.param
     info = {"model": "<i>m</i>.pt", "modes": [runner.__name__], "min_confidence": 0.0, "texts": 1}
@@ -210,7 +207,7 @@ def test_documents_are_corrected_and_saved_byte_for_byte_but_for_changes(page, t
     page.shows("3 of 3 edits applied", "summary")
     assert page.text("lines").count("teh") == 2
 
-    def press(label: str) -> None:
+    def press(label):
         script = "document.querySelector(`#edits [aria-label='${arguments[0]}']`).focus()"
         page.driver.execute_script(script, label)
         page.keys(Keys.ENTER)

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from itertools import product
+from itertools import product, starmap
 from pathlib import Path
 
 import pytest
@@ -19,13 +19,13 @@ from lev_runtime.io.text_files import read_lines
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def outcomes(corrector: Corrector, lines: list[str], batch_size: int) -> list[tuple]:
-    corrections = corrector.correct(lines, batch_size=batch_size)
-    return [
-        (line.text, edit.offset, edit.after, edit.applied, edit.reason)
-        for line in corrections
-        for edit in line.edits
-    ], [edit.probability for line in corrections for edit in line.edits]
+def outcomes(lines, batch_size=2, **options):
+    """Returns the texts and edits of lines, and the probabilities of these."""
+    corrections = Corrector.from_pretrained(**options).correct(lines, batch_size=batch_size)
+    edits = [edit for line in corrections for edit in line.edits]
+    named = [(edit.offset, edit.after, edit.applied, edit.reason) for edit in edits]
+    texts = [line.text for line in corrections]
+    return texts + named, [edit.probability for edit in edits]
 
 
 @pytest.mark.parametrize(
@@ -38,44 +38,33 @@ def test_the_export_corrects_as_torch_does(options):
     pairs = read_lines(str(ROOT / "examples/spelling_and_ocr/everyday.tsv"))
     lines = [line.split("\t")[0] for line in pairs][:40]
     lines += ["I seperated teh too, definately.", "", "naïve ünknowwn wrds", "a" * 150]
-    arguments = {"path": ENGLISH_SPELLING, **options}
-    ours = outcomes(Corrector.from_pretrained(**arguments), lines, 7)
-    theirs = outcomes(Corrector.from_pretrained(**arguments | {"path": TORCH}), lines, 64)
-    assert ours[0] == theirs[0] and len(ours[0]) > 5
+    ours = outcomes(lines, 7, path=ENGLISH_SPELLING, **options)
+    theirs = outcomes(lines, 64, path=ENGLISH_SPELLING / "model.pt", **options)
+    assert ours[0] == theirs[0] and len(ours[1]) > 5
     assert ours[1] == pytest.approx(theirs[1], abs=1e-4)
-
-
-TORCH = ENGLISH_SPELLING / "model.pt"
 
 
 @pytest.mark.plugin
 def test_options_that_need_torch_are_refused_where_there_is_an_export_alone(tmp_path):
     alone = shutil.copytree(ENGLISH_SPELLING, tmp_path / "alone")
     (alone / "model.pt").unlink()
-    corrector = Corrector.from_pretrained(alone, eager=True)
-    assert corrector.correct(["goverment"])[0].text == "government"
-    for name, value in {"device": "cuda", "precision": "bf16", "bpe": "characters"}.items():
-        with refuses(f"{name}={value}: {alone} is an export"):
-            Corrector.from_pretrained(alone, settings="none", **{name: value})
-    with refuses("beam=0: must be 1 or more"):
-        Corrector.from_pretrained(alone, beam=0)
+    for option in ("device=cuda", "precision=bf16", "bpe=characters"):
+        with refuses(f"{option}: {alone} is an export"):
+            Corrector.from_pretrained(alone, settings="none", **dict([option.split("=")]))
 
 
 @pytest.mark.plugin
-def test_a_model_of_ones_own_goes_the_same_way_with_its_lists(tmp_path, monkeypatch):
+def test_a_model_of_ones_own_goes_the_same_way_with_its_lists(tmp_path):
     own = tmp_path / "own"
-    shutil.copytree(ENGLISH_SPELLING, own, ignore=shutil.ignore_patterns("*.onnx", "*.bin"))
-    for name in ("runtime.json", "dictionaries.json", "corrector.known"):
-        (own / name).unlink()
+    left_out = shutil.ignore_patterns("*.onnx", "*.bin", "runtime.json", "dictionaries.json")
+    shutil.copytree(ENGLISH_SPELLING, own, ignore=left_out)
     (own / "corrector.lexicon").write_text("the 10\ncat 5\nend 3\n")
     (own / "corrector.bigrams").write_text("the cat 4\nthe end 2\n")
     (own / "corrector.known").write_text("teh\t1\n")
     export.main([str(own), str(tmp_path / "out")])
     assert not list(tmp_path.glob("out/*.pt"))
     lines = ["teh cta", "hte ned", "the end"]
-    ours, theirs = (
-        outcomes(Corrector.from_pretrained(tmp_path / name), lines, 2) for name in ("out", "own")
-    )
+    ours, theirs = (outcomes(lines, path=tmp_path / name) for name in ("out", "own"))
     assert ours[0] == theirs[0] and ours[1] == pytest.approx(theirs[1], abs=1e-4)
     settings = json.loads((tmp_path / "out" / "corrector.json").read_text())
     assert settings["lexicon"] == "corrector.lexicon"
@@ -93,12 +82,13 @@ def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
     lexicon, bigrams = Lexicon.read(str(path)), Bigrams.read(str(other))
     assert lexicon.counts == words.counts
     assert lexicon.letters.per_letter("ba") == words.letters.per_letter("ba")
-    lists = [[words.count(*pair) for pair in product(bigrams.words, repeat=2)]
-             for words in (bigrams, pairs)]  # fmt: skip
-    assert lists[0] == lists[1] and bigrams.total == pairs.total
+    assert [*starmap(bigrams.count, product(bigrams.words, repeat=2))] == [
+        *starmap(pairs.count, product(bigrams.words, repeat=2))
+    ]
+    assert bigrams.total == pairs.total
     content = path.read_bytes()
     middle = content[:80] + b"\0" * 40 + content[120:]
-    for damaged in (other.read_bytes(), content[: len(content) // 2], middle):
+    for damaged in (other.read_bytes(), content[:100], middle):
         path.write_bytes(damaged)
         with refuses(f"{path}: is no prepared list"):
             Lexicon.read(str(path))
@@ -109,15 +99,13 @@ def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
 
 def test_languages_are_told_alike_from_what_was_kept_or_where_nothing_can_be(tmp_path):
     texts = ["this is a text", "das ist ein Text", "ceci est un texte", "çok iyi bir gün", "zzz"]
-    below_a_file = tmp_path / "file"
+    below_a_file, cache = tmp_path / "file", tmp_path / "cache"
     below_a_file.write_text("")
-    answers = []
-    for cache in (below_a_file, tmp_path / "cache", tmp_path / "cache"):
-        identifier = load_identifier(cache)
-        answers.append([identifier.classify(text) for text in texts])
-    assert answers[0] == answers[1] == answers[2]
-    assert [language for language, _ in answers[0]][:3] == ["en", "de", "fr"]
-    (kept,) = (tmp_path / "cache").iterdir()
+    first, *others = (
+        [*map(load_identifier(place).classify, texts)] for place in (below_a_file, cache, cache)
+    )
+    assert others == [first, first]
+    assert [language for language, _ in first[:3]] == ["en", "de", "fr"]
+    (kept,) = cache.iterdir()
     (kept / "moves.npy").write_bytes(b"cut short")
-    identifier = load_identifier(tmp_path / "cache")
-    assert identifier.classify(texts[1]) == answers[0][1]
+    assert load_identifier(cache).classify(texts[1]) == first[1]

@@ -1,9 +1,10 @@
 """lev_memory: files of translations are read as others read them, and only what
 is proposed changes in them; texts as lines, placeholders, numbers, matches."""
 
+import math
 import os
+import string
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 from refusals import refuses
+from tables import rows
 
 from lev_memory import memory, proposals, propose, train
 from lev_memory.formats import files, po
@@ -29,9 +31,9 @@ msgstr "Chiudi il file 3"
 class Editor:
     """A model that writes the draft with a word changed, and is as sure as it is told."""
 
-    def __init__(self, change: tuple[str, str] = ("", ""), score: float = 0.0) -> None:
+    def __init__(self, change=("", ""), score=0.0):
         self.change, self.score = change, score
-        self.read: list[tuple[str, str, str]] = []
+        self.read = []
 
     @staticmethod
     def fits(source, draft, old):
@@ -45,7 +47,7 @@ class Editor:
         ]
 
 
-def proposer(editor: Editor, *pairs: tuple[str, str], rule: float = 1.0, **options):
+def proposer(editor, *pairs, rule=1.0, **options):
     """What proposes, with a model that is believed at any probability above zero."""
     outcomes = dict.fromkeys(proposals.WAYS, [(0.01, True)] * proposals.FEWEST)
     rules = {"kept": rule, "found": rule}
@@ -53,13 +55,13 @@ def proposer(editor: Editor, *pairs: tuple[str, str], rule: float = 1.0, **optio
     return propose.Proposer(editor, memory.Memory(pairs), settings, **options)
 
 
-def fill(path: Path, by, **options) -> str:
+def fill(path, by):
     """Fills a file; returns what became of it."""
     named = {"output": None, "place": path, "diff": False, "dry_run": False, "backup": False}
-    return propose.fill(path, by, SimpleNamespace(**named, **options), Counter())
+    return propose.fill(path, by, SimpleNamespace(**named), Counter())
 
 
-def written(tmp_path: Path, text: str, name: str = "a.po") -> Path:
+def written(tmp_path, text, name="a.po"):
     path = tmp_path / name
     path.write_bytes(text.encode())
     return path
@@ -69,30 +71,29 @@ def written(tmp_path: Path, text: str, name: str = "a.po") -> Path:
 
 
 def test_a_link_is_written_through_and_a_backup_keeps_what_was_there(tmp_path):
-    path = written(tmp_path, "old")
+    path, link = written(tmp_path, "old"), tmp_path / "link.po"
     path.chmod(0o640)
-    link = tmp_path / "link.po"
     link.symlink_to(path)
-    for text in ("new", "newer"):
-        files.replace_file(link, text.encode(), backup=True)
+    for text in (b"new", b"newer"):
+        files.replace_file(link, text, backup=True)
     assert link.is_symlink() and path.stat().st_mode & 0o777 == 0o640
     texts = [path.with_name(f"a.po{end}").read_text() for end in ("", ".bak", ".bak1")]
     assert texts == ["newer", "old", "new"]
 
 
 def test_the_folder_of_the_output_is_made(tmp_path):
-    target = tmp_path / "new" / "folder" / "a.po"
+    target = tmp_path / "new" / "a.po"
     files.replace_file(target, b"x")
     assert target.read_bytes() == b"x"
     with refuses("a.po"):
         files.replace_file(target / "b.po", b"x")
 
 
-def translated(language: str, text: str = "Leggi") -> str:
+def translated(language, text="Leggi"):
     return HEADER.replace("it", language) + f'msgid "Read"\nmsgstr "{text}"\n'
 
 
-def test_several_languages_are_no_memory_until_one_is_chosen(tmp_path, capsys):
+def test_several_languages_are_no_memory_until_one_is_chosen(tmp_path):
     for language in ("it", "es"):
         written(tmp_path, translated(language, language), f"{language}.po")
     written(tmp_path, "broken", "z.po")
@@ -100,24 +101,9 @@ def test_several_languages_are_no_memory_until_one_is_chosen(tmp_path, capsys):
     with refuses("es.po", "it.po", "--language es"):
         files.folder_memory(tmp_path, "", problems)
     assert files.folder_memory(tmp_path, "it", problems) == ([("Read", "it")], "it")
-    assert problems.count == 2 and "z.po:1" in capsys.readouterr().err
+    assert problems.count == 2
     with refuses("none"):
         files.files_in(tmp_path / "none", [".po"])
-    assert [file.name for file in files.files_in(tmp_path, [".po"])] == ["es.po", "it.po", "z.po"]
-
-
-def test_a_tmx_file_of_several_languages_is_a_memory_of_the_one_chosen(tmp_path):
-    unit = (
-        '<tu><tuv xml:lang="en-US"><seg>Read</seg></tuv>'
-        '<tuv xml:lang="{0}"><seg>{0}</seg></tuv></tu>'
-    )
-    units = "".join(map(unit.format, ("it", "it-IT", "es")))
-    head = '<tmx version="1.4"><header srclang="en"/><body>'
-    path = written(tmp_path, f"{head}{units}</body></tmx>", "a.tmx")
-    with refuses("--language"):
-        files.folder_memory(path, "", files.Problems())
-    pairs, _ = files.folder_memory(path, "it", files.Problems())
-    assert pairs == [("Read", "it"), ("Read", "it-IT")]
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.properties", "a.xml", "a.txml"])
@@ -126,23 +112,10 @@ def test_a_format_without_sources_is_refused(name, tmp_path):
         files.folder_memory(written(tmp_path, "{}", name), "", files.Problems())
 
 
-def test_files_of_a_kind_that_are_left_alone_are_one_line(tmp_path, capsys):
-    for number in range(3):
-        written(tmp_path, "no entry", f"{number}.po")
-        written(tmp_path, "<a>", f"{number}.xlf")
-    for language in ("es", "es_MX"):
-        written(tmp_path, translated(language), f"{language}.po")
-    problems = files.Problems()
-    assert files.folder_memory(tmp_path, "", problems)[1] == "es"
-    err = capsys.readouterr().err
-    assert problems.count == 6 and err.count("\n") == 2
-    assert "0.po:1" in err and "2 more .po" in err and "2 more .xlf" in err
-
-
 # XLIFF --------------------------------------------------------------------------------------------
 
 
-def xliff(*units: str) -> str:
+def xliff(*units):
     body = "\n".join(units)
     return (
         '<xliff version="1.2" xmlns="urn:x">\n<file source-language="en" target-language="it" '
@@ -150,7 +123,7 @@ def xliff(*units: str) -> str:
     )
 
 
-def trans_unit(source: str, target: str, old: str, draft: str) -> str:
+def trans_unit(source, target, old, draft):
     match = f"<alt-trans><source>{old}</source><target>{draft}</target></alt-trans>"
     return (
         f'<trans-unit id="1"><source>{source}</source>'
@@ -158,18 +131,19 @@ def trans_unit(source: str, target: str, old: str, draft: str) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        ("&amp; ", "& "),
-        ("</g>", ""),
-        ('<ph id="2">%s</ph>', '<ph id="2">%d</ph>'),
-        ("&lt;b", "&lt;i"),
-        ("name</mrk>", "nome</mrk>"),
-        ("vai", "vai \x0b"),
-        ('<g id="1">vai</g>', '</g>vai<g id="1">'),
-    ],
-)
+#: what a model writes for something that the draft has
+BREAKING = """
+&amp; > &
+</g> >
+<ph id="2">%s</ph> > <ph id="2">%d</ph>
+&lt;b > &lt;i
+name</mrk> > nome</mrk>
+vai > vai \x0b
+<g id="1">vai</g> > </g>vai<g id="1">
+"""
+
+
+@pytest.mark.parametrize("change", [line.split(" >") for line in BREAKING.strip().split("\n")])
 def test_a_text_that_would_break_a_unit_is_not_proposed_and_others_are(change, tmp_path):
     text = (
         '<g id="1">{}</g> &amp; <ph id="2">%s</ph> <it id="3" pos="open">&lt;b></it> '
@@ -178,7 +152,7 @@ def test_a_text_that_would_break_a_unit_is_not_proposed_and_others_are(change, t
     old, new, target = text.format("go", 3), text.format("go", 4), text.format("vai", 3)
     units = trans_unit(new, target, old, target), trans_unit("Go 4", "va 3", "Go 3", "va 3")
     path = written(tmp_path, xliff(*units), "a.xlf")
-    fill(path, proposer(Editor(change)))
+    fill(path, proposer(Editor((change[0], change[1].removeprefix(" ")))))
     assert f">{text.format('vai', 4)}</target>" in path.read_text()
     assert ">va 4<" in path.read_text()
 
@@ -209,48 +183,41 @@ def test_each_segment_of_a_unit_is_one_of_its_own(runs, tmp_path):
         fill(path, proposer(Editor(), *pairs[:number]))
     after = path.read_text()
     target = SEGMENTS[SEGMENTS.index("<target>") : SEGMENTS.index("<sdl")].strip()
-    assert target.replace("3<", "4<") in after
-    assert after.count("<note") == 2
-    assert "2 have a proposal" in fill(path, proposer(Editor()))
+    assert target.replace("3<", "4<") in after and after.count("<note") == 2
 
 
 # what is proposed ---------------------------------------------------------------------------------
 
 
-def entry(new: str, target: str, old: str = "", flags: str = "fuzzy") -> str:
+def entry(new, target, old="", flags="fuzzy"):
     previous = f'#| msgid "{old}"\n' if old else ""
     return f'{HEADER}\n#, {flags}\n{previous}msgid "{new}"\nmsgstr "{target}"\n'
 
 
 def test_the_draft_is_the_text_that_stands_there_whatever_is_more_similar(tmp_path):
     pairs = ("Open the file now", "Apri subito il file"), ("Open the door", "Apri la porta")
-    path = written(tmp_path, entry("Open the file now then", "Apri la porta"))
-    by = proposer(editor := Editor(), *pairs)
-    fill(path, by)
-    assert editor.read == [("Open the file now then", "Open the door", "Apri la porta")]
-    path = written(tmp_path, entry("Open the file now then", "parole che nessuno conosce"))
-    fill(path, by)
-    assert editor.read[1:] == [("Open the file now then", "", "parole che nessuno conosce")]
+    by, new = proposer(editor := Editor(), *pairs), "Open the file now then"
+    for draft in ("Apri la porta", "parole che nessuno conosce"):
+        fill(written(tmp_path, entry(new, draft)), by)
+    wanted = [(new, "Open the door", "Apri la porta"), (new, "", "parole che nessuno conosce")]
+    assert editor.read == wanted
 
 
 def test_of_near_translations_that_of_the_most_similar_source_is_taken():
-    pairs = ("Open a b c", "Apri il file uno"), ("Close the file", "Apri il file due")
-    known = memory.Memory(pairs)
+    near, other = "Close the file", "Open a b c"
+    known = memory.Memory([(other, "Apri il file uno"), (near, "Apri il file due")])
     asked = ["Apri il file tre", "nient'altro", "Apri il file uno"]
-    olds = known.translated_from(asked, ["Close the file now", "x", "Close the file"])
-    assert [*olds] == ["Close the file", "", "Open a b c"]
-    assert [*known.translated_from(asked[2:], ["Close the file"], itself=False)] == [
-        "Close the file"
-    ]
+    assert [*known.translated_from(asked, ["Close the file now", "x", near])] == [near, "", other]
+    assert [*known.translated_from(asked[2:], [near], itself=False)] == [near]
 
 
 def test_a_probability_from_which_on_so_many_are_better():
-    ordered = [(0.9, True), (0.8, True), (0.7, False), (0.6, True), (0.5, False), (0.4, False)]
-    outcomes = [outcome for outcome in ordered for _ in range(proposals.FEWEST)]
+    better = {0.9: True, 0.8: True, 0.7: False, 0.6: True, 0.5: False, 0.4: False}
+    outcomes = [outcome for outcome in better.items() for _ in range(proposals.FEWEST)]
     for precision, least in ((1.0, 0.8), (0.75, 0.6), (0.5, 0.4)):
         assert proposals.least_confidence(outcomes, precision) == least
-    assert proposals.least_confidence([(0.5, True), (0.5, False)] * 9, 0.8) == float("inf")
-    assert proposals.least_confidence(outcomes[:9], 0.8) == float("inf"), "too few"
+    for too_few in ([(0.5, True), (0.5, False)] * 9, outcomes[:9]):
+        assert proposals.least_confidence(too_few, 0.8) == math.inf
 
 
 def test_a_file_in_another_language_is_refused(tmp_path):
@@ -281,41 +248,32 @@ def test_a_text_that_the_encoding_lacks_is_not_proposed_and_others_are(tmp_path)
 
 
 def test_a_file_that_changes_meanwhile_is_left_alone(tmp_path):
-    path = written(tmp_path, HEADER + FUZZY)
-    by = proposer(Editor())
-    proposals = by.proposals
-
-    def slow(document, report):
-        path.write_text("a translator's own")
-        return proposals(document, report)
-
-    by.proposals = slow
+    path, editor = written(tmp_path, HEADER + FUZZY), Editor()
+    editor.fits = lambda *texts: path.write_text("a translator's own")
     with refuses("a.po", "again"):
-        fill(path, by)
+        fill(path, proposer(editor))
     assert path.read_text() == "a translator's own"
 
 
-def test_a_difference_is_shown_in_the_encoding_of_the_file_whatever_its_name(tmp_path, capsys):
-    path = tmp_path / os.fsdecode(b"perch\xe9 \xd7\x90.po")
+def test_a_difference_is_shown_in_the_encoding_of_the_file_whatever_its_name(tmp_path):
     text = (HEADER.replace("UTF-8", "ISO-8859-1") + FUZZY).replace("il file", "perché").rstrip()
-    path.write_bytes(text.encode("iso-8859-1"))
-    document = files.read_document(path)
-    changed = text.replace("3", "4").encode("iso-8859-1")
-    shown = propose.diff(document, path.read_bytes(), changed)
+    old, new = (content.encode("iso-8859-1") for content in (text, text.replace("3", "4")))
+    path = tmp_path / os.fsdecode(b"perch\xe9 \xd7\x90.po")
+    path.write_bytes(old)
+    shown = propose.diff(files.read_document(path), old, new)
     print(shown)
     assert '-msgstr "Chiudi perché 3"\n\\ No newline at end of file\n+msgstr' in shown
 
 
 def test_a_memory_the_other_way_round_is_refused(tmp_path):
-    words = [f"parola{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
-    known = " ".join(words)
-    text = "".join(entry(word, "a", "b").partition("\n\n")[2] for word in words)
-    path = written(tmp_path, entry("x", "y") + "\n" + text.replace("#, fuzzy\n", "\n#, fuzzy\n"))
-    content = path.read_bytes()
+    words = [f"parola{letter}" for letter in string.ascii_lowercase]
+    text = "".join(f'\n#, fuzzy\nmsgid "{word}"\nmsgstr "a"\n' for word in words)
+    path = written(tmp_path, HEADER + text)
+    sides = " ".join(words), "quite other words"
     with refuses("a.po", "other way round"):
-        fill(path, proposer(Editor(), ("quite other words", known)))
-    assert path.read_bytes() == content
-    fill(path, proposer(Editor(), (known, "quite other words")))
+        fill(path, proposer(Editor(), sides[::-1]))
+    assert path.read_text() == HEADER + text
+    fill(path, proposer(Editor(), sides))
 
 
 # texts --------------------------------------------------------------------------------------------
@@ -337,23 +295,23 @@ def test_a_model_starts_with_those_repairs_too_that_are_not_all_of_a_change():
 def test_the_best_match_is_the_most_similar_source(texts):
     asked = "a b c ab a"
     known = memory.Memory([(text, "t") for text in texts])
-    words = [(text.split(), asked.split()) for text, _ in known.pairs]
-    similar = [1 - Levenshtein.distance(*pair) / max(map(len, pair)) for pair in words]
-    matches = [*known.matches([asked], 1, itself=True)][0]
-    best = max(similar, default=0)
+    words = [(text.split(), asked.split()) for text in known.sources]
+    best = max((Levenshtein.normalized_similarity(*pair) for pair in words), default=0)
+    (matches,) = known.matches([asked], 1, itself=True)
     assert [match.similarity for match in matches] == pytest.approx([best] if best >= 0.4 else [])
 
 
-@pytest.mark.parametrize(("words", "same"), [(5, 2), (10, 4), (15, 6), (20, 8)])
-def test_a_match_of_exactly_the_least_similarity_is_one(words, same):
-    source = " ".join(f"a{i}" for i in range(words))
-    other = " ".join(f"{'a' if i < same else 'b'}{i}" for i in range(words))
-    assert [*memory.Memory([(other, "t")]).matches([source], 1, itself=True)][0]
+@pytest.mark.parametrize("same", [2, 4, 6, 8])
+def test_a_match_of_exactly_the_least_similarity_is_one(same):
+    words = [f"a{i}" for i in range(5 * same // 2)]
+    other = words[:same] + ["b"] * (len(words) - same)
+    (matches,) = memory.Memory([(" ".join(other), "t")]).matches([" ".join(words)], 1, itself=True)
+    assert matches
 
 
 def test_dropout_follows_the_passes_over_the_data():
-    rates = [train.dropout_for(passes) for passes in (0.1, 3, 6, 12, 24, 1000)]
-    assert rates == [0, 0, 0.1, 0.2, 0.3, 0.3]
+    passes = (0.1, 3, 6, 12, 24, 1000)
+    assert [*map(train.dropout_for, passes)] == [0, 0, 0.1, 0.2, 0.3, 0.3]
 
 
 @given(st.text(st.characters(blacklist_categories=("Cs",)), max_size=200))
@@ -373,60 +331,54 @@ def test_the_places_of_a_part_are_where_no_word_goes_on(text, part):
     assert scripts.places(part, part) == [(0, len(part))]
 
 
-DIGITS = {"٠": "٠١٢٣٤٥٦٧٨٩", "۰": "۰۱۲۳۴۵۶۷۸۹", "०": "०१२३४५६७८९"}
-#: how languages part thousands and decimals; the digit zero
-STYLES = {
-    "es": (".", ",", "0"),
-    "fr": ("\u202f", ",", "0"),
-    "sv": ("\u00a0", ",", "0"),
-    "pl": (" ", ",", "0"),
-    "de_CH": ("’", ".", "0"),
-    "it_CH": ("'", ".", "0"),
-    "ar": ("٬", "٫", "٠"),
-    "fa": ("٬", "٫", "۰"),
-    "hi": (",", ".", "०"),
-    "ja": (",", ".", "0"),
-}
+#: how languages part thousands and decimals; their digits
+STYLES = r"""
+es | . | , |
+fr | \u202f | , |
+sv | \u00a0 | , |
+pl | \u0020 | , |
+de_CH | ’ | . |
+it_CH | ' | . |
+ar | ٬ | ٫ | ٠١٢٣٤٥٦٧٨٩
+fa | ٬ | ٫ | ۰۱۲۳۴۵۶۷۸۹
+hi | , | . | ०१२३४५६७८९
+ja | , | . |
+"""
 #: a sentence around a number, in the source and in its translation
-FRAMES = [
-    ("see {} here", "véase {} aquí"),
-    ("chapter {}", "第{}章"),
-    ("{} files", "{}个文件"),
-    ("{} MB", "{}メガバイト"),
-    ("see {}", "ดู{}"),
-    ("the {} files", "ה{} קבצים"),
-    ("and {} files", "و{} ملفات"),
-    ("{} done", "%{} tamamlandı"),
-    ("{} % done", "{}\u00a0% fatto"),
-    ("from {} s", "ab {}."),
-]
+FRAMES = """
+see {} here | véase {} aquí
+chapter {} | 第{}章
+{} files | {}个文件
+{} MB | {}メガバイト
+see {} | ดู{}
+the {} files | ה{} קבצים
+and {} files | و{} ملفات
+{} done | %{} tamamlandı
+{} % done | {}\u00a0% fatto
+from {} s | ab {}.
+"""
 
 
-def written_in(style: str, number: str) -> str:
+def written_in(style, number):
     """A number of the source as a language writes it."""
-    group, decimal, zero = STYLES[style]
-    table = {",": group, ".": decimal}
-    digits = {str(i): DIGITS[zero][i] for i in range(10)} if zero in DIGITS else {}
-    return number.translate(str.maketrans({**table, **digits}))
+    _, group, decimal, digits = style
+    table = dict(zip("0123456789", digits)) | {",": group, ".": decimal}
+    return number.translate(str.maketrans(table))
 
 
-def in_source(integer: int, decimals: int | None) -> str:
+def in_source(integer, decimals):
     return f"{integer:,}" + ("" if decimals is None else f".{decimals}")
 
 
 amounts = st.builds(in_source, st.integers(0, 10**9), st.none() | st.integers(1, 999))
 
 
-@given(amounts, amounts, st.sampled_from(sorted(STYLES)), st.sampled_from(FRAMES))
+@given(amounts, amounts, st.sampled_from(rows(STYLES)), st.sampled_from(rows(FRAMES)))
 def test_a_number_is_written_as_the_draft_writes_it(old, new, style, frame):
     has_signs = all(sign in old or sign not in new for sign in ",.")
-    if old == new or (not has_signs and style != "ja"):
+    if old == new or (not has_signs and style[0] != "ja"):
         return  # how the draft's language writes the new number is not told
     source, draft = frame
-    before, after = (written_in(style, number) for number in (old, new))
-    repaired = repair.repair(
-        lines.to_line(source.format(old)),
-        lines.to_line(source.format(new)),
-        lines.to_line(draft.format(before)),
-    )
-    assert lines.to_text(repaired) == draft.format(after)
+    before, after = (draft.format(written_in(style, number)) for number in (old, new))
+    texts = source.format(old), source.format(new), before
+    assert lines.to_text(repair.repair(*map(lines.to_line, texts))) == after
