@@ -1,6 +1,5 @@
 """Noise on plain text: what may change, how much of it, and that it can be repeated."""
 
-import random
 import re
 from collections import Counter
 
@@ -18,7 +17,7 @@ from lev_plugins.data.noise.letters import (
     split_words,
     without_marks,
 )
-from lev_plugins.data.noise.noiser import EDITS, KINDS, PAPER, WORD_EDITS, Noise, parse_kinds
+from lev_plugins.data.noise.noiser import EDITS, KINDS, PAPER, WORD_EDITS, Noise
 from lev_plugins.data.noise.rng import sentence_random
 
 HOSTILE = (
@@ -123,20 +122,10 @@ def test_marks_are_left_out_or_spelt(letter, typed):
     assert seen == (rest or {letter * 4})
 
 
-@pytest.mark.parametrize(
-    ("word", "written"),
-    [("akustik", "ackustik"), ("gewitter", "gewiter"), ("rhythmus", "rythmus")],
-)
-def test_words_are_written_as_they_are_heard(word, written):
-    seen = {noisy(word, "phonetic", number=number, char_rate=0.1) for number in range(400)}
-    assert written in seen and word not in seen
-
-
 def test_letters_swap_with_the_next_that_differs_and_a_capital_stays_in_its_place():
     assert noiser.pairs(list("abbc")) == [0, 2] and noiser.pairs(list("a1bA")) == [2]
-    assert "".join(noiser.swap(list("abc"), 9, random.Random(2))) in ("bac", "acb")
-    assert exchanged("T", "h") == ("H", "t") and exchanged("h", "T") == ("t", "H")
-    assert exchanged("ß", "A") == ("A", "ß")
+    for letters, swapped in (("Th", "Ht"), ("hT", "tH"), ("ßA", "Aß")):
+        assert exchanged(*letters) == tuple(swapped)
     assert noisy("Tttt Aaaa", "swap", word_rate=1) == "Tttt Aaaa", "nothing to see, nothing done"
 
 
@@ -155,13 +144,11 @@ def test_words_are_dropped_and_replaced_as_often_as_asked(line, number):
 
 
 def test_marks_and_joined_emoji_are_never_torn_and_new_letters_are_of_their_script():
-    clusters_ = ["e\u0301", "नि", "👩\u200d👩\u200d👧", "한", "g\u0308\u0301"]
-    assert clusters("".join(clusters_)) == clusters_
+    letters = ["e\u0301", "नि", "👩\u200d👩\u200d👧", "한", "g\u0308\u0301"]
+    assert clusters("".join(letters)) == letters
     for number in range(20):
         for kind in (noiser.delete, noiser.swap):
-            assert not Counter(kind(clusters_, 2, sentence_random(1, 1, number))) - Counter(
-                clusters_
-            )
+            assert Counter(kind(letters, 2, sentence_random(1, 1, number))) <= Counter(letters)
         after = noisy("наблюдение", "random", number=number, char_rate=1)
         assert re.fullmatch(r"[\u0400-\u047f]*", after), after
     assert "z" in alphabet("é") and "é" not in alphabet("é")
@@ -172,19 +159,16 @@ def test_marks_and_joined_emoji_are_never_torn_and_new_letters_are_of_their_scri
 # chance ------------------------------------------------------------------------------------------
 
 
-def test_noise_depends_on_seed_epoch_sentence_and_run():
-    keys = [(1, 1, 0, 0), (2, 1, 0, 0), (1, 2, 0, 0), (1, 1, 1, 0), (1, 1, 0, 7)]
-    assert len({sentence_random(*key).random() for key in keys}) == 5
-
-
 def test_noise_is_the_same_on_every_machine():
     line = "The quick brown fox jumps over the lazy dog"
-    assert [noisy(line, kind, number=3) for kind in (*PAPER, "ocr", *WORD_EDITS)] == [
+    kinds = (*PAPER, "ocr", "phonetic", *WORD_EDITS)
+    assert [noisy(line, kind, number=3) for kind in kinds] == [
         "The quick brwn fox jhumps over the lazy dog",
         "The quick brkwn fox kumps over the lazy dog",
         "The quick borwn fox ujmps over the lazy dog",
         "The quick brwn fox jups over the lazy dog",
         "The quick bröwn fox junips over the lazy dog",
+        "The quick brawn fox junps over the lazy dog",
         "The quick brown fox over jumps the lazy dog",
         "The quick fox over the lazy dog",
         "The quick over fox fox over the lazy dog",
@@ -196,8 +180,5 @@ def test_noise_is_the_same_on_every_machine():
         "Größere Äpfel für нвблюжкние",
         "Größere Apfel für наблюдение",
     ]
-
-
-def test_names_of_kinds_are_read():
-    assert parse_kinds("--noise", "none") == ()
-    assert parse_kinds("--noise", "all, ocr,swap") == (*PAPER, "ocr")
+    keys = [(1, 1, 0, 0), (2, 1, 0, 0), (1, 2, 0, 0), (1, 1, 1, 0), (1, 1, 0, 7)]
+    assert len({sentence_random(*key).random() for key in keys}) == 5
