@@ -20,13 +20,6 @@ def data_set(pairs=PAIRS, **options) -> EditDataset:
     return EditDataset(*pairs, draft=SIDES[2], draft_sizes=SIZES[2], **options)
 
 
-def prepared(task) -> EditDataset:
-    """A task's data set of rows without <s>, as a folder of data has them."""
-    sides = ([row[1:] for row in side] for side in SIDES)
-    columns = (ListDataset(rows, np.array([*map(len, rows)])) for rows in sides)
-    return task.make_dataset(*columns, shuffle=True)
-
-
 def collate(data):
     return data.collater([data[i] for i in range(len(data))])
 
@@ -65,18 +58,13 @@ def test_sources_targets_and_drafts_are_held_to_their_limits(limit):
 def test_the_expert_aligns_drafts_and_targets_where_batches_are_made(workers):
     task = tiny.task(required_seq_len_multiple=1)
     task.is_training_run = True
-    data = prepared(task)
+    # rows without <s>, as a folder of data has them
+    sides = ([row[1:] for row in side] for side in SIDES)
+    columns = (ListDataset(rows, np.array([*map(len, rows)])) for rows in sides)
+    data = task.make_dataset(*columns, shuffle=True)
     epoch = task.get_batch_iterator(data, max_sentences=6, num_workers=workers, seed=3)
     batches = list(epoch.next_epoch_itr())
     assert sum(len(batch["id"]) for batch in batches) == len(ROWS)
     for batch in batches:
         expected = lcs_masks(batch["draft"], batch["target"], SYMBOLS.pad())
         assert all(map(torch.equal, (batch["draft_kept"], batch["target_kept"]), expected))
-
-
-@pytest.mark.parametrize(("is_training_run", "options"), [(False, {}), (True, {"beta": 0.0})])
-def test_nothing_is_aligned_where_no_state_is_made_of_it(is_training_run, options):
-    task = tiny.task(required_seq_len_multiple=1, **options)
-    task.is_training_run = is_training_run
-    batch = collate(prepared(task))
-    assert "draft" in batch and "draft_kept" not in batch

@@ -1,32 +1,18 @@
-"""A training warns of few updates, and its processes agree on time and signals."""
+"""The processes of a training agree on time and signals."""
 
-import logging
 import signal
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 import torch
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.tasks import FairseqTask
 from fairseq.trainer import Trainer
-from fairseq_cli import train
 from omegaconf import OmegaConf
 
-from lev_plugins.fairseq_patches import progress, signals
+from lev_plugins.fairseq_patches import signals
 from lev_plugins.fairseq_patches.hooks import TrainingHooks
 from tests.fake_gpu import present, to_gpu
-
-
-@pytest.mark.parametrize(
-    ("updates", "limit", "is_warned"), [(199, 0, True), (200, 0, False), (5, 5, False)]
-)
-def test_a_training_of_few_updates_warns(caplog, updates, limit, is_warned):
-    cfg = OmegaConf.create({"optimization": {"max_update": limit}})
-    progress.watch(train, SimpleNamespace(cfg=cfg, get_num_updates=lambda: updates))
-    caplog.set_level(logging.INFO)
-    train.logger.info("done training in 300.0 seconds")
-    assert (f"only {updates} updates" in caplog.text) == is_warned
 
 
 class Clock(TrainingHooks):

@@ -1,6 +1,5 @@
 """How trainings are started, and what they look at when they begin."""
 
-import resource
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +21,6 @@ from saved import begin, changed, save
 
 from lev_plugins.fairseq_patches.hooks import Start, TrainingHooks
 from lev_plugins.fairseq_patches.training import resolve, resolve_in_main
-from lev_plugins.nn.backends.cpu import keep_memory
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,15 +62,6 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Any:
         return cfg
 
     return run
-
-
-def test_the_memory_of_large_tensors_is_kept_for_the_next_ones():
-    keep_memory()
-    pages = []
-    for _ in range(40):  # it takes some until there is a place for each
-        pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
-        torch.ones(2**24)
-    assert pages[-1] - pages[-6] < 2**26 // resource.getpagesize() // 2, pages
 
 
 def test_other_commands_are_left_alone(launch):

@@ -98,19 +98,3 @@ def test_scorers_give_their_metrics(flag, name):
     assert scorer.score() == expected and 0 < expected < 100
     how = make_metric(name).signature() if name != "accuracy" else "(1/3)"
     assert scorer.result_string().endswith(f" = {expected:.2f} {how}")
-
-
-@pytest.mark.parametrize(
-    ("references", "warned"),
-    [
-        (["n e w ▁ o n e", "w o r d"], True),
-        (["n e w", "one"], False),
-        (["", "猫 が"], True),
-        (["", " "], False),
-    ],
-)
-def test_characters_that_were_not_joined_are_said(references, warned):
-    scorer = build_scorer("word_accuracy", Dictionary())
-    for text in references:
-        scorer.add_string(text, text)
-    assert ("--bpe characters" in scorer.result_string()) == warned

@@ -79,8 +79,7 @@ def test_half_precision_is_for_trainings_in_it_on_cpus_that_are_fast_at_it(
     matrices = torch.randn(2, 24, 40)
     full, rounded = orthogonalized(matrices), orthogonalized(matrices, bf16)
     assert torch.equal(rounded, full) == (not (bf16 and tiles))
-    # bf16 has 8 bits, and five iterations of two products each round
-    assert (rounded - full).norm() < 10 * 2**-8 * full.norm() and rounded.dtype == torch.float32
+    assert (rounded - full).norm() < 0.04 * full.norm(), "bf16 has 8 bits"
 
 
 def test_hidden_matrices_alone_move_by_the_size_asked_for_and_the_others_as_by_adam():

