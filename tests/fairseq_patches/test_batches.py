@@ -52,12 +52,12 @@ def test_every_sentence_is_in_one_batch_within_the_limits(
     indices = np.array(order, dtype=np.int64)
     batches = Lengths(lengths).batch_by_size(indices, max_tokens, max_sentences, multiple)
     assert [i for batch in batches for i in batch] == order
-    for batch in batches:
+    for number, batch in enumerate(batches, 1):
         longest = max(lengths[i] for i in batch)
-        assert max_tokens is None or longest * len(batch) <= max_tokens
-        assert max_sentences is None or len(batch) <= max_sentences
-    for batch in batches[:-1]:
-        assert len(batch) < multiple or len(batch) % multiple == 0
+        assert longest * len(batch) <= (max_tokens or np.inf)
+        assert len(batch) <= (max_sentences or np.inf)
+        is_last = number == len(batches)
+        assert is_last or len(batch) < multiple or len(batch) % multiple == 0
 
 
 def test_a_sentence_that_no_batch_holds_is_named_with_its_split():

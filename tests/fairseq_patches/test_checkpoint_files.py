@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from refusals import refuses
 from saved import begin, changed, save
 
-from lev_plugins.fairseq_patches.checkpoint_files import Origin, flag, make_absolute
+from lev_plugins.fairseq_patches.checkpoint_files import Origin, make_absolute
 
 LOAD = checkpoint_utils.load_model_ensemble_and_task
 SPM = "sentencepiece_model"
@@ -101,30 +101,28 @@ def test_a_training_keeps_its_files_by_absolute_paths(here):
         make_absolute(cfg)
 
 
-@pytest.mark.parametrize(
-    "option", ["restore_file", "restore_file/checkpoint_last.pt", "finetune_from_model"]
-)
-def test_a_training_does_not_begin_with_what_does_not_exist(here, option):
-    cfg = OmegaConf.create({"dataset": {"train_subset": "train"}, "model": {"_name": "x"}})
-    name, _, rest = option.partition("/")
-    with refuses(f"{flag(name)} gone/{rest} does not exist"):
-        begin(cfg, Namespace(datasets={}), save_dir="new", **{name: f"gone/{rest}"})
-
-
 # checkpoints and dictionaries ---------------------------------------------------------------------
 
 
+def start(name: str, path: str) -> None:
+    cfg = OmegaConf.create({"dataset": {"train_subset": "train"}, "model": {"_name": "x"}})
+    begin(cfg, Namespace(datasets={}), save_dir="new", **{name: path})
+
+
 @pytest.mark.parametrize(
-    ("load", "message"),
+    ("load", "arguments", "message"),
     [
-        (lambda: LOAD(["my/run/model.pt", "my/run/no.pt"]), "my/run/no.pt does not exist"),
-        (lambda: LOAD(["my"]), "my contains none of"),
-        (lambda: file_utils.cached_path("no/no.model"), "no/no.model does not exist"),
+        (LOAD, [["my/run/model.pt", "no.pt"]], "no.pt does not exist"),
+        (LOAD, [["my"]], "my contains none of"),
+        (file_utils.cached_path, ["no.model"], "no.model does not exist"),
+        (start, ["restore_file", "gone.pt"], "--restore-file gone.pt does not exist"),
+        (start, ["restore_file", "gone/checkpoint_last.pt"], "--restore-file gone/"),
+        (start, ["finetune_from_model", "gone.pt"], "--finetune-from-model gone.pt"),
     ],
 )
-def test_what_does_not_exist_is_named(here, load, message):
+def test_what_does_not_exist_is_named(here, load, arguments, message):
     with refuses(message):
-        load()
+        load(*arguments)
 
 
 def test_a_checkpoint_is_loaded_with_the_dictionaries_beside_it(here):
