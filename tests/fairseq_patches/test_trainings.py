@@ -2,6 +2,7 @@
 
 import resource
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -228,8 +229,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_components_look_at_the_checkpoint_that_a_training_begins_with(checked, tmp_path):
     """What they make of it: tests/systems."""
     checkpoint_utils.save_checkpoint.best = 0.5
-    tiny.dictionaries(tmp_path / "bin")
-    path = str(save(tmp_path / "other.pt", tmp_path / "bin", "stock"))
+    path = str(save(tmp_path / "other.pt", tiny.dictionaries(tmp_path / "bin"), "stock"))
     begin(checked, Task(), finetune_from_model=path, save_dir=str(tmp_path))
     assert Component.seen == ["Optimizer", ("Model", path, True), ("Task", path, True)]
     assert not hasattr(checkpoint_utils.save_checkpoint, "best"), "of the training before"
@@ -239,9 +239,9 @@ def test_components_look_at_the_checkpoint_that_a_training_begins_with(checked, 
     assert Component.seen == ["Optimizer", *begun]
     assert begin(checked, Task(), hours=2.0, restore_file=path) == -1, "its time is over"
     checked.model.rotary_positions = False
-    changed(path, tmp_path / "rotary.pt", "model", rotary_positions=True)
+    changed(Path(path), Path(path), "model", rotary_positions=True)
     with refuses("--rotary-positions"):
-        begin(checked, Task(), finetune_from_model=str(tmp_path / "rotary.pt"))
+        begin(checked, Task(), finetune_from_model=path)
 
 
 def test_adafactor_moves_every_tensor_by_the_same_rate():

@@ -110,8 +110,8 @@ def test_a_dictionary_takes_the_rows_of_its_symbols_and_of_the_mask(folder, kind
 Spoil = Callable[[Path], object]
 
 
-def without(*names: str) -> Spoil:
-    return lambda folder: [(folder / name).unlink(missing_ok=True) for name in names]
+def without(name: str) -> Spoil:
+    return lambda folder: (folder / name).unlink()
 
 
 def setting(**changes: Any) -> Spoil:
