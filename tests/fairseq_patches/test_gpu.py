@@ -4,7 +4,6 @@ The GPU is that of ``fake_gpu.py``.
 """
 
 import inspect
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -156,35 +155,28 @@ def test_logs_are_fetched_together_when_a_meter_is_read():
     assert waits == 3 * 2, "for the first update and twice what was read: for each type of number"
 
 
-@pytest.fixture
-def highest() -> Iterator[None]:
-    """Gives torch its precision back."""
-    assert torch.get_float32_matmul_precision() == "highest"
-    yield
-    torch.set_float32_matmul_precision("highest")
-    if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
-        torch.backends.cuda.matmul.fp32_precision = "none"
-
-
 @pytest.mark.parametrize(
-    ("variable", "value", "capability", "precision"),
+    ("forbids", "capability", "precision"),
     [
-        ("OTHER", "0", (9, 0), "high"),
-        ("OTHER", "0", (7, 5), "highest"),
-        ("NVIDIA_TF32_OVERRIDE", "0", (9, 0), "highest"),
-        ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0", (9, 0), "highest"),
-        (cuda.TF32_ENV, "0", (9, 0), "highest"),
+        ("OTHER", (9, 0), "high"),
+        ("OTHER", (7, 5), "highest"),
+        ("NVIDIA_TF32_OVERRIDE", (9, 0), "highest"),
+        ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", (9, 0), "highest"),
+        (cuda.TF32_ENV, (9, 0), "highest"),
     ],
 )
 def test_tf32_is_for_gpus_that_have_it_where_nothing_else_was_asked_for(
-    highest, monkeypatch, variable, value, capability, precision
+    monkeypatch, forbids, capability, precision
 ):
+    chosen = ["highest"]
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", chosen.append)
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: chosen[-1])
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    monkeypatch.setenv(variable, value)
+    monkeypatch.setenv(forbids, "0")
     if cuda.may_use_tf32():
         cuda.choose_precision()
-    assert torch.get_float32_matmul_precision() == precision
-    torch.set_float32_matmul_precision("medium")  # a user's
+    assert chosen[-1] == precision
+    chosen.append("medium")  # a user's
     assert not cuda.may_use_tf32()
 
 
