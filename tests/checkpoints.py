@@ -178,7 +178,7 @@ def load(folder: Path, source: Dictionary, target: Dictionary, tie: bool = False
 
 
 class Model:
-    """A backbone put together: states of the encoder, states and logits of the decoder."""
+    """A backbone put together: states of the encoder, logits of the decoder."""
 
     def __init__(self, backbone: Backbone, source: Dictionary, target: Dictionary) -> None:
         self.backbone, self.pad = backbone, source.pad()
@@ -194,10 +194,9 @@ class Model:
         mask = tokens.ne(self.pad)[:, None, None]
         return {"memory": [EncoderOutput(self.encode(tokens), mask, rows=rows)]}
 
-    def decode(self, tokens: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
-        """States and logits after every prefix of ``before``."""
-        states, _ = self.decoder.extract_features(before, self.encoder_out(tokens))
-        return states, self.decoder.output_layer(states)
+    def decode(self, tokens: Tensor, before: Tensor) -> Tensor:
+        """Logits after every prefix of ``before``."""
+        return self.decoder(before, self.encoder_out(tokens))[0]
 
     def step_by_step(self, tokens: Tensor, before: Tensor) -> Tensor:
         """The same logits, token by token."""

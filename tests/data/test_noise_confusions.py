@@ -18,13 +18,10 @@ def ocr(line: str, number: int = 0, **options) -> str:
 
 def test_built_in_confusions_replace_pieces_of_the_table():
     for clean, ways in SHAPES.items():
-        assert clean not in ways
+        assert clean not in ways and len(clusters(clean)) <= 3
         assert not any(map(str.isspace, clean + "".join(ways)))
-        assert 1 <= len(clusters(clean)) <= 3
-    assert "f" in SHAPES["ſ"] and "ſ" not in SHAPES["f"], "one way alone"
     seen = {ocr("modern", number, char_rate=0.1) for number in range(200)}
     assert "rnodern" in seen and "modem" in seen and "modern" not in seen
-    assert ocr("xxxxx") == "xxxxx", "nothing is like it"
 
 
 @pytest.mark.parametrize(
@@ -54,13 +51,13 @@ def test_noise_from_a_learned_table_has_its_rates_and_is_learned_back():
         options = {"confusions": Confusions(true), "confusion_scale": scale}
         return [ocr(line, number, **options) for number, line in enumerate(text)]
 
-    once = read(1.0)
+    never, once, twice = map(read, (0.0, 1.0, 2.0))
     learned = learn(zip(once, text, strict=True), least=5)
     for clean, ways in true.items():
         assert learned[clean] == pytest.approx(ways, rel=0.25)
-    assert read(0.0) == text
-    twice, errors = (sum(map(editdistance.eval, noisy, text)) for noisy in (read(2.0), once))
-    assert twice > 1.5 * errors
+    assert never == text
+    errors = [sum(map(editdistance.eval, noisy, text)) for noisy in (once, twice)]
+    assert errors[1] > 1.5 * errors[0]
     assert ocr("a ab aaa", confusions=Confusions({"a": {"": 1.0}})) == "a b aaa", "never nothing"
 
 

@@ -43,35 +43,29 @@ def cut(text):
 
 
 def make_task(marks=MARKS, **options):
-    symbols = tiny.dictionary()
-    for mark in marks:
-        symbols.add_symbol(mark)
+    symbols = tiny.dictionary([*tiny.LETTERS, *marks])
     return TranslationConcatTask(PostEditingConfig(**options), symbols, symbols)
 
 
 def test_interactive_reads_an_old_source_where_the_model_was_trained_so():
-    task = make_task(old_source=True)
-    lines = ["a b\tc\ta d", "a b\tc", "a b"]
+    task, lines = make_task(old_source=True), ["a b\tc\ta d", "a b\tc", "a b"]
     pairs, _ = task.get_interactive_tokens_and_lengths(lines, cut)
     read = [task.src_dict.string(source) for source, _ in pairs]
     assert read == ["a <del> d </del> <ins> b </ins>", "a b", "a b"]
-    with refuses("input line 4", "3 tabs"):
-        task.get_interactive_tokens_and_lengths(["a\tb\tc\td"], cut)
-    with refuses("input line 1", "2 tabs"):
-        make_task().get_interactive_tokens_and_lengths(lines, cut)
+    for other, line, message in ((task, "a\tb\tc\td", "3 tabs"), (make_task(), lines[0], "2 tabs")):
+        with refuses("input line", message):
+            other.get_interactive_tokens_and_lengths([line], cut)
     with refuses("--old-source", "</ins>"):
         make_task(marks=MARKS[:3], old_source=True)
 
 
 def test_an_editor_reads_old_sources_as_the_marked_source():
-    old_source_editor = editor()
+    ours, marked = editor(), mark_change("a b", "a d")
     with refuses("sentence 1", "--old-source"):
-        old_source_editor.edit(["a b"], ["c"], old_sources=["a d"])
-    assert old_source_editor.edit(["a b"], ["c"], old_sources=[None]) == old_source_editor.edit(
-        ["a b"], ["c"]
-    )
-    old_source_editor.task.cfg.old_source = True
-    (marked,) = old_source_editor.edit([mark_change("a b", "a d")], ["c"])
-    assert old_source_editor.edit(["a b"], ["c"], old_sources=["a d"])[0].score == pytest.approx(
-        marked.score
-    )
+        ours.edit(["a b"], ["c"], old_sources=["a d"])
+    ours.task.cfg.old_source = True
+    scores = [
+        ours.edit([source], ["c"], old_sources=[old])[0].score
+        for source, old in (("a b", "a d"), (marked, None))
+    ]
+    assert scores[0] == pytest.approx(scores[1])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, ListDataset
+from fairseq.data import FairseqDataset, LanguagePairDataset, ListDataset
 from fairseq.tasks import FairseqTask
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,11 +30,10 @@ class Lengths(FairseqDataset):
 
     def get_batch_shapes(self) -> None: ...
 
-    def num_tokens(self, index: int) -> int:
-        return int(self.lengths[index])
-
     def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
         return self.lengths[indices]
+
+    num_tokens = num_tokens_vec
 
 
 @settings(deadline=None)
@@ -53,12 +52,12 @@ def test_every_sentence_is_in_one_batch_within_the_limits(
     indices = np.array(order, dtype=np.int64)
     batches = Lengths(lengths).batch_by_size(indices, max_tokens, max_sentences, multiple)
     assert [i for batch in batches for i in batch] == order
-    for batch in batches:
+    for number, batch in enumerate(batches, 1):
         longest = max(lengths[i] for i in batch)
-        assert max_tokens is None or longest * len(batch) <= max_tokens
-        assert max_sentences is None or len(batch) <= max_sentences
-    for batch in batches[:-1]:
-        assert len(batch) < multiple or len(batch) % multiple == 0
+        assert longest * len(batch) <= (max_tokens or np.inf)
+        assert len(batch) <= (max_sentences or np.inf)
+        is_last = number == len(batches)
+        assert is_last or len(batch) < multiple or len(batch) % multiple == 0
 
 
 def test_a_sentence_that_no_batch_holds_is_named_with_its_split():
@@ -80,11 +79,9 @@ def test_what_is_read_once_is_not_kept():
     """As the buffers of fairseq-interactive; what serves many epochs is."""
     task = tiny.task()
     data = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths(["a"], str))
-    iterator = task.get_batch_iterator(dataset=data, max_sentences=1)
-    assert len(list(iterator.next_epoch_itr(shuffle=False))) == 1
-    assert not task.dataset_to_epoch_iter
-    task.get_batch_iterator(dataset=data, max_sentences=1, epoch=2)
-    assert data in task.dataset_to_epoch_iter
+    for options, is_kept in (({}, False), ({"epoch": 2}, True)):
+        task.get_batch_iterator(dataset=data, max_sentences=1, **options)
+        assert (data in task.dataset_to_epoch_iter) == is_kept
 
 
 # a training that resumes --------------------------------------------------------------------------
@@ -92,16 +89,13 @@ def test_what_is_read_once_is_not_kept():
 STOCK_BATCHES = FairseqTask.get_batch_iterator.__wrapped__
 
 
-def begun(epoch: int, get: Any = None, **options: Any) -> tuple[FairseqTask, Any]:
-    """A task that starts in an epoch, and its iterator over pairs, many of them of one length."""
+def begun(epoch: int, get: Any = FairseqTask.get_batch_iterator, **options: Any) -> Any:
+    """An iterator of a task that starts in an epoch, over pairs, many of them of one length."""
     rows = [torch.full((1 + number % 3,), 4 + number) for number in range(20)]
-    sizes, symbols = [len(row) for row in rows], Dictionary()
-    for number in range(20):
-        symbols.add_symbol(str(number))
+    sizes, symbols = [len(row) for row in rows], tiny.dictionary(map(str, range(20)))
     side = ListDataset(rows, sizes)
     data = LanguagePairDataset(side, sizes, symbols, side, sizes, symbols, shuffle=True)
-    task, get = FairseqTask(Namespace()), get or FairseqTask.get_batch_iterator
-    return task, get(task, data, max_sentences=3, seed=7, epoch=epoch, **options)
+    return get(FairseqTask(Namespace()), data, max_sentences=3, seed=7, epoch=epoch, **options)
 
 
 def batches(iterator: Any) -> list[list[int]]:
@@ -110,14 +104,12 @@ def batches(iterator: Any) -> list[list[int]]:
 
 def test_batches_do_not_depend_on_the_epoch_in_which_a_training_is_taken_up():
     """Whatever the task: fairseq's own, which PBD and gated-Trans train with, have no more."""
-    _, first = begun(1)
-    task, later = begun(4)
+    first, later = begun(1), begun(4)
     assert batches(later) == batches(first) and len(batches(first)) == 7
-    assert batches(first) == batches(begun(1, STOCK_BATCHES)[1]), "as if nothing had stopped it"
+    assert batches(first) == batches(begun(1, STOCK_BATCHES)), "as if nothing had stopped it"
     assert later.epoch == 4 and later.next_epoch_idx == 4
     orders = [[x["id"].tolist() for x in iterator.next_epoch_itr()] for iterator in (first, later)]
     assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1], "epochs differ"
-    assert FairseqTask.get_batch_iterator(task, later.dataset, epoch=5) is later
 
 
 @pytest.mark.parametrize("option", ["disable_iterator_cache", "update_epoch_batch_itr", ""])
@@ -125,8 +117,7 @@ def test_batches_that_are_cut_anew_for_every_epoch_stay_that_epochs(option, monk
     if not option:  # the data set changes with the epochs
         monkeypatch.setattr(LanguagePairDataset, "can_reuse_epoch_itr_across_epochs", False)
     options = {option: True} if option else {}
-    theirs = begun(4, STOCK_BATCHES, **options)[1]
-    assert batches(begun(4, **options)[1]) == batches(theirs)
+    assert batches(begun(4, **options)) == batches(begun(4, STOCK_BATCHES, **options))
 
 
 # threads that read ahead --------------------------------------------------------------------------

@@ -17,10 +17,8 @@ from lev_plugins.fairseq_patches.small import read_interactive_lines
 
 
 def test_the_beginning_of_a_text_is_no_word_to_fairseqs_bleu():
-    dictionary = tiny.dictionary("abcdef")
-    scorer = bleu.Scorer(bleu.BleuConfig(pad=dictionary.pad(), eos=dictionary.eos(), unk=3))
-    right = dictionary.encode_line("a b c d e", append_eos=True)
-    scorer.add(torch.cat([torch.tensor([0]).int(), right]), torch.tensor([0, 9, 2]).int())
+    scorer = bleu.Scorer(bleu.BleuConfig(pad=1, eos=2, unk=3))
+    scorer.add(torch.tensor([0, 4, 5, 6, 7, 8, 2]).int(), torch.tensor([0, 9, 2]).int())
     assert "syslen=1, reflen=5" in scorer.result_string()
 
 
@@ -32,9 +30,9 @@ def test_interactive_lines_keep_their_tabs(size, monkeypatch):
     lines = ["\tdraft only", "source only\t", "  both \t sides  ", "", "last\rnot a line end"]
     text = "\ufeff" + "\n".join(lines)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "ascii"))
-    buffers = list(read_interactive_lines("-", size))
-    assert [line for buffer in buffers for line in buffer] == lines
-    assert [len(buffer) for buffer in buffers[:-1]] == [size] * (len(buffers) - 1)
+    *buffers, last = read_interactive_lines("-", size)
+    assert sum(buffers, []) + last == lines
+    assert {*map(len, buffers)} == {size}
 
 
 # text for --bpe -----------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ The GPU is that of ``fake_gpu.py``.
 """
 
 import inspect
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,19 +31,27 @@ class StockAdam(Adam):
     step = inspect.unwrap(Adam.step)
 
 
-def network() -> nn.Module:
+def network() -> nn.Sequential:
     torch.manual_seed(1)
     return nn.Sequential(nn.Linear(5, 7), nn.LayerNorm(7), nn.Linear(7, 3, bias=False))
 
 
-def gradients(number: int) -> list[torch.Tensor]:
-    torch.manual_seed(number)
-    return [torch.randn_like(p) for p in network().parameters()]
+def networks() -> tuple[nn.Sequential, nn.Sequential]:
+    """The same on the host and on the device."""
+    host, device = network(), network()
+    module_to_gpu(device)
+    return host, device
+
+
+def give_gradients(host: nn.Module, device: nn.Module, seed: int) -> None:
+    torch.manual_seed(seed)
+    for p, q in zip(host.parameters(), device.parameters()):
+        p.grad = torch.randn_like(p)
+        q.grad = to_gpu(p.grad.clone())
 
 
 def test_adam_steps_all_parameters_at_once_as_fairseq_does_and_reads_its_checkpoints():
-    host, device = network(), network()
-    module_to_gpu(device)
+    host, device = networks()
     theirs = StockAdam(host.parameters(), **OPTIONS)
     ours = Adam(device.parameters(), **OPTIONS)
     with present() as count:
@@ -53,32 +60,29 @@ def test_adam_steps_all_parameters_at_once_as_fairseq_does_and_reads_its_checkpo
                 state = theirs.state_dict()
                 ours = Adam(device.parameters(), **OPTIONS)
                 ours.load_state_dict(state)
-            for p, q, grad in zip(host.parameters(), device.parameters(), gradients(number)):
-                p.grad, q.grad = grad.clone(), to_gpu(grad.clone())
+            give_gradients(host, device, number)
             if number == 4:  # one that has not been used
-                next(iter(host.parameters())).grad = next(iter(device.parameters())).grad = None
+                host[0].weight.grad = device[0].weight.grad = None
             theirs.step()
             count.clear()
             ours.step()
-            created = 2 * len(gradients(0)) if number == 0 else 0  # the state
-            assert sum(count.operations.values()) <= 4 + created and not count.waits
+            created = 2 * 5 if number == 0 else 0  # the state
+            assert count.operations.total() <= 4 + created and not count.waits
         assert_near([p.values for p in device.parameters()], list(host.parameters()))
-        steps = [{state["step"] for state in kept.state.values()} for kept in (ours, theirs)]
-        assert steps[0] == steps[1] == {5, 6}
+        for optimizer in (ours, theirs):
+            assert {state["step"] for state in optimizer.state.values()} == {5, 6}
         ours.state_dict()
 
 
 @pytest.mark.parametrize("most", [0.0, 0.5, 1e6])
 def test_the_norm_of_gradients_is_waited_for_once(most):
-    host, device = network(), network()
-    module_to_gpu(device)
-    for p, q, grad in zip(host.parameters(), device.parameters(), gradients(1)):
-        p.grad, q.grad = grad.clone(), to_gpu(grad.clone())
+    host, device = networks()
+    give_gradients(host, device, 1)
     expected = utils.clip_grad_norm_(list(host.parameters()), most)
     with present() as count:
         norm = utils.clip_grad_norm_(list(device.parameters()), most)
         assert norm.device.type == "cpu" and torch.isfinite(norm)
-        assert sum(count.waits.values()) == 1 and sum(count.operations.values()) <= 9
+        assert count.waits.total() == 1 and count.operations.total() <= 9
     assert_near(norm, expected)
     assert_near([q.grad.values for q in device.parameters()], [p.grad for p in host.parameters()])
 
@@ -91,44 +95,49 @@ def test_parameters_in_half_precision_change_as_by_fairseq(monkeypatch):
         adam = {"_name": "adam", "lr": [0.01], "adam_betas": "(0.9, 0.98)"}
         cfg.optimizer = OmegaConf.merge(OmegaConf.structured(FairseqAdamConfig()), adam)
         optimizer = FP16Optimizer.build_optimizer(cfg, list(model.parameters()))
-        unused = next(model.parameters())
         for number in range(4):
             optimizer.zero_grad()
             torch.manual_seed(number)
             optimizer.backward(model(torch.randn(4, 5).bfloat16()).float().pow(2).sum())
-            if number == 2:
-                unused.grad = None
+            if number == 2:  # one that has not been used
+                model[0].weight.grad = None
             optimizer.multiply_grads(0.5)
             optimizer.clip_grad_norm(1.0)
             optimizer.step()
-        return [*(p.detach() for p in model.parameters()), *optimizer.fp32_params]
+        return [*model.parameters(), *optimizer.fp32_params]
 
     ours = trained()
-    for name in ("_sync_fp16_grads_to_fp32", "_sync_fp32_params_to_fp16"):
-        monkeypatch.setattr(FP16Optimizer, name, inspect.unwrap(getattr(FP16Optimizer, name)))
-    monkeypatch.setattr(Adam, "step", inspect.unwrap(Adam.step))
-    assert all(torch.equal(p, q) for p, q in zip(ours, trained(), strict=True))
+    for owner, name in (
+        (FP16Optimizer, "_sync_fp16_grads_to_fp32"),
+        (FP16Optimizer, "_sync_fp32_params_to_fp16"),
+        (Adam, "step"),
+    ):
+        monkeypatch.setattr(owner, name, inspect.unwrap(getattr(owner, name)))
+    assert all(map(torch.equal, ours, trained()))
 
 
 def logged(cuda: bool) -> tuple[list[Any], int]:
     """The figures of six updates, read after three and at the end, and the waits of the host."""
-    move = to_gpu if cuda else (lambda value: value)
-    trainer = SimpleNamespace(
-        cuda=cuda, tpu=False, get_criterion=lambda: None,
-        task=SimpleNamespace(reduce_metrics=lambda logs, criterion: [
+
+    def reduce_metrics(logs: list[dict[str, Any]], criterion: Any) -> None:
+        for name in logs[0]:
             metrics.log_scalar(name, sum(log[name] for log in logs), 2, round=3)
-            for name in ("loss", "right")
-        ]),
-        cfg=SimpleNamespace(optimization=SimpleNamespace(clip_norm=1.0)),
-    )  # fmt: skip
+
+    trainer = SimpleNamespace(
+        cuda=cuda,
+        tpu=False,
+        get_criterion=lambda: None,
+        task=SimpleNamespace(reduce_metrics=reduce_metrics),
+        cfg=OmegaConf.create({"optimization": {"clip_norm": 1.0}}),
+    )
     shown: list[Any] = []
     metrics.reset()
     with present() as count:
         for number in range(1, 7):
-            logs = [
-                {"loss": move(torch.tensor(1.5 * number)), "right": move(torch.tensor(part))}
-                for part in range(2)
-            ]
+            logs = []
+            for part in range(2):
+                log = {"loss": torch.tensor(1.5 * number), "right": torch.tensor(part)}
+                logs.append({name: to_gpu(value) if cuda else value for name, value in log.items()})
             with metrics.aggregate("train"), metrics.aggregate("train_inner"):
                 Trainer._reduce_and_log_stats(trainer, logs, 2.0, torch.tensor(float(number)))
             if number % 3 == 0:
@@ -146,35 +155,28 @@ def test_logs_are_fetched_together_when_a_meter_is_read():
     assert waits == 3 * 2, "for the first update and twice what was read: for each type of number"
 
 
-@pytest.fixture
-def highest() -> Iterator[None]:
-    """Gives torch its precision back."""
-    assert torch.get_float32_matmul_precision() == "highest"
-    yield
-    torch.set_float32_matmul_precision("highest")
-    if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
-        torch.backends.cuda.matmul.fp32_precision = "none"
-
-
 @pytest.mark.parametrize(
-    ("variable", "value", "capability", "precision"),
+    ("forbids", "capability", "precision"),
     [
-        ("OTHER", "0", (9, 0), "high"),
-        ("OTHER", "0", (7, 5), "highest"),
-        ("NVIDIA_TF32_OVERRIDE", "0", (9, 0), "highest"),
-        ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0", (9, 0), "highest"),
-        (cuda.TF32_ENV, "0", (9, 0), "highest"),
+        ("OTHER", (9, 0), "high"),
+        ("OTHER", (7, 5), "highest"),
+        ("NVIDIA_TF32_OVERRIDE", (9, 0), "highest"),
+        ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", (9, 0), "highest"),
+        (cuda.TF32_ENV, (9, 0), "highest"),
     ],
 )
 def test_tf32_is_for_gpus_that_have_it_where_nothing_else_was_asked_for(
-    highest, monkeypatch, variable, value, capability, precision
+    monkeypatch, forbids, capability, precision
 ):
+    chosen = ["highest"]
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", chosen.append)
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: chosen[-1])
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    monkeypatch.setenv(variable, value)
+    monkeypatch.setenv(forbids, "0")
     if cuda.may_use_tf32():
         cuda.choose_precision()
-    assert torch.get_float32_matmul_precision() == precision
-    torch.set_float32_matmul_precision("medium")  # a user's
+    assert chosen[-1] == precision
+    chosen.append("medium")  # a user's
     assert not cuda.may_use_tf32()
 
 

@@ -2,6 +2,7 @@
 
 import resource
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,14 +35,12 @@ def training() -> None:
 # settings and processes ---------------------------------------------------------------------------
 
 
-def training_config(**changes: Any) -> Any:
-    """Settings of a training on a CPU; ``section__option=value`` changes them."""
+def training_config(changes: str = "") -> Any:
+    """Settings of a training on a CPU; ``section.option=value …`` changes them."""
     cfg = OmegaConf.structured(FairseqConfig())
     cfg.common.cpu, cfg.model = True, None
     cfg.task = {"_name": "translation", "data": "."}
-    for name, value in changes.items():
-        OmegaConf.update(cfg, name.replace("__", "."), value)
-    return cfg
+    return OmegaConf.merge(cfg, OmegaConf.from_dotlist(changes.split()))
 
 
 def settled(cfg: Any) -> Any:
@@ -53,17 +52,17 @@ def settled(cfg: Any) -> Any:
 
 @pytest.fixture
 def launch(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """``call_main`` as ``fairseq-train`` calls it, without a GPU; gives what was started."""
+    """``call_main`` as ``fairseq-train`` calls it, without a GPU; gives the settings."""
     for name in ("MASTER_ADDR", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_STEP_NODELIST"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
 
-    def run(cfg: Any, file: str = "fairseq_cli/train.py") -> list[Any]:
-        names: dict[str, Any] = {"started": []}
-        exec(compile("def main(cfg): started.append(cfg)", file, "exec"), names)
+    def run(cfg: Any, file: str = "fairseq_cli/train.py") -> Any:
+        names: dict[str, Any] = {}
+        exec(compile("def main(cfg): pass", file, "exec"), names)
         distributed_utils.call_main(cfg, names["main"])
-        return names["started"]
+        return cfg
 
     return run
 
@@ -72,18 +71,17 @@ def test_the_memory_of_large_tensors_is_kept_for_the_next_ones():
     keep_memory()
     pages = []
     for _ in range(40):  # it takes some until there is a place for each
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         torch.ones(2**24)
-        pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-    assert max(pages[-5:]) < 2**26 // resource.getpagesize() // 10, pages
+        pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+    assert pages[-1] - pages[-5] < 2**26 // resource.getpagesize() // 2, pages
 
 
 def test_other_commands_are_left_alone(launch):
-    (other,) = launch(training_config(), "fairseq_cli/generate.py")
-    assert other.task.data == "."
+    assert launch(training_config(), "fairseq_cli/generate.py").task.data == "."
 
 
 STARTED = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "WORLD_SIZE": "2", "RANK": "0"}
+COMBINED = "dataset.combine_valid_subsets=true"
 ALONE = {"distributed_world_size": 2, "distributed_init_method": "tcp://127.0.0.1:29501"}
 
 
@@ -113,94 +111,78 @@ def test_a_trainings_settings_are_whole_before_they_are_kept(monkeypatch, tmp_pa
     monkeypatch.chdir(tmp_path)
     model = ARCH_MODEL_REGISTRY["enct5"]
     monkeypatch.setattr(model, "resolve_config", lambda cfg: setattr(cfg, "encoder_layers", 7))
-    cfg = training_config(task__data=f".:{tmp_path}/b:s3")
+    cfg = training_config(f"task.data=.:{tmp_path}/b:s3")
     cfg.model = OmegaConf.structured(models.MODEL_DATACLASS_REGISTRY["enct5"](_name="enct5"))
-    cfg = settled(cfg)
-    assert cfg.model.encoder_layers == 7
+    assert settled(cfg).model.encoder_layers == 7
     assert cfg.task.data == f"{tmp_path}:{tmp_path}/b:s3", "folders that are there, and no others"
 
 
 @pytest.mark.parametrize(
     ("environ", "changes", "refused"),
     [
-        ({}, {"checkpoint__write_checkpoints_asynchronously": True}, "--write-checkpoints"),
-        (
-            {},
-            {"dataset__combine_valid_subsets": True, "task___name": "translation_edit"},
-            "--combine-valid-subsets",
-        ),
-        ({}, {"dataset__combine_valid_subsets": True}, ""),  # fairseq's task combines them
-        ({}, {"common__fp16": True}, "--fp16 needs a GPU"),
-        ({}, {"distributed_training__ddp_backend": "fully_sharded"}, "fully_sharded"),
-        ({}, {"distributed_training__zero_sharding": "os"}, "--zero-sharding os"),
-        ({}, {"distributed_training__ddp_backend": "legacy_ddp"}, ""),
-        (STARTED, {}, "2 processes"),
-        (STARTED, {"distributed_training__distributed_world_size": 2}, ""),
-        ({**STARTED, "WORLD_SIZE": "1"}, {}, ""),
-        ({}, {"bpe": {"_name": "sentencepiece", "sentencepiece_model": "gone"}}, "gone does not"),
+        ({}, "checkpoint.write_checkpoints_asynchronously=true", "--write-checkpoints"),
+        ({}, f"{COMBINED} task._name=translation_edit", "--combine-valid-subsets"),
+        ({}, COMBINED, ""),  # fairseq's task combines them
+        ({}, "common.fp16=true", "--fp16 needs a GPU"),
+        ({}, "distributed_training.ddp_backend=fully_sharded", "fully_sharded"),
+        ({}, "distributed_training.zero_sharding=os", "--zero-sharding os"),
+        ({}, "distributed_training.ddp_backend=legacy_ddp", ""),
+        (STARTED, "", "2 processes"),
+        (STARTED, "distributed_training.distributed_world_size=2", ""),
+        ({**STARTED, "WORLD_SIZE": "1"}, "", ""),
+        ({}, "bpe._name=sentencepiece bpe.sentencepiece_model=gone", "gone does not"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(monkeypatch, environ, changes, refused):
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     with refuses(refused) if refused else nullcontext():
-        settled(training_config(**changes))
+        settled(training_config(changes))
 
 
 @pytest.mark.parametrize(
     ("bpe", "kept"),
     [
-        (
-            {"_name": "sentencepiece", "hf_directory": None, "sentencepiece_model": __file__},
-            {"sentencepiece_model"},
-        ),
-        ({"_name": "hf", "hf_directory": ".", "sentencepiece_model": "???"}, {"hf_directory"}),
+        ({"_name": "sentencepiece", "sentencepiece_model": __file__}, "sentencepiece_model"),
+        ({"_name": "hf", "hf_directory": ".", "sentencepiece_model": "???"}, "hf_directory"),
     ],
 )
 def test_an_option_of_another_encoder_without_a_value_is_left_out(bpe, kept):
     """So that a file can name those of several, of which the command chooses one."""
     cfg = training_config()
-    cfg.bpe = bpe
-    assert kept == {"hf_directory", "sentencepiece_model"} & set(settled(cfg).bpe)
+    cfg.bpe = {"hf_directory": None, **bpe}
+    assert {kept} == {"hf_directory", "sentencepiece_model"} & set(settled(cfg).bpe)
 
 
-LEVT = "--task translation_edit --arch levenshtein_editor_char --criterion edit_policy_loss"
-PBD = "--task translation --arch pbd_transformer_char"
-
-
-def resolved(flags: str) -> None:
-    """Resolves the settings of a training whose data are nowhere."""
-    words = f"nowhere --cpu {flags}".split()
-    parsed = options.parse_args_and_arch(options.get_training_parser(), words)
-    resolve(convert_namespace_to_omegaconf(parsed))
+MODELS = {
+    "levt": "--task translation_edit --arch levenshtein_editor_char --criterion edit_policy_loss",
+    "pbd": "--task translation --arch pbd_transformer_char",
+}
 
 
 @pytest.mark.parametrize(
-    ("flags", "named"),
+    ("model", "flags", "named"),
     [
-        (f"{LEVT} --glancing 1", "--glancing 1.0 is outside [0, 1)"),
-        (f"{LEVT} --beta nan", "--beta nan"),
-        (f"{LEVT} --noise-scale -1", "--noise-scale -1"),
-        (f"{LEVT} --roll-in-updates 9", "--alpha-start"),
-        (f"{LEVT} --alpha-start 0", "--roll-in-updates"),
-        (f"{LEVT} --alpha-start 0 --roll-in-updates 0.5", "--lr-scheduler time_budget"),
-        (f"{LEVT} --token-weight -1", "--token-weight -1"),
-        (f"{LEVT} --max-insertions 0", "--max-insertions 0"),
-        (f"{PBD} --encoder-layers 0", "--encoder-layers 0"),
-        (f"{PBD} --optimizer muon --muon-update-rms 0", "--muon-update-rms 0"),
-        (f"{PBD} --optimizer backbone_adam --backbone-lr-ratio 2", "--backbone-lr-ratio 2"),
-        (f"{PBD} --lr-scheduler time_budget", "--stop-time-hours"),
-        (
-            f"{PBD} --lr-scheduler time_budget --stop-time-hours 1 --warmup-share 1",
-            "--warmup-share",
-        ),
-        (f"{LEVT} --glancing 0.99 --alpha 0 --beta 1 --decoder-attention-heads 1", ""),
-        (f"{PBD} --optimizer backbone_adam --backbone-lr-ratio 0", ""),
+        ("levt", "--glancing 1", "--glancing 1.0 is outside [0, 1)"),
+        ("levt", "--beta nan", "--beta nan"),
+        ("levt", "--noise-scale -1", "--noise-scale -1"),
+        ("levt", "--roll-in-updates 9", "--alpha-start"),
+        ("levt", "--alpha-start 0", "--roll-in-updates"),
+        ("levt", "--alpha-start 0 --roll-in-updates 0.5", "--lr-scheduler time_budget"),
+        ("levt", "--max-insertions 0", "--max-insertions 0"),
+        ("pbd", "--encoder-layers 0", "--encoder-layers 0"),
+        ("pbd", "--optimizer muon --muon-update-rms 0", "--muon-update-rms 0"),
+        ("pbd", "--optimizer backbone_adam --backbone-lr-ratio 2", "--backbone-lr-ratio 2"),
+        ("pbd", "--lr-scheduler time_budget", "--stop-time-hours"),
+        ("levt", "--glancing 0.99 --alpha 0 --beta 1 --decoder-attention-heads 1", ""),
+        ("pbd", "--optimizer backbone_adam --backbone-lr-ratio 0", ""),
     ],
 )
-def test_options_out_of_range_are_refused_before_anything_is_read_or_built(flags, named):
+def test_options_out_of_range_are_refused_before_anything_is_read_or_built(model, flags, named):
+    words = f"nowhere --cpu {MODELS[model]} {flags}".split()
+    parsed = options.parse_args_and_arch(options.get_training_parser(), words)
     with refuses(named) if named else nullcontext():
-        resolved(flags)
+        resolve(convert_namespace_to_omegaconf(parsed))
 
 
 # what they begin with -----------------------------------------------------------------------------
@@ -247,8 +229,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_components_look_at_the_checkpoint_that_a_training_begins_with(checked, tmp_path):
     """What they make of it: tests/systems."""
     checkpoint_utils.save_checkpoint.best = 0.5
-    tiny.dictionaries(tmp_path / "bin")
-    path = str(save(tmp_path / "other.pt", tmp_path / "bin", "stock"))
+    path = str(save(tmp_path / "other.pt", tiny.dictionaries(tmp_path / "bin"), "stock"))
     begin(checked, Task(), finetune_from_model=path, save_dir=str(tmp_path))
     assert Component.seen == ["Optimizer", ("Model", path, True), ("Task", path, True)]
     assert not hasattr(checkpoint_utils.save_checkpoint, "best"), "of the training before"
@@ -258,9 +239,9 @@ def test_components_look_at_the_checkpoint_that_a_training_begins_with(checked, 
     assert Component.seen == ["Optimizer", *begun]
     assert begin(checked, Task(), hours=2.0, restore_file=path) == -1, "its time is over"
     checked.model.rotary_positions = False
-    changed(path, tmp_path / "rotary.pt", "model", rotary_positions=True)
+    changed(Path(path), Path(path), "model", rotary_positions=True)
     with refuses("--rotary-positions"):
-        begin(checked, Task(), finetune_from_model=str(tmp_path / "rotary.pt"))
+        begin(checked, Task(), finetune_from_model=path)
 
 
 def test_adafactor_moves_every_tensor_by_the_same_rate():
@@ -271,4 +252,3 @@ def test_adafactor_moves_every_tensor_by_the_same_rate():
         tensor.grad = torch.ones_like(tensor)
     optimizer.step()
     assert torch.equal(*tensors) and not tensors[0].eq(0.1).any()
-    assert float(optimizer.param_groups[0]["lr"]) == 1e-3

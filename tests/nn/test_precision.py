@@ -24,13 +24,6 @@ def test_bfloat16_is_rounded_to_where_the_cpu_does_not_know_it(monkeypatch):
     torch.testing.assert_close(layer(x), x @ rounded.T + layer.bias)
 
 
-def test_full_precision_changes_no_parameter():
-    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), Linear(64, 64), nn.Linear(64, 2))
-    before = [parameter.clone() for parameter in model.parameters()]
-    prepare_for_decoding([model], "fp32")
-    assert all(torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
-
-
 def test_8_bits_are_refused_with_what_has_them():
     with refuses("int8", "lev-export --int8"):
         prepare_for_decoding([nn.Linear(2, 2)], "int8")

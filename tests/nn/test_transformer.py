@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from closeness import assert_near
 from fairseq.modules import SinusoidalPositionalEmbedding
 from test_t5 import randomised
 
@@ -12,29 +13,25 @@ from lev_plugins.nn.transformer import Attention
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
-DIM, HEADS = 12, 3
+DIM, HEADS, WIDTH = 12, 3, 4
 PAD = 1
-NOTHING_HIDDEN = AttentionLayout(None, None)
+QUARTER = torch.tensor([[0.0, -1.0], [1.0, 0.0]])
 
 
 def test_rotary_positions_turn_pairs_of_channels_by_their_place():
     """Su et al. (2021), Eq. 14 and 15: by matrices, sentence by sentence, head by head."""
-    attention, x, width = (
-        randomised(Attention(DIM, HEADS)),
-        torch.randn(3, 5, DIM).double(),
-        DIM // HEADS,
+    attention, x = randomised(Attention(DIM, HEADS)), torch.randn(3, 5, DIM).double()
+    real = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()
+    rotary = rotary_angles(real, WIDTH)
+    plain, projected = (
+        attention.project(x, AttentionLayout(None, None, angles)) for angles in (None, rotary)
     )
-    real = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=torch.bool)
-    plain = attention.project(x, NOTHING_HIDDEN)
-    projected = attention.project(x, AttentionLayout(None, None, rotary_angles(real, width)))
+    rates = 10000.0 ** -(torch.arange(0, WIDTH, 2) / WIDTH)
     for b, t in real.nonzero().tolist():
-        place = int(real[b, :t].sum())
-        angles = [place * 10000 ** (-2 * i / width) for i in range(width // 2)]
-        turn = torch.block_diag(*(torch.tensor([[0.0, -a], [a, 0.0]]) for a in angles)).matrix_exp()
+        angles = real[b, :t].sum() * rates
+        turn = torch.block_diag(*(angle * QUARTER for angle in angles)).matrix_exp().double()
         for before, after in zip(plain[:2], projected[:2], strict=True):
-            torch.testing.assert_close(
-                after[b, :, t], before[b, :, t] @ turn.T.double(), rtol=1e-5, atol=1e-5
-            )
+            assert_near(after[b, :, t], before[b, :, t] @ turn.T)
     assert torch.equal(plain[2], projected[2])
 
 

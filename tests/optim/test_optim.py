@@ -1,14 +1,14 @@
 """Optimizers whose groups differ, and a learning rate that follows the time."""
 
-from argparse import Namespace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import tiny
 import torch
-from fairseq import optim
+from fairseq.dataclass.configs import FairseqConfig
 from fairseq.optim.adam import Adam, FairseqAdam, FairseqAdamConfig
+from fairseq.optim.fp16_optimizer import FP16Optimizer
 from omegaconf import OmegaConf
 from refusals import refuses
 from torch import nn
@@ -35,51 +35,37 @@ def backbone(ratio: float):
     return config(BackboneAdamConfig, backbone_lr_ratio=ratio)
 
 
-def half(cfg, parameters):
-    """fairseq's optimizer around one of ours, as ``--bf16`` makes it."""
-    common = Namespace(bf16=True, fp16_no_flatten_grads=False, fp16_scale_window=1)
-    common.fp16_init_scale, common.threshold_loss_scale, common.min_loss_scale = 1, None, 0.1
-    common.fp16_scale_tolerance = 0.0
-    return optim.FP16Optimizer.build_optimizer(Namespace(common=common, optimizer=cfg), parameters)
-
-
 class Model(nn.Module):
-    def __init__(self, dtype=torch.float32, of_backbone: bool = False) -> None:
+    def __init__(self, of_backbone: bool = False) -> None:
         super().__init__()
         torch.manual_seed(1)
         self.table, self.norm = nn.Embedding(20, 8), nn.LayerNorm(8)
         self.wide, self.tall, self.out = nn.Linear(8, 12), nn.Linear(12, 8), nn.Linear(8, 20)
-        self.to(dtype)
         if of_backbone:
             mark_backbone(self.get_parameter(name) for name in LOADED)
         else:
             mark_hidden_matrices(self)
 
     def loss(self, seed: int):
-        generator = torch.Generator().manual_seed(seed)
-        tokens = tiny.moved(torch.randint(20, (5,), generator=generator, device="cpu"))
+        tokens = tiny.moved(torch.arange(5, device="cpu") * seed)
         hidden = self.norm(self.tall(self.wide(self.table(tokens)).relu()))
         return self.out(hidden).log_softmax(-1)[:, 0].sum().neg()
 
 
-def train(model, optimizer, seeds) -> None:
-    for seed in seeds:
-        optimizer.zero_grad()
-        optimizer.backward(model.loss(seed))
-        optimizer.step()
+def train(model, optimizer) -> None:
+    optimizer.backward(model.loss(1))
+    optimizer.step()
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (4, 9), (9, 4)])
 def test_an_orthogonalized_matrix_is_near_to_that_of_its_singular_vectors(shape):
     matrices = tiny.normal(1, 3, *shape)
     u, _, v = torch.linalg.svd(matrices, full_matrices=False)
-    result = orthogonalized(matrices)
-    inner = u.transpose(1, 2) @ result @ v.transpose(1, 2)  # diagonal where the vectors are kept
+    inner = u.transpose(1, 2) @ orthogonalized(matrices) @ v.transpose(1, 2)
     diagonal = inner.diagonal(dim1=1, dim2=2)
-    if matrices.device.type == "cpu":
-        assert_near(inner, torch.diag_embed(diagonal))
-    else:  # computed in bf16
-        assert (inner - torch.diag_embed(diagonal)).norm() < 0.05 * diagonal.norm()
+    # diagonal where the vectors are kept; a GPU computes in bf16
+    share = 1e-4 if matrices.device.type == "cpu" else 0.05
+    assert (inner - torch.diag_embed(diagonal)).norm() < share * diagonal.norm()
     assert 0.5 < diagonal.min() and diagonal.max() < 1.3
 
 
@@ -93,15 +79,13 @@ def test_half_precision_is_for_trainings_in_it_on_cpus_that_are_fast_at_it(
     matrices = torch.randn(2, 24, 40)
     full, rounded = orthogonalized(matrices), orthogonalized(matrices, bf16)
     assert torch.equal(rounded, full) == (not (bf16 and tiles))
-    # bf16 has 8 bits, and five iterations of two products each round
-    assert (rounded - full).norm() < 10 * 2**-8 * full.norm() and rounded.dtype == torch.float32
+    assert (rounded - full).norm() < 0.04 * full.norm(), "bf16 has 8 bits"
 
 
 def test_hidden_matrices_alone_move_by_the_size_asked_for_and_the_others_as_by_adam():
     ours, other, started = Model(), Model(), Model()
     optimizer, resumed = (Muon(config(muon_update_rms=r), ours.parameters()) for r in (0.5, 0.2))
-    train(ours, optimizer, [1])
-    state = optimizer.state_dict()
+    train(ours, optimizer)
     for p in (ours.wide.weight, ours.tall.weight):
         assert_near(optimizer._optimizer.state[p]["momentum_buffer"], 0.05 * p.grad)
     rest = [p for n, p in other.named_parameters() if n not in MATRICES]
@@ -113,14 +97,14 @@ def test_hidden_matrices_alone_move_by_the_size_asked_for_and_the_others_as_by_a
             assert 0.6 < moved.square().mean().sqrt() / (0.01 * 0.5) < 1.3
         else:
             assert torch.equal(value, other.get_parameter(name)), name
-    resumed.load_state_dict(state, resumed.optimizer_config)
+    resumed.load_state_dict(optimizer.state_dict(), resumed.optimizer_config)
     assert resumed.param_groups[1]["update_rms"] == 0.2, "the option's"
 
 
 def test_pre_trained_parameters_have_a_share_of_the_rate_and_may_stay():
     model = Model(of_backbone=True)
     optimizer = BackboneAdam(backbone(0.0), list(model.parameters()))
-    train(model, optimizer, [1])
+    train(model, optimizer)
     for name, value in model.named_parameters():
         assert torch.equal(value, Model().get_parameter(name)) == (name in LOADED), name
     resumed = BackboneAdam(backbone(0.5), list(model.parameters()))
@@ -128,7 +112,9 @@ def test_pre_trained_parameters_have_a_share_of_the_rate_and_may_stay():
     resumed.set_lr(0.02)
     assert [group["lr"] for group in resumed.param_groups] == [0.02, 0.01]
     assert resumed.get_lr() == 0.02
-    wrapped = half(backbone(0.1), list(model.bfloat16().parameters()))
+    cfg = OmegaConf.structured(FairseqConfig())
+    cfg.common.bf16, cfg.optimizer = True, backbone(0.1)
+    wrapped = FP16Optimizer.build_optimizer(cfg, list(model.bfloat16().parameters()))
     wrapped.set_lr(1.0)
     assert sorted(group["lr"] for group in wrapped.fp32_optimizer.param_groups) == [0.1, 1.0]
 
@@ -169,16 +155,14 @@ def test_time_before_a_break_counts_and_the_break_does_not() -> None:
     first = schedule(Clock())
     first.clock.now += 0.5 * HOUR
     state = first.state_dict()
-    second = schedule(Clock())
-    second.clock.now += 5  # the model is built before the checkpoint is read
-    second.load_state_dict(state)
-    assert second.step_update(9) == pytest.approx(first.step_update(9))
-    longer = schedule(Clock(), stop_time_hours=2.0)
-    longer.load_state_dict(state)
-    longer.step_update(9)
-    assert longer.optimizer.time_share == pytest.approx(0.25)
-    longer.load_state_dict({"best": 1.5})  # of another schedule
-    assert longer.seconds == 0 and longer.best == 1.5
+    for hours, share in ((1.0, 0.5), (2.0, 0.25)):
+        second = schedule(Clock(), stop_time_hours=hours)
+        second.clock.now += 5  # the model is built before the checkpoint is read
+        second.load_state_dict(state)
+        second.step_update(9)
+        assert second.optimizer.time_share == pytest.approx(share)
+    second.load_state_dict({"best": 1.5})  # of another schedule
+    assert second.seconds == 0 and second.best == 1.5
 
 
 @pytest.mark.parametrize(("processor", "counted"), [(False, 0.25), (True, 0.75)])
@@ -188,14 +172,11 @@ def test_several_processes_follow_the_time_that_they_agree_on(processor, counted
     time_budget.begin_training(SimpleNamespace(data_parallel_world_size=3, lr_step_update=list))
     time_budget.clock.now += 0.25 * HOUR
     time_budget.step_update(1)
-    assert time_budget.optimizer.time_share == time_budget.seconds == 0, "nothing is agreed on yet"
+    assert time_budget.optimizer.time_share == 0, "nothing is agreed on yet"
     assert time_budget.own_seconds() == time_budget.state_dict()["seconds"] == counted * HOUR
     time_budget.agree(0.5 * HOUR)
     time_budget.step_update(2)
-    assert time_budget.optimizer.time_share == 0.5 and time_budget.seconds == 0.5 * HOUR
-    alone = schedule(Clock(), processor_time=processor)
-    alone.load_state_dict(time_budget.state_dict())
-    assert alone.seconds == counted * HOUR
+    assert time_budget.optimizer.time_share == 0.5
 
 
 @pytest.mark.parametrize(

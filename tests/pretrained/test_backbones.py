@@ -12,8 +12,9 @@ from typing import Any
 
 import checkpoints
 import pytest
+import tiny
 import torch
-from checkpoints import LAYERS, Model, Tensors, vocabulary_of
+from checkpoints import LAYERS, Tensors, vocabulary_of
 from fairseq.data import Dictionary
 from refusals import refuses
 from safetensors.torch import load_file, save_file
@@ -60,16 +61,9 @@ def rewritten(folder: Path, change: Callable[[Tensors], object]) -> None:
     save_file(tensors, path)
 
 
-def encoded(folder: Path) -> torch.Tensor:
-    """What the folder's encoder makes of some sentences."""
-    backbone, symbols = loaded(folder)
-    torch.manual_seed(1)
-    return Model(backbone, symbols, symbols).encode(checkpoints.sentences(symbols, 6, 3))
-
-
 def test_a_bert_is_the_same_under_the_names_of_a_larger_or_older_model(tmp_path):
     folder = checkpoints.bert(tmp_path / "bert", prefix="bert.")
-    expected = encoded(folder)
+    before, _ = loaded(folder)
 
     def age(tensors: Tensors) -> None:
         for name in [*tensors]:
@@ -78,7 +72,10 @@ def test_a_bert_is_the_same_under_the_names_of_a_larger_or_older_model(tmp_path)
             tensors[old] = tensors.pop(name)
 
     rewritten(folder, age)
-    assert torch.equal(encoded(folder), expected)
+    after, _ = loaded(folder)
+    for part in ("source", "encoder"):
+        pairs = zip(*(getattr(both, part).parameters() for both in (before, after)), strict=True)
+        assert all(torch.equal(*pair) for pair in pairs)
 
 
 def test_a_tied_bert_is_one_encoder_with_a_new_cross_attention(tmp_path):
@@ -90,25 +87,21 @@ def test_a_tied_bert_is_one_encoder_with_a_new_cross_attention(tmp_path):
             assert writing.block is reading
         assert len(backbone.new) == 2 * LAYERS
         assert (backbone.source.table is backbone.target.table) == (other is source)
-        assert backbone.source.positions is backbone.target.positions
-        assert backbone.source.norm is backbone.target.norm
     backbone, _ = loaded(folder)
     assert backbone.blocks[1].block is not backbone.encoder.stack.blocks[1]
     assert backbone.output.table is backbone.target.table is not backbone.source.table
 
 
 def test_a_dictionary_takes_the_rows_of_its_symbols_and_of_the_mask(folder, kind):
-    tensors, symbols = loaded(folder)
+    backbone, symbols = loaded(folder)
     symbol = {"bert": "[MASK]", "bart": "<mask>", "t5": "<extra_id_0>"}[kind]
-    assert tensors.mask == symbols.index(symbol) > 3
-    assert tensors.max_source == (None if kind == "t5" else checkpoints.PLACES)
-    few = Dictionary()
-    for word in ("sat", "cat"):
-        few.add_symbol(word)
-    loaded_tensors = checkpoints.load(folder, few, few)
-    rows = [symbols.index("sat"), symbols.index("cat")]
-    assert torch.equal(loaded_tensors.source.table.weight[4:], tensors.source.table.weight[rows])
-    assert loaded_tensors.mask is None
+    assert backbone.mask == symbols.index(symbol) > 3
+    assert backbone.max_source == (None if kind == "t5" else checkpoints.PLACES)
+    few = tiny.dictionary(["sat", "cat"])
+    backbone_of_few = checkpoints.load(folder, few, few)
+    rows = backbone.source.table.weight[[symbols.index("sat"), symbols.index("cat")]]
+    assert torch.equal(backbone_of_few.source.table.weight[4:], rows)
+    assert backbone_of_few.mask is None
     few.add_symbol("dog")
     with refuses(folder, "'dog'", "lev-backbone"):
         checkpoints.load(folder, few, few)
@@ -117,8 +110,8 @@ def test_a_dictionary_takes_the_rows_of_its_symbols_and_of_the_mask(folder, kind
 Spoil = Callable[[Path], object]
 
 
-def without(*names: str) -> Spoil:
-    return lambda folder: [(folder / name).unlink(missing_ok=True) for name in names]
+def without(name: str) -> Spoil:
+    return lambda folder: (folder / name).unlink()
 
 
 def setting(**changes: Any) -> Spoil:
@@ -133,16 +126,13 @@ FAULTS: list[tuple[Spoil, str]] = [
     (without("config.json"), "config.json"),
     (without("tokenizer.json"), "save_pretrained"),
     (setting(model_type="roberta"), "known: bert, bart, t5, mt5"),
-    (setting(model_type="a\nb"), "known: bert, bart, t5, mt5"),
     (setting(model_type=["bert"]), "known: bert, bart, t5, mt5"),
     (setting(num_attention_heads=0, encoder_attention_heads=0, num_heads=0), "_heads is 0"),
     (setting(hidden_size="8", d_model="8"), "is '8'; expected"),
     (setting(hidden_size=16, d_model=16), ""),
     (setting(num_hidden_layers=3, decoder_layers=3, num_layers=3), ""),
-    (setting(num_hidden_layers=1, decoder_layers=1, num_layers=1), ""),
     (setting(**MISH), "'mish'"),
     (lambda f: rewritten(f, lambda t: t.update(another=torch.ones(2))), "another"),
-    (lambda f: (f / "config.json").write_text("[1]"), "configuration"),
     (lambda f: (f / "config.json").write_bytes(b"\xff"), "configuration"),
 ]
 
@@ -167,21 +157,22 @@ def test_of_every_tensor_it_is_told_that_it_is_missing_or_of_another_shape(folde
         with refuses(folder):
             inspect(folder)
         if name != "lm_head.weight":
-            save_file({other: value for other, value in tensors.items() if other != name}, path)
+            save_file({other: tensors[other] for other in tensors if other != name}, path)
             with refuses(folder, name.removeprefix("model."), "missing"):
                 inspect(folder)
 
 
-def test_another_table_is_refused_and_heads_for_classes_are_left_out(tmp_path):
-    for kind, table in (("t5", "shared.weight"), ("bart", "model.shared.weight")):
-        folder = checkpoints.KINDS[kind](tmp_path / kind)
-        side, tensors = table.replace("shared", "decoder.embed_tokens"), load_file(folder / WEIGHTS)
-        save_file({**tensors, side: tensors[table] + 1}, folder / WEIGHTS)
-        with refuses(folder, "decoder.embed_tokens.weight"):
-            loaded(folder)
-        more = {side: tensors[table].clone(), "classification_head.dense.weight": torch.ones(2)}
-        save_file({**tensors, **more}, folder / WEIGHTS)
-        loaded(folder)  # a copy
+@pytest.mark.parametrize(
+    ("kind", "table"), [("t5", "shared.weight"), ("bart", "model.shared.weight")]
+)
+def test_another_table_is_refused_and_heads_for_classes_are_left_out(folder, table):
+    side, tensors = table.replace("shared", "decoder.embed_tokens"), load_file(folder / WEIGHTS)
+    save_file({**tensors, side: tensors[table] + 1}, folder / WEIGHTS)
+    with refuses(folder, "decoder.embed_tokens.weight"):
+        loaded(folder)
+    more = {side: tensors[table].clone(), "classification_head.dense.weight": torch.ones(2)}
+    save_file({**tensors, **more}, folder / WEIGHTS)
+    loaded(folder)  # a copy
 
 
 @pytest.mark.parametrize("library", ["safetensors.torch", "tokenizers"])

@@ -10,7 +10,7 @@ from typing import Any
 import checkpoints
 import pytest
 import torch
-from checkpoints import BART_TOKENS, BERT_TOKENS, Model
+from checkpoints import BART_TOKENS, BERT_TOKENS, DIM, Model
 from closeness import assert_near
 from torch import Tensor
 
@@ -52,34 +52,29 @@ class Compared:
 
     def __init__(self, folder: Path, tie: bool = False) -> None:
         vocabulary = checkpoints.vocabulary_of(folder)
-        self.source = checkpoints.dictionary(vocabulary, shuffled=True)
-        self.target = checkpoints.dictionary(vocabulary, shuffled=True)
-        if tie:
-            self.target = self.source
-        self.rows = vocabulary.rows_of(self.source.symbols), vocabulary.rows_of(self.target.symbols)
-        backbone = checkpoints.load(folder, self.source, self.target, tie)
-        self.ours = Model(backbone, self.source, self.target)
-        self.tokens = checkpoints.sentences(self.source, 5, 7, 2)
-        after = checkpoints.sentences(self.target, 6, 3, 4)
-        self.real = self.tokens.ne(self.source.pad())
-        self.before = checkpoints.prefixes(after, self.target.eos())
-        self.written = self.before.ne(self.target.pad())
+        source, target = (checkpoints.dictionary(vocabulary, shuffled=True) for _ in "ab")
+        target = source if tie else target
+        self.ours = Model(checkpoints.load(folder, source, target, tie), source, target)
+        self.tokens = checkpoints.sentences(source, 5, 7, 2)
+        after = checkpoints.sentences(target, 6, 3, 4)
+        self.before = checkpoints.prefixes(after, target.eos())
+        self.real, self.written = (side.ne(source.pad()) for side in (self.tokens, self.before))
+        self.rows = vocabulary.rows_of(target.symbols)
+        #: the sentences as rows of the checkpoint
+        self.source = vocabulary.rows_of(source.symbols)[self.tokens]
 
-    def theirs(self, start: int) -> tuple[Tensor, Tensor]:
-        """The sentences as rows of the checkpoint."""
-        before = self.rows[1][self.before]
+    def prefixes(self, start: int) -> Tensor:
+        """Those of the decoder as rows of the checkpoint."""
+        before = self.rows[self.before]
         before[:, 0] = start
-        return self.rows[0][self.tokens], before
+        return before
 
+    @torch.no_grad()
     def check(self, encoded: Tensor, logits: Tensor) -> None:
-        with torch.no_grad():
-            ours = self.ours.encode(self.tokens)
-            _, read = self.ours.decode(self.tokens, self.before)
-            steps = self.ours.step_by_step(self.tokens, self.before)
-        assert_near(ours[self.real], encoded[self.real])
-        expected = logits[self.written][:, self.rows[1]]
-        for predicted in (read, steps):
-            assert_near(predicted[self.written], expected)
+        assert_near(self.ours.encode(self.tokens)[self.real], encoded[self.real])
+        expected = logits[self.written][:, self.rows]
+        for predict in (self.ours.decode, self.ours.step_by_step):
+            assert_near(predict(self.tokens, self.before)[self.written], expected)
 
 
 SENTENCES = [
@@ -91,23 +86,22 @@ SENTENCES = [
 
 
 def cut_alike(ours: Any, theirs: Any, texts: Sequence[str] = SENTENCES) -> None:
-    rows_of = ours.vocabulary.rows
+    vocabulary = ours.vocabulary
     for text in texts:
         rows = theirs(text, add_special_tokens=False).input_ids
         cut = ours.encode(text)
-        assert [rows_of[ours.vocabulary.tokens[symbol]] for symbol in cut.split()] == rows
+        assert [vocabulary.rows[vocabulary.tokens[symbol]] for symbol in cut.split()] == rows
         assert ours.decode(cut) == theirs.decode(rows)
 
 
+@torch.no_grad()
 def run_seq2seq(model: Any, compared: Compared, kind: str) -> None:
-    source, before = compared.theirs(STARTS[kind])
-    with torch.no_grad():
-        out = model(
-            input_ids=source,
-            attention_mask=compared.real.long(),
-            decoder_input_ids=before,
-            decoder_attention_mask=compared.written.long(),
-        )
+    out = model(
+        input_ids=compared.source,
+        attention_mask=compared.real.long(),
+        decoder_input_ids=compared.prefixes(STARTS[kind]),
+        decoder_attention_mask=compared.written.long(),
+    )
     compared.check(out.encoder_last_hidden_state, out.logits)
 
 
@@ -115,10 +109,12 @@ def settings(config: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in {**config, **changes}.items() if name != "model_type"}
 
 
-FORMS = pytest.mark.parametrize("form", ["whole", "shards", "bfloat16"])
+def bert_config(transformers: Any, **changes: Any) -> Any:
+    config = settings(checkpoints.BERT_CONFIG, attn_implementation="eager", **changes)
+    return transformers.BertConfig(**config)
 
 
-@FORMS
+@pytest.mark.parametrize("form", ["whole", "shards", "bfloat16"])
 def test_bart(transformers, tmp_path, form):
     changes = {"scale_embedding": form == "shards", "dropout": 0.0}
     config = transformers.BartConfig(**settings(checkpoints.BART_CONFIG, **changes))
@@ -150,26 +146,25 @@ def test_t5(transformers, tmp_path, name):
     run_seq2seq(model, Compared(folder), "t5")
 
 
+@torch.no_grad()
 def test_a_berts_encoder_reads_each_text_of_a_row_as_if_it_stood_alone(transformers, tmp_path):
     """What EncT5 starts from."""
-    config = settings(checkpoints.BERT_CONFIG, attn_implementation="eager")
-    model = randomised(transformers.BertModel(transformers.BertConfig(**config)))
+    model = randomised(transformers.BertModel(bert_config(transformers)))
     directory = EncoderDirectory(str(save(model, tmp_path / "bert", "bert")), "bert_dir")
-    table = torch.nn.Embedding(len(directory.pieces), checkpoints.DIM)
-    encoder = BertEncoder(directory.config, 0.0).eval()
-    directory.load_into(table, encoder, None)
     rows = directory.rows
+    table, encoder = torch.nn.Embedding(len(rows), DIM), BertEncoder(directory.config, 0.0).eval()
+    directory.load_into(table, encoder, None)
     tokens = torch.randint(3, len(rows), (1, 7 + 5 + 2))
     segments = torch.tensor([[1] * 7 + [2] * 5 + [0] * 2])
     mask = (segments.unsqueeze(2) == segments.unsqueeze(1)).unsqueeze(1)
-    with torch.no_grad():
-        encoded = encoder(table(tokens), segments.ne(0), mask)
-        for segment in (1, 2):
-            own = tokens[segments == segment]
-            expected = model(input_ids=rows[own][None]).last_hidden_state
-            assert_near(encoded[segments == segment], expected[0])
+    encoded = encoder(table(tokens), segments.ne(0), mask)
+    for segment in (1, 2):
+        own = segments == segment
+        expected = model(input_ids=rows[tokens[own]][None]).last_hidden_state
+        assert_near(encoded[own], expected[0])
 
 
+@torch.no_grad()
 @pytest.mark.parametrize(
     ("tie", "tied", "form"),
     [
@@ -181,39 +176,40 @@ def test_a_berts_encoder_reads_each_text_of_a_row_as_if_it_stood_alone(transform
 )
 def test_bert(transformers, tmp_path, tie, tied, form):
     """``tied``: the output's table is the embeddings'; ``tie``: encoder and decoder are one."""
-    config = settings(
-        checkpoints.BERT_CONFIG, attn_implementation="eager", tie_word_embeddings=tied
-    )
-    model = randomised(transformers.BertForMaskedLM(transformers.BertConfig(**config)))
+    config = bert_config(transformers, tie_word_embeddings=tied)
+    model = randomised(transformers.BertForMaskedLM(config))
     compared = Compared(save(model, tmp_path / "bert", "bert", form), tie)
-    decoder = transformers.BertLMHeadModel(
-        transformers.BertConfig(**config, is_decoder=True, add_cross_attention=True)
-    ).eval()
+    writes = {"is_decoder": True, "add_cross_attention": True}
+    config = bert_config(transformers, tie_word_embeddings=tied, **writes)
+    decoder = transformers.BertLMHeadModel(config).eval()
     tensors = dict(model.state_dict())
     for number, block in enumerate(compared.ours.backbone.blocks):
         tensors.update(cross_attention(block, f"bert.encoder.layer.{number}.crossattention"))
     assert not decoder.load_state_dict(tensors, strict=False).missing_keys
-    source, before = compared.theirs(STARTS["bert"])
-    with torch.no_grad():
-        encoded = model.bert(source, attention_mask=compared.real.long()).last_hidden_state
-        out = decoder(
-            before,
-            attention_mask=compared.written.long(),
-            encoder_hidden_states=encoded,
-            encoder_attention_mask=compared.real.long(),
-        )
+    read = compared.real.long()
+    encoded = model.bert(compared.source, attention_mask=read).last_hidden_state
+    out = decoder(
+        compared.prefixes(STARTS["bert"]),
+        attention_mask=compared.written.long(),
+        encoder_hidden_states=encoded,
+        encoder_attention_mask=read,
+    )
     compared.check(encoded, out.logits)
 
 
 def cross_attention(block: Any, name: str) -> dict[str, Tensor]:
     """A decoder block's, which no BERT has, under the library's names."""
-    cross, tensors = block.cross_attention, {}
-    key_value = [part.chunk(2) for part in (cross.inputs.weight, cross.inputs.bias)]
-    for part, name_of in enumerate(("key", "value")):
-        tensors[f"{name}.self.{name_of}.weight"] = key_value[0][part].detach()
-        tensors[f"{name}.self.{name_of}.bias"] = key_value[1][part].detach()
-    layers = {"self.query": cross.query, "output.dense": cross.output}
-    for theirs, ours in {**layers, "output.LayerNorm": block.cross_norm}.items():
-        tensors[f"{name}.{theirs}.weight"] = ours.weight.detach()
-        tensors[f"{name}.{theirs}.bias"] = ours.bias.detach()
+    cross = block.cross_attention
+    key, value = zip(cross.inputs.weight.chunk(2), cross.inputs.bias.chunk(2))
+    parts = {
+        "self.key": key,
+        "self.value": value,
+        "self.query": cross.query.parameters(),
+        "output.dense": cross.output.parameters(),
+        "output.LayerNorm": block.cross_norm.parameters(),
+    }
+    tensors = {}
+    for theirs, ours in parts.items():
+        weight, bias = ours
+        tensors |= {f"{name}.{theirs}.weight": weight, f"{name}.{theirs}.bias": bias}
     return tensors

@@ -12,7 +12,7 @@ import tokenizers
 from checkpoints import BERT_TOKENS, vocabulary_of
 from fairseq.data import Dictionary
 from fairseq.data.encoders import build_bpe
-from hypothesis import strategies as st
+from plain_files import put
 from refusals import refuses
 from test_parity import SENTENCES, cut_alike
 
@@ -21,7 +21,6 @@ from lev_plugins.pretrained.vocabulary import PretrainedTokenizer
 
 LINES = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!", "a cat is a cat"] * 4
 KINDS = ["bert", "bart", "t5"]
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
 def config(folder: Path, kind: str) -> Path:
@@ -75,13 +74,12 @@ def test_tokens_that_a_line_cannot_hold_are_written_so_that_it_can(tmp_path):
     rows = {token: row for row, token in enumerate([*BERT_TOKENS, *odd])}
     specials = {"<s>": "[CLS]", "<pad>": "[PAD]", "</s>": "[SEP]", "<unk>": "[UNK]"}
     vocabulary = Vocabulary("x", rows, specials)
-    path = tmp_path / "dict.txt"
-    path.write_text("".join(f"{symbol} 1\n" for symbol in vocabulary.ordinary()), "utf-8")
+    path = put(tmp_path / "dict.txt", (f"{symbol} 1" for symbol in vocabulary.ordinary()))
     dictionary = Dictionary.load(str(path))
     assert sorted(vocabulary.rows_of(dictionary.symbols).tolist()) == list(range(len(rows)))
     line = " ".join(vocabulary.symbols[token] for token in odd)
     indices = dictionary.encode_line(line, add_if_not_exist=False, append_eos=False)
-    assert len(indices) == len(odd) and not set(indices.tolist()) & {0, 1, 2, 3}
+    assert len(indices) == len(odd) and indices.min() > 3
 
 
 def test_cutting_off_and_filling_up_are_switched_off(opened, tmp_path):
@@ -105,14 +103,14 @@ def test_a_line_is_cut_and_joined_as_transformers_does_it(transformers, folders,
 @pytest.mark.parametrize("name", KINDS)
 def test_a_typed_symbol_is_text_and_unknown_ones_are_written_and_not_dropped(opened, name):
     cut = opened[name]
-    known = cut.vocabulary.dictionary().indices
+    known = set(cut.vocabulary.dictionary().symbols)
+    in_a_worker = pickle.loads(pickle.dumps(cut))
     for typed in ("</s>", "<pad>", "<unk>", "<extra_id_0>", "[MASK]", "<mask>", "\u3000 x\u2028"):
-        symbols = cut.encode(f"the {typed} cat")
-        assert set(symbols.split()) <= set(known)
-        sent = pickle.loads(pickle.dumps(cut))
-        assert sent.encode(f"the {typed} cat") == symbols, "in a worker"
-        assert not {"<s>", "</s>", "<pad>", cut.vocabulary.mask} & set(symbols.split())
-        assert name == "bert" or not typed.isascii() or cut.decode(symbols) == f"the {typed} cat"
+        text = f"the {typed} cat"
+        symbols = cut.encode(text)
+        assert in_a_worker.encode(text) == symbols
+        assert set(symbols.split()) <= known - {"<s>", "</s>", "<pad>", cut.vocabulary.mask}
+        assert name == "bert" or not typed.isascii() or cut.decode(symbols) == text
     assert cut.decode("") == ""
     assert cut.decode("<unk>") == cut.decode("<<unk>>") == cut.decode("madeupword0001") != ""
 

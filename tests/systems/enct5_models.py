@@ -61,18 +61,19 @@ def example(kind: ProblemType, pieces: int, number: int = NUMBER) -> Example:
     """So many subwords with ``</s>``, subword 0 among them; for tagging some subwords are one
     word.
     """
-    text = torch.cat([torch.randint(0, ROWS, (pieces - 1,)), torch.ones(1).long()])
-    spans = torch.zeros(0, dtype=torch.long)
-    if kind is ProblemType.TAGGING:
-        spans = torch.randint(0, 2, (max(pieces - 1, 1),)).cumsum(0).clamp(min=1)
-        spans = torch.cat([spans, torch.zeros(1).long()])
-        text = text if pieces > 1 else torch.tensor([2, 1])  # a word is one subword at least
-        return Example(text, spans, torch.randint(0, number, (int(spans.max()),)))
+    is_tagging = kind is ProblemType.TAGGING
+    text = torch.randint(0, ROWS, (max(pieces, 1 + is_tagging),))  # a word is one subword at least
+    text[-1] = 1
+    spans, count = text[:0], 1
+    if is_tagging:
+        spans = torch.randint(0, 2, text.shape).cumsum(0).clamp(min=1)
+        spans[-1] = 0
+        count = int(spans.max())
     if kind is ProblemType.REGRESSION:
         return Example(text, spans, bits_of([float(torch.randn(()))]))
     if kind.is_multilabel:
         return Example(text, spans, torch.randperm(number)[: torch.randint(0, number, ())])
-    return Example(text, spans, torch.randint(0, number, (1,)))
+    return Example(text, spans, torch.randint(0, number, (count,)))
 
 
 def answers(model: EncT5Model, rows: Sequence[Row], kind: ProblemType) -> Tensor:
@@ -93,17 +94,16 @@ def slow_answers(model: EncT5Model, kind: ProblemType, examples: Sequence[Exampl
 
 def slow_answer(model: EncT5Model, kind: ProblemType, example: Example) -> Tensor:
     """P × C, or 1 × N × 2 for multilabel, from what encoder and decoder make of one text."""
-    states = model.encoder(
-        model.embed(example.pieces[None]), torch.ones(1, len(example.pieces)).bool()
-    )
-    words = example.num_words if kind is ProblemType.TAGGING else 1
-    latents = list(range(NUMBER)) if kind is ProblemType.MULTILABEL else [0] * words
-    reads = torch.ones(len(latents), len(example.pieces), dtype=torch.bool)
+    length = len(example.pieces)
+    states = model.encoder(model.embed(example.pieces[None]), torch.ones(1, length).bool())
+    latents, reads = torch.zeros(1, 1).long(), torch.ones(1, 1, length).bool()
     if kind is ProblemType.TAGGING:
-        reads = torch.arange(1, words + 1).unsqueeze(1) == example.word_ids
-    chosen = torch.tensor([latents])
-    x, head = model.decoder(chosen, torch.ones_like(chosen), states, reads[None]), model.head
+        latents = torch.zeros(1, example.num_words).long()
+        reads = torch.arange(1, example.num_words + 1)[None, :, None] == example.word_ids
+    if kind is ProblemType.MULTILABEL:
+        latents, reads = torch.arange(NUMBER)[None], reads.expand(1, NUMBER, length)
+    x = model.decoder(latents, torch.ones_like(latents), states, reads)
+    weight, bias = model.head.weight, model.head.bias
     if kind is not ProblemType.MULTILABEL:
-        return x @ head.weight.T + head.bias
-    each = [head.weight[i] @ x[i] + head.bias[i] for i in range(NUMBER)]
-    return torch.stack(each).unsqueeze(0)
+        return x @ weight.T + bias
+    return torch.stack([weight[i] @ x[i] + bias[i] for i in range(NUMBER)])[None]

@@ -16,15 +16,13 @@ from refusals import refuses
 from lev_plugins.systems.enct5.dataset import EncT5Dataset, Example, pack
 from lev_plugins.systems.enct5.metadata import DESCRIPTION, Metadata
 from lev_plugins.systems.enct5.problem_types import ProblemType
-from lev_runtime.pieces import Tokenizer
 
 LABELS = 5
 TAGGING, MULTILABEL = ProblemType.TAGGING, ProblemType.MULTILABEL
 
 
 def test_a_description_comes_back_as_it_was_written(tmp_path):
-    pieces = Tokenizer(None).pieces
-    written = Metadata("tagging", ["a", "b ä", "\u2028"], pieces, [1, 2, 3], texts_per_example=2)
+    written = Metadata("tagging", ["a", "b ä", "\u2028"], ["x"], [1, 2, 3], texts_per_example=2)
     written.write(str(tmp_path))
     kept = {"description": asdict(written)}
     assert Metadata.from_folder(str(tmp_path)) == written == Metadata.from_state(kept, "x")
@@ -48,24 +46,25 @@ def test_packed_rows_hold_every_example_once_and_nothing_that_is_left_over_fits(
     examples, row, most
 ):
     rows = pack(examples, (row, most))
-    assert sorted(i for inside in rows for i in inside) == list(range(len(examples)))
-    filled = [tuple(sum(examples[i][side] for i in inside) for side in range(2)) for inside in rows]
-    for number, (inside, (pieces, latents)) in enumerate(zip(rows, filled, strict=True)):
+    assert sorted(sum(rows, [])) == list(range(len(examples)))
+    sizes = [[examples[i] for i in numbers] for numbers in rows]
+    for number, inside in enumerate(sizes):
+        pieces, latents = map(sum, zip(*inside))
         assert len(inside) == 1 or (pieces <= row and latents <= most)
-        later = [examples[i] for others in rows[number + 1 :] for i in others]
+        later = sum(sizes[number + 1 :], [])
+        assert inside[0] >= max(later, default=(0, 0)), "the longest is next"
         for more, needs in [min(later), max(later)] if later else []:
             assert pieces + more > row or latents + needs > most
-        assert all(examples[inside[0]] >= example for example in later), "the longest is next"
 
 
 def examples(kind: ProblemType, count: int, longest: int) -> list[Example]:
     """Random ones as enct5_prepare writes them; some taggers' words were cut off."""
-    examples_ = []
+    texts = []
     for length in torch.randint(1, longest + 1, (count,)).tolist():
-        example = enct5_models.example(kind, length, LABELS)
-        lost = example.labels[:1] if kind is TAGGING and length % 2 else example.labels[:0]
-        examples_.append(example._replace(labels=torch.cat([example.labels, lost])))
-    return examples_
+        text = enct5_models.example(kind, length, LABELS)
+        lost = text.labels[: kind is TAGGING and length % 2]
+        texts.append(text._replace(labels=torch.cat([text.labels, lost])))
+    return texts
 
 
 def dataset(kind: ProblemType, examples: Sequence[Example], **options: Any) -> EncT5Dataset:
@@ -88,25 +87,25 @@ def test_a_batch_is_as_large_as_its_rows_say_and_has_the_targets_in_order(kind, 
     batch = data.collater([data[i] for i in numbers])
     columns = batch["net_input"]
     filled = [columns[name].ne(0).sum(1) for name in ("example_ids", "latent_example_ids")]
-    assert torch.stack(filled, 1).tolist() == data.sizes[numbers].tolist()
-    sizes = torch.stack(filled).amax(0).tolist()
-    assert data.num_tokens_vec(numbers).tolist() == sizes == [*map(data.num_tokens, numbers)]
+    sizes = torch.stack(filled, 1)
+    assert sizes.tolist() == data.sizes[numbers].tolist()
+    counts = sizes.amax(1).tolist()
+    assert data.num_tokens_vec(numbers).tolist() == counts == [*map(data.num_tokens, numbers)]
     inside = [example for number in numbers for example in data[number]]
     pieces = torch.cat([example.pieces for example in inside])
     assert columns["tokens"][columns["example_ids"].ne(0)].equal(pieces)
-    seen = [example.num_words if kind is TAGGING else 1 for example in inside]
-    labels = [example.labels for example in inside]
-    reached = [tags[:count] if kind is TAGGING else tags for tags, count in zip(labels, seen)]
+    reached = [example.labels[: example.num_words or None] for example in inside]
     assert batch["target"].equal(kind.targets(reached, LABELS))
     assert batch["id"].tolist() == [i for number in numbers for i in data.rows[number]]
-    assert batch["labels"] == list(map(kind.plain_labels, labels))
+    assert batch["labels"] == [kind.plain_labels(example.labels) for example in inside]
+    seen = [example.num_words or 1 for example in inside]
     assert (batch["num_predictions"], batch["ntokens"]) == (seen, len(pieces))
 
 
 def test_rows_that_cost_what_the_labels_cost_still_stand_by_their_pieces():
     data = dataset(MULTILABEL, examples(MULTILABEL, 60, 4), shuffle=True)
     np.random.seed(1)
-    first, second = data.ordered_indices().tolist(), data.ordered_indices().tolist()
+    first, second = (data.ordered_indices().tolist() for _ in "ab")
     assert first != second and sorted(first) == sorted(second) == list(range(60))
-    sizes = [tuple(data.sizes[number]) for number in first]
+    sizes = data.sizes[first].tolist()
     assert sizes == sorted(sizes, key=lambda size: (max(size), size[0]))

@@ -79,16 +79,14 @@ def test_embeddings_and_encoder_are_loaded_and_on_request_the_decoder(folder, in
 
 def test_an_encoder_alone_is_enough(folder, tmp_path):
     """With the head of a classifier."""
-    expected, state = build(folder), load_file(str(folder / "model.safetensors"))
-    parts = {
-        name: tensor for name, tensor in state.items() if name.startswith(("encoder", "shared"))
-    }
-    tensors = {f"transformer.{name}": tensor for name, tensor in parts.items()}
-    tensors["classifier.weight"] = torch.randn(2, 8)
+    tensors = {"classifier.weight": torch.randn(2, 8)}
+    for name, tensor in load_file(str(folder / "model.safetensors")).items():
+        if name.startswith(("encoder", "shared")):
+            tensors[f"transformer.{name}"] = tensor
     config = {**T5_1, "layer_norm_epsilon": 1e-3, "is_encoder_decoder": False}
     alone = checkpoints.write(tmp_path / "encoder", config, tensors)
     real = torch.ones(1, len(TEXT)).bool()
-    states = [model.encoder(model.embed(TEXT[None]), real) for model in (build(alone), expected)]
+    states = [model.encoder(model.embed(TEXT[None]), real) for model in map(build, (alone, folder))]
     assert torch.equal(*states)
     with refuses(alone, "decoder.block.0"):
         build(alone, decoder_init="t5")
@@ -109,34 +107,29 @@ def test_the_folders_sizes_win_over_those_of_options(folder, monkeypatch):
 )
 def test_a_checkpoint_needs_the_folder_no_more(tmp_path, option, values):
     folder = MAKERS[option](tmp_path / "model")
-    cfg = settled(option, folder, **values)
-    task = a_task(option)
-    model = EncT5Model.build_model(dataclasses.replace(cfg), task).eval()
-    rows = [[enct5_models.example(TAGGING, 5)]]
-    expected = enct5_models.answers(model, rows, TAGGING)
+    cfg, rows = settled(option, folder, **values), [[enct5_models.example(TAGGING, 5)]]
 
-    def same(cfg: EncT5Config) -> None:
-        again = EncT5Model.build_model(dataclasses.replace(cfg), task)
-        again.load_state_dict(model.state_dict())
-        assert torch.equal(enct5_models.answers(again.eval(), rows, TAGGING), expected)
+    def built() -> EncT5Model:
+        return EncT5Model.build_model(dataclasses.replace(cfg), a_task(option)).eval()
 
-    same(cfg)
+    model = built()
     shutil.rmtree(folder)
     with loading_checkpoint(["last.pt"]):
-        same(cfg)
+        again = built()
+    again.load_state_dict(model.state_dict())
+    assert torch.equal(*(enct5_models.answers(both, rows, TAGGING) for both in (model, again)))
 
 
 @pytest.fixture
 def cutter(bert: Path) -> FolderTokenizer:
     """A BERT's, as the description of data brings it back without the folder."""
     tokenizer = EncoderDirectory(str(bert), "bert_dir").tokenizer()
-    kept = Metadata(
-        "classification", ["A", "B"], tokenizer.pieces, hf_tokenizer=tokenizer.hf_tokenizer
-    )
+    pieces, kept = tokenizer.pieces, tokenizer.hf_tokenizer
+    metadata = Metadata("classification", ["A", "B"], pieces, hf_tokenizer=kept)
     shutil.rmtree(bert)
-    values = json.loads(json.dumps(dataclasses.asdict(kept)))
+    values = json.loads(json.dumps(dataclasses.asdict(metadata)))
     again = Metadata.from_state({"description": values}, "here").tokenizer("here")
-    assert isinstance(again, FolderTokenizer) and again.pieces == tokenizer.pieces == PIECES
+    assert isinstance(again, FolderTokenizer) and again.pieces == pieces == PIECES
     return again
 
 
@@ -159,20 +152,21 @@ def test_a_text_begins_with_the_cls_token_and_special_tokens_in_it_are_text(
 
 
 def test_the_first_symbol_belongs_to_no_word(cutter):
-    pieces = cutter.encode_words(["unhappy", "", "cats"], 9)
-    symbols = [PIECES[piece] for piece in pieces.pieces]
-    assert symbols == "<s> un ##happy <unk> cat ##s </s>".split()
-    assert pieces.word_ids == [0, 1, 1, 2, 3, 3, 0]
-    short = cutter.encode_words(["unhappy", "cats"], 3)
-    assert (short.word_ids, short.num_kept, short.truncated) == ([0, 1, 0], 1, True)
+    for words, most, symbols, spans in (
+        (["unhappy", "", "cats"], 9, "<s> un ##happy <unk> cat ##s </s>", [0, 1, 1, 2, 3, 3, 0]),
+        (["unhappy", "cats"], 3, "<s> un </s>", [0, 1, 0]),
+    ):
+        encoding = cutter.encode_words(words, most)
+        assert [PIECES[piece] for piece in encoding.pieces] == symbols.split()
+        assert (encoding.word_ids, encoding.num_kept) == (spans, max(spans))
+        assert encoding.truncated == (most == 3)
 
 
 def test_options_that_contradict_each_other_the_data_or_a_folder_are_refused(
     bert, folder, tmp_path
 ):
-    others = [T5_TOKENS[:3] + ["more"] + T5_TOKENS[3:], [*T5_TOKENS, *map(str, range(9))]]
-    for number, tokens in enumerate(others):
-        checkpoints.unigram(t5(tmp_path / f"other{number}"), tokens)
+    other = checkpoints.t5(tmp_path / "other")
+    checkpoints.unigram(other, T5_TOKENS[:3] + ["more"] + T5_TOKENS[3:])
     odd = {**checkpoints.bert_tensors(), "adapter": torch.ones(1)}
     checkpoints.write(tmp_path / "odd", checkpoints.BERT_CONFIG, odd)
     for option, place, values, message in (
@@ -183,8 +177,7 @@ def test_options_that_contradict_each_other_the_data_or_a_folder_are_refused(
         ("t5_dir", tmp_path / "gone", {}, "gone"),
         ("t5_dir", bert, {}, "--t5-dir"),
         ("bert_dir", folder, {}, "--bert-dir"),
-        ("t5_dir", tmp_path / "other0", {}, "symbol 3 is 'the' there and 'more' here"),
-        ("t5_dir", tmp_path / "other1", {}, "other1"),
+        ("t5_dir", other, {}, "symbol 3 is 'the' there and 'more' here"),
         ("bert_dir", tmp_path / "odd", {}, "adapter"),
     ):
         with refuses(message):
@@ -201,21 +194,15 @@ def test_encoder_and_decoder_do_as_in_transformers(transformers, tmp_path, layer
     cfg = settled("t5_dir", folder, decoder_init="t5", decoder_layers=layers)
     ours = EncT5Model.build_model(cfg, enct5_models.task(kind, 7, T5_TOKENS)).eval()
     assert torch.equal(ours.embed.table.weight, theirs.shared.weight[: len(T5_TOKENS)])
-    texts = [TEXT, TEXT[3:7]]
-    tokens = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True)
-    real = torch.arange(len(TEXT)) < torch.tensor([[11], [4]])
-    states = theirs.encoder(input_ids=tokens, attention_mask=real.long()).last_hidden_state
-    encoded = ours.encoder(ours.embed(tokens), real)
-    assert_near(encoded[real], states[real])
-    chosen = torch.arange(7)[None] if kind is MULTILABEL else torch.zeros(1, 7).long()
-    for row, text in enumerate(texts):
-        expected = theirs.decoder(
-            inputs_embeds=ours.decoder.table(chosen),
-            attention_mask=torch.zeros(1, 1, 7, 7),  # added to the scores: all see all
-            encoder_hidden_states=states[row : row + 1, : len(text)],
-            encoder_attention_mask=torch.ones(1, len(text)),
-            use_cache=False,
-        ).last_hidden_state[0]
-        segments, sees = torch.ones(1, 7).long(), torch.ones(1, 7, len(text)).bool()
-        states_of = states[row : row + 1, : len(text)]
-        assert_near(ours.decoder(chosen, segments, states_of, sees), expected)
+    states = theirs.encoder(input_ids=TEXT[None]).last_hidden_state
+    real = torch.ones(1, len(TEXT)).bool()
+    assert_near(ours.encoder(ours.embed(TEXT[None]), real), states)
+    chosen = torch.arange(7)[None] * (kind is MULTILABEL)
+    expected = theirs.decoder(
+        inputs_embeds=ours.decoder.table(chosen),
+        attention_mask=torch.zeros(1, 1, 7, 7),  # added to the scores: all see all
+        encoder_hidden_states=states,
+        use_cache=False,
+    ).last_hidden_state[0]
+    sees = real.expand(1, 7, len(TEXT))
+    assert_near(ours.decoder(chosen, torch.ones_like(chosen), states, sees), expected)

@@ -34,10 +34,11 @@ def tokenizer() -> Tokenizer:
 @given(text=ANY_TEXT)
 def test_pieces_are_those_of_the_model_whatever_its_order(text):
     cutter = tokenizer()
-    own = [cutter.processor.id_to_piece(i) for i in range(len(cutter.processor))]
+    model = cutter.processor
+    own = [model.id_to_piece(i) for i in range(len(model))]
     assert cutter.pieces == [*SPECIAL, *(piece for piece in own if piece not in SPECIAL)]
-    expected = cutter.processor.encode(text.encode("utf-8", "replace").decode("utf-8"))
-    own[cutter.processor.unk_id()] = "<unk>"
+    expected = model.encode(text.encode("utf-8", "replace").decode("utf-8"))
+    own[model.unk_id()] = "<unk>"
     pieces = cutter.encode(text)
     assert [cutter.pieces[index] for index in pieces] == [own[i] for i in expected]
     assert not {PAD, EOS} & set(pieces)
@@ -63,17 +64,16 @@ def test_of_several_texts_the_longer_one_is_cut_first(texts, most):
 
 
 def slow_words(cutter: Tokenizer, words: Sequence[str], most: int) -> Encoding:
-    kept: list[list[int]] = []
+    complete: list[list[int]] = []
     for number, word in enumerate(words):
         space = " " if cutter.processor is None and number else ""
-        kept.append((cutter.encode(space + word) or [UNK]) if word else [UNK])
-    complete = list(kept)
+        complete.append((cutter.encode(space + word) if word else []) or [UNK])
+    kept = list(complete)
     while sum(map(len, kept)) + 1 > most and len(kept) > 1:
         kept.pop()
     parts = [part[: most - 1] for part in kept]
-    pieces = [index for part in parts for index in part]
     spans = [number for number, part in enumerate(parts, 1) for _ in part]
-    return Encoding([*pieces, EOS], [*spans, 0], len(parts), parts != complete)
+    return Encoding([*sum(parts, []), EOS], [*spans, 0], len(parts), parts != complete)
 
 
 @given(words=st.lists(ANY_TEXT, max_size=8), most=st.integers(2, 30))
