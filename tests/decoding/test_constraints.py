@@ -166,7 +166,8 @@ class Slow:
     def open(self, kept: Row) -> Row:
         logits = self.logits("placeholder", kept)[0].clone()
         logits[:, 0] -= self.options.empty_penalty
-        room = max(self.options.max_len_b, -(-3 * len(self.wanted.draft) // 2)) + 2 - len(kept)
+        most = int(self.options.max_len_a * len(self.wanted.source)) + self.options.max_len_b
+        room = max(most, -(-3 * len(self.wanted.draft) // 2)) + 2 - len(kept)
         out = kept[:1]
         for slot, following in enumerate(kept[1:]):
             count = min(max(room, 0), int(logits[slot].argmax()))
@@ -224,7 +225,8 @@ def noted(phase: str, y: Row, mask: list[bool] | None = None, scores: Any = None
             {},
             {"empty_penalty": 1.5, "unk_penalty": 1.0},
             {"delete_threshold": 0.7},
-            {"max_len_b": 6, "max_iter": 2},
+            {"delete_threshold": 0.0},
+            {"max_len_a": 1.5, "max_len_b": 1, "max_iter": 2},
             {"adaptive": False},
         ]
     ),

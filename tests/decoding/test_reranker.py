@@ -8,7 +8,7 @@ import pytest
 import tiny
 import torch
 from closeness import near
-from fairseq.data import Dictionary, LanguagePairDataset
+from fairseq.data import Dictionary
 from fairseq.models.lstm import LSTMModel
 from fairseq.models.lstm import base_architecture as lstm_architecture
 from fairseq.models.transformer import TransformerModel, base_architecture
@@ -66,19 +66,16 @@ def score(reranker: Reranker, **layout: Any) -> list[list[float]]:
     return reranker.score(tokens, None, [list(map(sentence, row)) for row in CANDIDATES])
 
 
-def scored_by_fairseq(model: nn.Module) -> list[list[float]]:
-    """All pairs in one batch of fairseq's translation data, scored by fairseq's own scorer."""
-    pairs = [(s, c) for s, row in zip(SOURCES, CANDIDATES, strict=True) for c in row]
-    with torch.device("cpu"):  # as fairseq makes batches
-        source, target = ([sentence(pair[side])[1:] for pair in pairs] for side in (0, 1))
-        sizes = list(map(len, source)), list(map(len, target))
-        data = LanguagePairDataset(source, sizes[0], WITHOUT, target, sizes[1], WITHOUT)
-        sample = data.collater([data[i] for i in range(len(pairs))])
-    sample = tiny.moved(sample)
-    scored = SequenceScorer(WITHOUT).generate([model], sample)
-    scores = dict(zip(sample["id"].tolist(), scored, strict=True))
-    in_order = iter([float(scores[i][0]["score"]) for i in range(len(pairs))])
-    return [[next(in_order) for _ in row] for row in CANDIDATES]
+def scored_by_fairseq(model: nn.Module) -> list[float]:
+    """All pairs, each scored by itself by fairseq's own scorer."""
+    scores = []
+    for source, answers in zip(map(sentence, SOURCES), CANDIDATES, strict=True):
+        read = {"src_tokens": source[None, 1:], "src_lengths": torch.tensor([len(source) - 1])}
+        for target in (sentence(answer)[None, 1:] for answer in answers):
+            sample = {"net_input": {**read, "prev_output_tokens": target.roll(1)}, "target": target}
+            ((hypothesis,),) = SequenceScorer(WITHOUT).generate([model], sample)
+            scores.append(float(hypothesis["score"]))
+    return scores
 
 
 def together(rows: list[list[float]]) -> list[float]:
@@ -89,23 +86,14 @@ def together(rows: list[list[float]]) -> list[float]:
 @pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
 def test_scores_are_those_of_fairseqs_own_scorer_whatever_the_batch(build, monkeypatch):
     model = build()
-    scores = together(score(Reranker(model, SYMBOLS, PLH)))
-    assert scores == near(together(scored_by_fairseq(model)))
-    for max_tokens in (1, 30):
+    scores = scored_by_fairseq(model)
+    lengths = [len(answer) + 1 for row in CANDIDATES for answer in row]
+    for max_tokens, penalty in ((candidates.MAX_TOKENS, 1.0), (1, 0.0), (30, 1.5)):
         monkeypatch.setattr(candidates, "MAX_TOKENS", max_tokens)
-        padded = score(Reranker(model, SYMBOLS, PLH), left=True, extra=2)
-        assert together(padded) == near(scores)
+        judge = Reranker(model, SYMBOLS, PLH, length_penalty=penalty)
+        expected = [mean * n ** (1 - penalty) for mean, n in zip(scores, lengths, strict=True)]
+        assert together(score(judge, left=True, extra=2)) == near(expected)
     assert len(set(scores)) == 12, "two are there twice"
-
-
-def test_a_length_penalty_divides_by_a_power_of_the_length_as_in_beam_search():
-    model = transformer()
-    means = together(score(Reranker(model, SYMBOLS, PLH)))
-    lengths = [len(tokens) + 1 for row in CANDIDATES for tokens in row]
-    for penalty in (0.0, 1.5):
-        wanted = [mean * n ** (1 - penalty) for mean, n in zip(means, lengths, strict=True)]
-        scores = score(Reranker(model, SYMBOLS, PLH, length_penalty=penalty))
-        assert together(scores) == near(wanted)
 
 
 def test_the_baseline_for_post_editing_reads_the_draft_after_the_source():

@@ -22,8 +22,6 @@ from lev_correct import Corrector
 from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
-from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
-from lev_runtime.markup import DROP, JOINED, KEEP
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
 
 pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
@@ -135,41 +133,6 @@ def test_beam_search(system: Seq2Seq):
             groups = system.searched([model], system.rows, move=move)
             texts.append([[best["tokens"].tolist() for best in group] for group in groups])
     assert texts[0] == texts[1]
-
-
-@pytest.mark.parametrize(
-    ("members", "marked", "options"),
-    [
-        (1, False, {}),
-        (2, False, {"empty_penalty": 1.0, "unk_penalty": 1.0, "delete_threshold": 0.7}),
-        (1, False, {"candidates": 3, "nbest": 3, "delete_words": True}),
-        (1, True, {}),
-    ],
-    ids=str,
-)
-def test_edits(members, marked, options):
-    task, rows = tiny.task(), tiny.triples(6)
-    models = [tiny.sharpen(tiny.model(task, seed)).eval() for seed in range(3, 3 + members)]
-    batch = tiny.batch(task, rows)
-    if marked:
-        bits = torch.tensor([0, KEEP, DROP, DROP | JOINED])
-        inner = batch["draft"].gt(task.target_dictionary.eos())
-        batch["marks"] = bits[torch.arange(inner.size(1)) % 4] * inner
-    refinement = RefinementOptions(max_iter=4, max_len_b=20, retain_history=True, **options)
-    generator = RefinementGenerator(task.target_dictionary, task.placeholder, refinement)
-
-    def answers(move: Move) -> list[Any]:
-        hypotheses = sum(generator.generate(models, move(batch)), [])
-        return [
-            (hypothesis["tokens"].tolist(), hypothesis["terminated"], len(hypothesis["history"]))
-            for hypothesis in hypotheses
-        ]
-
-    host = answers(here)
-    for model in models:
-        module_to_gpu(model)
-    with present():
-        assert answers(there) == host
 
 
 # the Python interface -------------------------------------------------------------------------
