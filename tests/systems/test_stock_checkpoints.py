@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import pytest
 import tiny
 import torch
-from closeness import assert_near
 from fairseq import options
 from fairseq.data import Dictionary
 from fairseq.models.nat.levenshtein_transformer import LevenshteinTransformerModel
@@ -233,15 +232,6 @@ def test_other_options_exclude_the_rules_of_stock(flags, model, marks):
     net = tiny.model(task, **model)
     with refuses("--stock-decoding"):
         generator(task, net, flags).generate([net], sample)
-
-
-def test_padding_left_of_a_token_is_read_as_stock_reads_it(lively):
-    tokens, source = torch.tensor([[0, 1, 1, 5]]), batch(sources(lively)[1:2])["net_input"]
-    decoder, read = lively.model.decoder, lively.model.encoder(**source)
-    wanted, _ = decoder.forward_mask_ins(False, prev_output_tokens=tokens, encoder_out=read)
-    _, model = converted(lively)
-    logits = tiny.logits(model, "placeholder", tokens, model.encode(source["src_tokens"]))
-    assert_near(logits[0, 2], wanted[0, 2])
 
 
 @pytest.mark.parametrize("sharing", ["none", "all"])
