@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
+from rapidfuzz.distance import LCSseq
 from tiny import Triple
 from torch import Tensor
 
@@ -51,20 +52,11 @@ def labels(target: str, draft: str, most: int = 99) -> tuple[list[int], list[int
     return deletions.tolist(), counts.tolist(), "".join(map(SYMBOLS.__getitem__, missing.tolist()))
 
 
-def common(first: str, second: str) -> int:
-    """The length of the longest common subsequence."""
-    if not first or not second:
-        return 0
-    if first[0] == second[0]:
-        return 1 + common(first[1:], second[1:])
-    return max(common(first[1:], second), common(first, second[1:]))
-
-
 @given(WORDS, st.text(alphabet=tiny.LETTERS[:4], min_size=1, max_size=6))
 def test_labels_make_the_target_of_the_draft_and_keep_all_they_can(target, draft):
     deletions, counts, missing = labels(target, draft)
     kept = [letter for letter, gone in zip(draft, deletions, strict=True) if not gone]
-    assert len(kept) == common(target, draft)
+    assert len(kept) == LCSseq.similarity(target, draft)
     new = iter(missing)
     filled = ["".join(next(new) for _ in range(count)) for count in counts]
     assert target == "".join(map("".join, zip(filled, [*kept, ""], strict=True)))
