@@ -96,30 +96,27 @@ def test_scores_are_those_of_fairseqs_own_scorer_whatever_the_batch(build, monke
     assert len(set(scores)) == 12, "two are there twice"
 
 
-def test_the_baseline_for_post_editing_reads_the_draft_after_the_source():
+@pytest.mark.parametrize("draft", [None, "", "bd"])
+def test_the_baseline_for_post_editing_reads_the_draft_after_the_source(draft):
     cfg = TransformerConcatConfig(**TRANSFORMER)
     of = SimpleNamespace(source_dictionary=WITHOUT, target_dictionary=WITHOUT)
-    model = tiny.sharpen(TransformerConcatModel.build_model(cfg, of), 1.5).eval()
-    # with words that fairseq has added to the dictionary, which the model does not know
-    added = torch.tensor([len(SYMBOLS), len(SYMBOLS) + 7, SYMBOLS.eos()])
-    typed = torch.cat([sentence("cba")[:-1], added])
-    source, answers = sentence("abc").unsqueeze(0), [[sentence("dc"), typed]]
-    for draft, read in ((None, ""), (sentence("bd"), "bd"), (typed, "cba__")):
-        model.joins_draft = True
-        rows = None if draft is None else draft.unsqueeze(0)
-        scores = Reranker(model, SYMBOLS, PLH).score(source, rows, answers)
-        model.joins_draft = False
-        both = torch.cat([source[0], sentence(read)]).unsqueeze(0)
-        assert scores[0] == near(Reranker(model, SYMBOLS, PLH).score(both, rows, answers)[0])
+    judge = Reranker(tiny.sharpen(TransformerConcatModel.build_model(cfg, of), 1.5), SYMBOLS, PLH)
+    # with a word that fairseq has added to the dictionary, which the model does not know
+    answers = [[sentence("dc"), sentence("c").masked_fill_(sentence("c").gt(3), len(SYMBOLS))]]
+    rows = None if draft is None else sentence(draft)[None]
+    scores = judge.score(sentence("abc")[None], rows, answers)
+    judge.model.joins_draft = False
+    both = torch.cat([sentence("abc"), sentence(draft or "")])[None]
+    assert scores == [near(judge.score(both, None, row)[0]) for row in [answers]]
+    assert scores[0][1] == near(judge.score(both, None, [[sentence("_")]])[0][0])
 
 
 def test_what_cannot_rank_is_refused():
     grown = tiny.dictionary("abcd")  # as fairseq-generate adds words to it with --post-process
     for word in ("<plh>", "Hogwarts", "ab"):
         grown.add_symbol(word)
-    expected = score(Reranker(transformer(), SYMBOLS, PLH))
-    assert score(Reranker(transformer(), grown, PLH)) == expected
-    Reranker(transformer(SYMBOLS), SYMBOLS, PLH)
+    for own, asked in ((WITHOUT, grown), (SYMBOLS, SYMBOLS)):
+        Reranker(transformer(own), asked, PLH)
     for other in ("abc", "bacd", "abcde"):
         with refuses("different target dictionary"):
             Reranker(transformer(tiny.dictionary(other)), SYMBOLS, PLH)
@@ -134,19 +131,15 @@ def test_the_last_model_ranks_the_candidates():
     """The same candidates as without it, in the order of its scores."""
     policy, model = RandomPolicy(3), transformer()
     how = {"candidates": 4, "nbest": 4, "max_iter": 3, "length_penalty": 1.2}
-    own, ranked = (
-        decode(models, PAIRS[:10], external_reranker=len(models) > 1, **how)
-        for models in ([policy], [policy, model])
-    )
-    tokens = [[hypothesis["tokens"] for hypothesis in group] for group in ranked]
+    own = decode(policy, PAIRS[:10], **how)
+    ranked = decode([policy, model], PAIRS[:10], external_reranker=True, **how)
     judge, sample = Reranker(model, SYMBOLS, PLH, length_penalty=1.2), batch(PAIRS[:10])
-    scored = judge.score(sample["net_input"]["src_tokens"], sample["draft"], tokens)
-
-    def texts(group: list[Any]) -> list[list[int]]:
-        return [hypothesis["tokens"].tolist() for hypothesis in group]
-
-    for group, scores, before in zip(ranked, scored, own, strict=True):
-        assert [hypothesis["score"] for hypothesis in group] == near(scores)
-        assert scores == sorted(scores, reverse=True)
-        assert sorted(texts(group)) == sorted(texts(before))
-    assert list(map(texts, own)) != list(map(texts, ranked))
+    sides, changed = (sample["net_input"]["src_tokens"], sample["draft"]), 0
+    scored = judge.score(*sides, [[best["tokens"] for best in group] for group in own])
+    for group, before, scores in zip(ranked, own, scored, strict=True):
+        order = sorted(range(len(before)), key=lambda i: -scores[i])
+        for hypothesis, place in zip(group, order, strict=True):
+            assert torch.equal(hypothesis["tokens"], before[place]["tokens"])
+            assert hypothesis["score"] == near(scores[place])
+        changed += order != sorted(order)
+    assert changed

@@ -155,13 +155,6 @@ def test_long_sources_are_cut_where_that_is_asked_for(folder):
     assert max(len(data[i]["source"]) for i in range(12)) == 18
 
 
-def test_text_that_is_cut_otherwise_than_the_dictionary_is_warned_of(folder, caplog):
-    loaded(task_of(folder, noise="swap"), "valid")
-    assert "unknown" not in caplog.text
-    loaded(task_of(folder, noise="swap", text_bpe=None), "valid")
-    assert "20 of 25 target" in caplog.messages[-1]
-
-
 def test_validation_reads_pieces_as_text(folder):
     task = task_of(folder, noise="all")
     loaded(task, "valid")
