@@ -107,8 +107,8 @@ def test_the_baseline_for_post_editing_reads_the_draft_after_the_source(draft):
     scores = judge.score(sentence("abc")[None], rows, answers)
     judge.model.joins_draft = False
     both = torch.cat([sentence("abc"), sentence(draft or "")])[None]
-    assert scores == [near(judge.score(both, None, row)[0]) for row in [answers]]
-    assert scores[0][1] == near(judge.score(both, None, [[sentence("_")]])[0][0])
+    read = [[sentence("dc"), sentence("_")]]
+    assert scores[0] == near(judge.score(both, None, read)[0])
 
 
 def test_what_cannot_rank_is_refused():

@@ -143,16 +143,15 @@ def test_the_pointer_adds_where_it_looks_to_the_logits_of_the_sources_tokens():
     sample = tiny.batch(task, ROWS, left=True)
     source, tokens = sample["net_input"]["src_tokens"], sample["draft"]
     memory, where = model.encode(source), tokens.gt(2)
-    h = model.decode(tokens, memory, "token")
-    logits = iter(tiny.logits(model, "token", tokens, memory, where))
-    pointer, dim = model.pointer, h.size(2)
-    for row, column in where.nonzero().tolist():
-        state, real = h[row, column], source[row].ne(1)
-        looks = pointer.key(memory.states[row, real]) @ pointer.query(state) / dim**0.5
+    states = model.decode(tokens, memory, "token")[where]
+    rows, pointer = where.nonzero()[:, 0], model.pointer
+    logits = tiny.logits(model, "token", tokens, memory, where)
+    for row, state, actual in zip(rows, states, logits, strict=True):
+        looks = pointer.key(memory.states[row]) @ pointer.query(state) / len(state) ** 0.5
+        shares = looks.masked_fill(source[row].eq(1), -math.inf).softmax(0)
         expected = model.output_weight() @ state
-        for token, share in zip(source[row, real], looks.softmax(0), strict=True):
-            expected[token] += pointer.scale(state)[0] * share
-        assert_near(next(logits), expected)
+        expected.index_add_(0, source[row], pointer.scale(state) * shares)
+        assert_near(actual, expected)
 
 
 # what placeholders copy from the source -------------------------------------------------------
