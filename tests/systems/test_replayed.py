@@ -10,7 +10,6 @@ import pickle
 import tiny
 import torch
 
-from lev_plugins.nn.backends.cuda_graphs import padded
 from lev_plugins.nn.precision import prepare_for_decoding
 from lev_plugins.systems.levenshtein.replayed import ReplayedPasses, replayed
 from lev_runtime.feature_cache import reused
@@ -73,11 +72,3 @@ def test_a_model_is_copied_and_pickled_without_its_passes():
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert not getattr(again, "passes", None)
         assert torch.equal(again.encoder_embed.weight, model.encoder_embed.weight)
-
-
-def test_sizes_are_few_and_not_much_larger():
-    sizes = {padded(size) for size in range(1, 257)}
-    assert len(sizes) <= 18 and {1, 2, 3, 4, 64, 256} <= sizes
-    for size in range(1, 257):
-        assert size <= padded(size) < 1.5 * size + 1
-        assert size <= padded(size, 8) < 1.5 * size + 8 and padded(size, 8) % 8 == 0

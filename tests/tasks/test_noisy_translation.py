@@ -72,7 +72,6 @@ def test_a_share_of_real_pairs_has_noise_made_anew_from_the_target(folder):
     assert 0 < sum(real) < 6
     for text, line, same in zip(first, LINES, real, strict=True):
         assert same or text.islower() and len(text) < len(line)
-    assert data.size(0) == (len(LINES[0]) + 1, len(LINES[0]) + 1)
     assert texts(loaded(task, "valid")) == UPPER[:5]
 
 

@@ -174,15 +174,21 @@ def test_what_edit_models_do_not_do_is_refused(name):
 # training and checkpoints -------------------------------------------------------------------------
 
 
-def test_the_mixture_moves_with_the_updates_or_the_time():
-    values = {"alpha": 0.8, "beta": 0.6, "alpha_start": 0.0}
-    task = tiny.task(**values, roll_in_updates=10)
-    ends = (0, 0), (5, 0.4), (10, 0.8), (99, 0.8), (None, 0.8)
-    assert all(task.mixture(update) == (alpha, 0.6) for update, alpha in ends)
-    task = tiny.task(**values, roll_in_updates=0.5)
-    times = (0.0, 0), (0.25, 0.4), (0.5, 0.8), (1.0, 0.8)
-    assert all(task.mixture(9000, time) == (alpha, 0.6) for time, alpha in times)
-    assert tiny.task(alpha=0.8, beta=0.6).mixture(3) == task.mixture() == (0.8, 0.6)
+@pytest.mark.parametrize(
+    ("duration", "progress", "alpha"),
+    [
+        (10, (0,), 0),
+        (10, (5,), 0.4),
+        (10, (99,), 0.8),
+        (10, (None,), 0.8),
+        (0.5, (9000, 0.25), 0.4),
+        (0.5, (9000, 1.0), 0.8),
+    ],
+)
+def test_the_mixture_moves_with_the_updates_or_the_time(duration, progress, alpha):
+    task = tiny.task(alpha=0.8, beta=0.6, alpha_start=0.0, roll_in_updates=duration)
+    assert task.mixture(*progress) == (alpha, 0.6)
+    assert tiny.task(alpha=0.8, beta=0.6).mixture(3) == (0.8, 0.6)
 
 
 @pytest.mark.parametrize(
