@@ -160,22 +160,21 @@ def test_the_pointer_adds_where_it_looks_to_the_logits_of_the_sources_tokens():
 @pytest.mark.parametrize("left", [True, False])
 def test_a_placeholder_is_read_beside_the_sources_state_at_its_relative_place(left):
     task, model = sharp()
-    rows = {"abcdefgh": "a?c??", "": "???", "e": "ab"}
-    triples = [tiny.Triple(row, "", "") for row in rows]
-    sample = tiny.batch(task, triples, left=left, extra=2)
-    symbols = task.target_dictionary
-    holes = [tiny.sentence(row, symbols, task.placeholder) for row in rows.values()]
-    tokens = tiny.stack(holes, symbols.pad())
-    source = sample["net_input"]["src_tokens"]
+    hole, read, written = task.placeholder, ("abcdefgh", "", "e"), ("a?c??", "???", "ab")
+    source, tokens = (
+        tiny.stack(
+            [tiny.sentence(row, task.tgt_dict, task.placeholder) for row in side], 1, *layout
+        )
+        for side, *layout in ((read, left, 2), (written,))
+    )
     memory = model.encode(source)
-    copied = source_at_placeholders(tokens, memory, symbols.pad(), task.placeholder)
+    copied = source_at_placeholders(tokens, memory, 1, hole)
     expected = torch.zeros_like(copied)
-    for i, written in enumerate(rows.values()):
-        states = memory.states[i][source[i].ne(symbols.pad())]
-        for place, token in enumerate(f"<{written}>"):
-            if token == "?":  # <s> stands beside <s>, </s> beside </s>
-                share = place / (len(written) + 1)
-                expected[i, place] = states[math.floor(share * (len(states) - 1) + 0.5)]
+    for row, place in tokens.eq(hole).nonzero().tolist():
+        states = memory.states[row, source[row].ne(1)]
+        # <s> stands beside <s>, </s> beside </s>
+        share = place / (len(written[row]) + 1)
+        expected[row, place] = states[math.floor(share * (len(states) - 1) + 0.5)]
     assert expected.any() and torch.equal(copied, expected)
 
 

@@ -70,8 +70,9 @@ def test_with_fewer_bits_it_is_close_to_itself(system: Seq2Seq):
     model = system.build(factor=1.0, **WIDE)
     less = copy.deepcopy(model)
     prepare_for_decoding([less], "bf16")
-    full = torch.cat(system.logits(model, system.rows[:4]))
-    reduced = torch.cat(system.logits(less, system.rows[:4])).double()
+    full, reduced = (
+        torch.cat(system.logits(net, system.rows[:4])).double() for net in (model, less)
+    )
     seen = full > -50  # all but the symbols that cannot be written
     difference = (full - reduced)[seen].abs().max()
     assert 0 < difference < 0.3 * full[seen].std()

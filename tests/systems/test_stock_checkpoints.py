@@ -213,22 +213,14 @@ def test_options_and_drafts_mean_what_they_mean_to_the_stock_decoder(lively, fla
     assert written != outcomes(by_us(lively)), "nothing was tested"
 
 
-@pytest.mark.parametrize(
-    ("flags", "model", "marks"),
-    [
-        ({}, {}, [0, KEEP, 0]),
-        ({"iter_decode_with_beam": 2}, {}, None),
-        ({}, {"deletion_trace": True}, None),
-    ],
-)
-def test_other_options_exclude_the_rules_of_stock(flags, model, marks):
+@pytest.mark.parametrize(("beam", "trace", "mark"), [(1, False, KEEP), (2, False, 0), (1, True, 0)])
+def test_other_options_exclude_the_rules_of_stock(beam, trace, mark):
     task = tiny.task(stock_decoding=True)
     sample = tiny.batch(task, [tiny.Triple("a", "", "b")])
-    if marks:
-        sample["marks"] = torch.tensor([marks])
-    net = tiny.model(task, **model)
+    net, marks = tiny.model(task, deletion_trace=trace), torch.tensor([[0, mark, 0]])
     with refuses("--stock-decoding"):
-        generator(task, net, flags).generate([net], sample)
+        decoder = generator(task, net, {"iter_decode_with_beam": beam})
+        decoder.generate([net], {**sample, "marks": marks})
 
 
 @pytest.mark.parametrize("sharing", ["none", "all"])
