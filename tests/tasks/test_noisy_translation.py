@@ -110,6 +110,10 @@ def test_a_source_next_to_the_target_is_read_and_without_noise_as_it_is(folder):
     assert texts(data) == UPPER and texts(data, "target") == LINES
     noisy = texts(loaded(task_of(folder, noise="keyboard")), epoch=1)
     assert all(line.isupper() and line != clean for line, clean in zip(noisy, UPPER))
+    (more := folder / "more").mkdir()
+    sides(more, "clean", train=UPPER)
+    other = task_of(f"{folder}:{more}", noise="delete")  # folders take turns
+    assert texts(loaded(other, epoch=2), "target") == UPPER
     data = loaded(task, "new")  # without a target
     assert data.tgt is None and texts(data) == LINES
     assert data.size(0) == (len(LINES[0]) + 1, 0)
