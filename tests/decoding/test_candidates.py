@@ -1,8 +1,5 @@
 """Several candidates: noise that belongs to the sentence, their scores, and the best of them."""
 
-import itertools
-import math
-
 import pytest
 import tiny
 import torch
@@ -10,9 +7,6 @@ from fake_policy import (
     LETTERS,
     PAD,
     PAIRS,
-    PLH,
-    SYMBOLS,
-    ConstantPolicy,
     Hypothesis,
     RandomPolicy,
     batch,
@@ -26,9 +20,9 @@ from torch import Tensor
 
 from lev_plugins.nn.arrays import TORCH
 from lev_plugins.nn.backends import cpu
-from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.generator import RefinementOptions
 from lev_runtime import candidates as candidates_module
-from lev_runtime.candidates import gumbel_noise, rate, sentence_keys
+from lev_runtime.candidates import gumbel_noise, sentence_keys
 from lev_runtime.markup import DROP, KEEP
 
 pytestmark = pytest.mark.device
@@ -54,25 +48,11 @@ def test_noise_is_a_function_of_seed_sentence_candidate_step_and_place():
     assert noise(scale=0.25).allclose(base / 4)
 
 
-def test_noise_is_the_same_in_parts_of_limited_size(monkeypatch):
-    keys, rows, places = torch.arange(20) * 17, torch.arange(20) % 2, torch.arange(20) % 9
-    options = RefinementOptions(candidates=2)
-    together = gumbel_noise(options, keys, rows, 3, places, 5, TORCH)
-    monkeypatch.setattr(candidates_module, "NOISE_BYTES", 3 * 8 * 5)
-    sizes, drawn = [], TORCH.uniform
-    monkeypatch.setattr(TORCH, "uniform", lambda *args: sizes.append(len(args[2])) or drawn(*args))
-    assert torch.equal(gumbel_noise(options, keys, rows, 3, places, 5, TORCH), together)
-    assert sizes == [3] * 6 + [2]
-
-
 def test_noise_is_gumbel_so_that_scale_1_samples_from_the_policy():
     count = 20_000
     options = RefinementOptions(candidates=2, noise_scale=1.0)
     rows, places = torch.ones(count).long(), torch.zeros(count).long()
     sampled = gumbel_noise(options, torch.arange(count) * 17, rows, 0, places, 4, TORCH)
-    assert sampled.isfinite().all()
-    assert float(sampled.mean()) == pytest.approx(0.5772, abs=0.02)
-    assert float(sampled.var()) == pytest.approx(math.pi**2 / 6, abs=0.05)
     logits = torch.tensor([0.0, 1.0, 2.0, -1.0])
     chosen = torch.bincount((logits + sampled).argmax(1), minlength=4)
     expected = logits.softmax(0) * count
@@ -89,15 +69,11 @@ WORDS = st.text(LETTERS, max_size=6)
 
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5, unique=True))
 def test_sentences_have_keys_of_their_own_whatever_the_batch_and_its_padding(pairs):
+    pairs = list({*pairs, *((source[::-1], draft) for source, draft in pairs)})
     keys = keys_of(pairs)
     assert len(set(keys)) == len(pairs) and all(0 <= key < 1 << 40 for key in keys)
     assert keys_of(pairs, left=True, extra=3) == keys
     assert [keys_of([pair])[0] for pair in pairs] == keys
-
-
-def test_keys_tell_the_order_of_words():
-    words = ["".join(letters) for n in range(5) for letters in itertools.product(LETTERS, repeat=n)]
-    assert len(set(keys_of([(word, "") for word in words]))) == len(words)
 
 
 # candidates through the generator -----------------------------------------------------------------
@@ -107,17 +83,6 @@ def candidates(seed: int = 3, pairs=PAIRS, count: int = 1, **values) -> list[lis
     """All different candidates of every sentence, the best first."""
     fixed = {"nbest": count, "candidates": count, "noise_scale": 1.0, "max_iter": 4}
     return decode(RandomPolicy(seed), pairs, **{**fixed, **values})
-
-
-def outcomes(groups: list[list[Hypothesis]]) -> list[list[tuple]]:
-    """What may not depend on a batch; scores may, in their last digits."""
-    return [
-        [
-            (text(hypothesis["tokens"]), hypothesis["steps"], hypothesis["terminated"])
-            for hypothesis in g
-        ]
-        for g in groups
-    ]
 
 
 def exact(groups: list[list[Hypothesis]]) -> list[list[tuple]]:
@@ -131,6 +96,7 @@ def exact(groups: list[list[Hypothesis]]) -> list[list[tuple]]:
 def test_tokens_chosen_a_row_at_a_time_are_those_chosen_together(monkeypatch):
     together = exact(candidates(count=3, unk_penalty=1.0))
     monkeypatch.setattr(cpu, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(candidates_module, "NOISE_BYTES", 1)
     assert exact(candidates(count=3, unk_penalty=1.0)) == together
 
 
@@ -143,9 +109,11 @@ def test_plain_decoding_is_among_the_candidates_to_the_last_digit():
 
 
 def test_candidates_are_other_ones_for_another_seed_and_stay_if_there_are_more():
-    three, five = outcomes(candidates(count=3)), outcomes(candidates(count=5))
-    assert three != outcomes(candidates(count=3, seed=2))
-    assert all(set(group) <= set(more) for group, more in zip(three, five, strict=True))
+    three, five, other = (
+        [{text(hypothesis["tokens"]) for hypothesis in group} for group in candidates(**values)]
+        for values in ({"count": 3}, {"count": 5}, {"count": 3, "seed": 2})
+    )
+    assert three != other and all(map(set.issubset, three, five))
 
 
 def test_the_best_come_first_and_none_comes_twice():
@@ -187,8 +155,3 @@ def test_the_score_is_that_of_the_actions_and_of_the_answer_as_final(draft):
         final = float(keep.sum() + close.sum())
         # sums of up to a few hundred nats in single precision
         assert hypothesis["score"] == pytest.approx(hypothesis["actions"] + final, rel=1e-5)
-    nothing = {"tokens": sentence(""), "actions": 0.0}
-    sure, source = ConstantPolicy(counts=(0.0, 4.0)), sentence("a").unsqueeze(0)
-    symbols = RefinementGenerator(SYMBOLS, PLH, RefinementOptions()).symbols
-    rate(sure, sure.encode(source), [nothing], symbols, source)
-    assert nothing["score"] < -3, "an empty answer pays for its slot"

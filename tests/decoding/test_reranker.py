@@ -8,7 +8,7 @@ import pytest
 import tiny
 import torch
 from closeness import near
-from fairseq.data import Dictionary, LanguagePairDataset
+from fairseq.data import Dictionary
 from fairseq.models.lstm import LSTMModel
 from fairseq.models.lstm import base_architecture as lstm_architecture
 from fairseq.models.transformer import TransformerModel, base_architecture
@@ -66,19 +66,16 @@ def score(reranker: Reranker, **layout: Any) -> list[list[float]]:
     return reranker.score(tokens, None, [list(map(sentence, row)) for row in CANDIDATES])
 
 
-def scored_by_fairseq(model: nn.Module) -> list[list[float]]:
-    """All pairs in one batch of fairseq's translation data, scored by fairseq's own scorer."""
-    pairs = [(s, c) for s, row in zip(SOURCES, CANDIDATES, strict=True) for c in row]
-    with torch.device("cpu"):  # as fairseq makes batches
-        source, target = ([sentence(pair[side])[1:] for pair in pairs] for side in (0, 1))
-        sizes = list(map(len, source)), list(map(len, target))
-        data = LanguagePairDataset(source, sizes[0], WITHOUT, target, sizes[1], WITHOUT)
-        sample = data.collater([data[i] for i in range(len(pairs))])
-    sample = tiny.moved(sample)
-    scored = SequenceScorer(WITHOUT).generate([model], sample)
-    scores = dict(zip(sample["id"].tolist(), scored, strict=True))
-    in_order = iter([float(scores[i][0]["score"]) for i in range(len(pairs))])
-    return [[next(in_order) for _ in row] for row in CANDIDATES]
+def scored_by_fairseq(model: nn.Module) -> list[float]:
+    """All pairs, each scored by itself by fairseq's own scorer."""
+    scores = []
+    for source, answers in zip(map(sentence, SOURCES), CANDIDATES, strict=True):
+        read = {"src_tokens": source[None, 1:], "src_lengths": torch.tensor([len(source) - 1])}
+        for target in (sentence(answer)[None, 1:] for answer in answers):
+            sample = {"net_input": {**read, "prev_output_tokens": target.roll(1)}, "target": target}
+            ((hypothesis,),) = SequenceScorer(WITHOUT).generate([model], sample)
+            scores.append(float(hypothesis["score"]))
+    return scores
 
 
 def together(rows: list[list[float]]) -> list[float]:
@@ -89,49 +86,37 @@ def together(rows: list[list[float]]) -> list[float]:
 @pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
 def test_scores_are_those_of_fairseqs_own_scorer_whatever_the_batch(build, monkeypatch):
     model = build()
-    scores = together(score(Reranker(model, SYMBOLS, PLH)))
-    assert scores == near(together(scored_by_fairseq(model)))
-    for max_tokens in (1, 30):
+    scores = scored_by_fairseq(model)
+    lengths = [len(answer) + 1 for row in CANDIDATES for answer in row]
+    for max_tokens, penalty in ((candidates.MAX_TOKENS, 1.0), (1, 0.0), (30, 1.5)):
         monkeypatch.setattr(candidates, "MAX_TOKENS", max_tokens)
-        padded = score(Reranker(model, SYMBOLS, PLH), left=True, extra=2)
-        assert together(padded) == near(scores)
+        judge = Reranker(model, SYMBOLS, PLH, length_penalty=penalty)
+        expected = [mean * n ** (1 - penalty) for mean, n in zip(scores, lengths, strict=True)]
+        assert together(score(judge, left=True, extra=2)) == near(expected)
     assert len(set(scores)) == 12, "two are there twice"
 
 
-def test_a_length_penalty_divides_by_a_power_of_the_length_as_in_beam_search():
-    model = transformer()
-    means = together(score(Reranker(model, SYMBOLS, PLH)))
-    lengths = [len(tokens) + 1 for row in CANDIDATES for tokens in row]
-    for penalty in (0.0, 1.5):
-        wanted = [mean * n ** (1 - penalty) for mean, n in zip(means, lengths, strict=True)]
-        scores = score(Reranker(model, SYMBOLS, PLH, length_penalty=penalty))
-        assert together(scores) == near(wanted)
-
-
-def test_the_baseline_for_post_editing_reads_the_draft_after_the_source():
+@pytest.mark.parametrize("draft", [None, "", "bd"])
+def test_the_baseline_for_post_editing_reads_the_draft_after_the_source(draft):
     cfg = TransformerConcatConfig(**TRANSFORMER)
     of = SimpleNamespace(source_dictionary=WITHOUT, target_dictionary=WITHOUT)
-    model = tiny.sharpen(TransformerConcatModel.build_model(cfg, of), 1.5).eval()
-    # with words that fairseq has added to the dictionary, which the model does not know
-    added = torch.tensor([len(SYMBOLS), len(SYMBOLS) + 7, SYMBOLS.eos()])
-    typed = torch.cat([sentence("cba")[:-1], added])
-    source, answers = sentence("abc").unsqueeze(0), [[sentence("dc"), typed]]
-    for draft, read in ((None, ""), (sentence("bd"), "bd"), (typed, "cba__")):
-        model.joins_draft = True
-        rows = None if draft is None else draft.unsqueeze(0)
-        scores = Reranker(model, SYMBOLS, PLH).score(source, rows, answers)
-        model.joins_draft = False
-        both = torch.cat([source[0], sentence(read)]).unsqueeze(0)
-        assert scores[0] == near(Reranker(model, SYMBOLS, PLH).score(both, rows, answers)[0])
+    judge = Reranker(tiny.sharpen(TransformerConcatModel.build_model(cfg, of), 1.5), SYMBOLS, PLH)
+    # with a word that fairseq has added to the dictionary, which the model does not know
+    answers = [[sentence("dc"), sentence("c").masked_fill_(sentence("c").gt(3), len(SYMBOLS))]]
+    rows = None if draft is None else sentence(draft)[None]
+    scores = judge.score(sentence("abc")[None], rows, answers)
+    judge.model.joins_draft = False
+    both = torch.cat([sentence("abc"), sentence(draft or "")])[None]
+    read = [[sentence("dc"), sentence("_")]]
+    assert scores[0] == near(judge.score(both, None, read)[0])
 
 
 def test_what_cannot_rank_is_refused():
     grown = tiny.dictionary("abcd")  # as fairseq-generate adds words to it with --post-process
     for word in ("<plh>", "Hogwarts", "ab"):
         grown.add_symbol(word)
-    expected = score(Reranker(transformer(), SYMBOLS, PLH))
-    assert score(Reranker(transformer(), grown, PLH)) == expected
-    Reranker(transformer(SYMBOLS), SYMBOLS, PLH)
+    for own, asked in ((WITHOUT, grown), (SYMBOLS, SYMBOLS)):
+        Reranker(transformer(own), asked, PLH)
     for other in ("abc", "bacd", "abcde"):
         with refuses("different target dictionary"):
             Reranker(transformer(tiny.dictionary(other)), SYMBOLS, PLH)
@@ -146,19 +131,15 @@ def test_the_last_model_ranks_the_candidates():
     """The same candidates as without it, in the order of its scores."""
     policy, model = RandomPolicy(3), transformer()
     how = {"candidates": 4, "nbest": 4, "max_iter": 3, "length_penalty": 1.2}
-    own, ranked = (
-        decode(models, PAIRS[:10], external_reranker=len(models) > 1, **how)
-        for models in ([policy], [policy, model])
-    )
-    tokens = [[hypothesis["tokens"] for hypothesis in group] for group in ranked]
+    own = decode(policy, PAIRS[:10], **how)
+    ranked = decode([policy, model], PAIRS[:10], external_reranker=True, **how)
     judge, sample = Reranker(model, SYMBOLS, PLH, length_penalty=1.2), batch(PAIRS[:10])
-    scored = judge.score(sample["net_input"]["src_tokens"], sample["draft"], tokens)
-
-    def texts(group: list[Any]) -> list[list[int]]:
-        return [hypothesis["tokens"].tolist() for hypothesis in group]
-
-    for group, scores, before in zip(ranked, scored, own, strict=True):
-        assert [hypothesis["score"] for hypothesis in group] == near(scores)
-        assert scores == sorted(scores, reverse=True)
-        assert sorted(texts(group)) == sorted(texts(before))
-    assert list(map(texts, own)) != list(map(texts, ranked))
+    sides, changed = (sample["net_input"]["src_tokens"], sample["draft"]), 0
+    scored = judge.score(*sides, [[best["tokens"] for best in group] for group in own])
+    for group, before, scores in zip(ranked, own, scored, strict=True):
+        order = sorted(range(len(before)), key=lambda i: -scores[i])
+        for hypothesis, place in zip(group, order, strict=True):
+            assert torch.equal(hypothesis["tokens"], before[place]["tokens"])
+            assert hypothesis["score"] == near(scores[place])
+        changed += order != sorted(order)
+    assert changed

@@ -94,7 +94,7 @@ class System:
         return self.generator(model).generate([model], tiny.batch(self.task, rows, **layout))
 
     def generator(self, model: nn.Module, **options: Any) -> Any:
-        flags = {"max_len_a": 0, "max_len_b": 9, "iter_decode_max_iter": 5, **options}
+        flags = {"max_len_a": 0.5, "max_len_b": 9, "iter_decode_max_iter": 5, **options}
         return self.task.build_generator([model], Namespace(**flags))
 
     def same(self, first: Sequence[Tensor], second: Sequence[Tensor]) -> None:

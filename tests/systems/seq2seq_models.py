@@ -227,7 +227,6 @@ PBD = Seq2Seq(
     # each option with either norm, once or twice
     {
         "as published, post-norm": {},
-        "as published, pre-norm": PRE,
         "rotary positions, pre-norm": {"rotary_positions": True, **PRE},
         "no sharing, outputs copied, one table, pre-norm": {
             "no_parameter_sharing": True,

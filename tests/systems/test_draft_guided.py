@@ -24,6 +24,7 @@ from lev_plugins.nn.seq2seq.draft_guided import DraftGuidedGenerator
 from lev_plugins.nn.t5 import T5Size
 from lev_plugins.systems.transformer_concat.task import TranslationConcatTask
 from lev_plugins.tasks.post_editing import PostEditingConfig
+from lev_runtime.errors import UserError
 
 # said by torch about fairseq
 pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
@@ -48,11 +49,7 @@ MODELS: dict[str, tuple[Seq2Seq, Callable[[], Any]]] = {
         GATED,
         lambda: GATED.build(2, 1.0, gates="copy,generate", backbone_plan=PLAN),
     ),
-    "fairseq's": (CONCAT, fairseqs),
-    "fairseq's, learned, pre-norm": (
-        CONCAT,
-        lambda: fairseqs(encoder_learned_pos=True, encoder_normalize_before=True),
-    ),
+    "fairseq's": (CONCAT, lambda: fairseqs(encoder_learned_pos=True)),
 }
 each_model = pytest.mark.parametrize(("system", "make"), MODELS.values(), ids=MODELS.keys())
 
@@ -100,19 +97,13 @@ def assert_same(actual: Any, expected: Any) -> None:
 
 
 @each_model
-@pytest.mark.parametrize("broken, options", [(True, {}), (False, {"tokens_to_suppress": ["</s>"]})])
-def test_where_no_symbol_can_follow_it_ends_in_an_error_as_beam_search_does(
-    system, make, broken, options
-):
-    model = make()
-    for parameter in model.parameters() if broken else ():
+@pytest.mark.parametrize("drafts", [None, [], [4, 5, 0, 0, 0, 0]], ids=str)
+def test_where_no_symbol_can_follow_it_ends_in_an_error_as_beam_search_does(system, make, drafts):
+    rows, expected = list(system.rows), AssertionError if drafts is None else UserError
+    for parameter in (model := make()).parameters():
         parameter.data.fill_(torch.nan)
-    rows = list(system.rows)
-    with pytest.raises(AssertionError):
-        written(system, [model], rows, **options)
-    for drafts in ([[]] * len(rows), [[4, 5, 0, 0, 0, 0]] * len(rows)):
-        with refuses("NaN"):
-            written(system, [model], rows, drafts, **options)
+    with pytest.raises(expected):
+        written(system, [model], rows, None if drafts is None else [drafts] * len(rows))
 
 
 @each_model
@@ -147,36 +138,29 @@ def test_ensembles_and_drafts_above_the_positions_are_read_as_far_as_there_are_a
 # the option ------------------------------------------------------------------------------------
 
 
-def options(**values: Any) -> Namespace:
-    return Namespace(**{**vars(GenerationConfig(beam=1)), "draft_guided": True, **values})
+def built(task_: TranslationTask, *models: Any, **values: Any) -> Any:
+    """The generator of a task with the option."""
+    options = {**vars(GenerationConfig(beam=1)), "draft_guided": True, **values}
+    return task_.build_generator(list(models), Namespace(**options))
 
 
-def translation(source: Any = None) -> TranslationTask:
-    return TranslationTask(TranslationConfig(), source or PBD.symbols, PBD.symbols)
+def translation(source: Any = PBD.symbols) -> TranslationTask:
+    return TranslationTask(TranslationConfig(), source, PBD.symbols)
 
 
-def test_without_a_draft_side_the_source_is_the_draft():
-    model = PBD.build(3)
-    generator = translation().build_generator([model], options())
-    sample = PBD.sample([Triple("abc", "", ""), Triple("h", "", "")])
-    letters = [PBD.symbols.index(letter) for letter in "abch"]
-    (first, second) = generator.drafts(sample)
-    assert [token for token in first if token > 3] == letters[:3]
-    assert [token for token in second if token > 3] == letters[3:]
-    other = translation(tiny.dictionary("cxb")).build_generator([model], options())
-    tokens = torch.tensor([[4, 5, 6, 3, 2]])  # c x b <unk> </s>
-    unknown = PBD.symbols.unk()
-    expected = [letters[2], unknown, letters[1], unknown, 2]
-    assert other.drafts({"net_input": {"src_tokens": tokens}}) == [expected]
-
-
-def test_a_draft_that_is_joined_to_the_source_is_the_draft():
-    symbols = CONCAT.symbols
-    joined = TranslationConcatTask(PostEditingConfig(), symbols, symbols)
-    rows = [Triple("abc", "", "de"), Triple("h", "", "")]  # without a draft it is the source
-    drafts = joined.drafts(CONCAT.sample(rows, left=False))
-    kept = ["".join(symbols[token] for token in draft if token > 3) for draft in drafts]
-    assert kept == ["de", "h"]
+def test_the_draft_is_what_is_joined_to_the_source_or_the_source():
+    rows = [Triple("abc", "", "de"), Triple("h", "", "")]
+    joined = TranslationConcatTask(PostEditingConfig(), CONCAT.symbols, CONCAT.symbols)
+    for drafts, sample, texts in (
+        (joined.drafts, CONCAT.sample(rows), ["de", "h"]),
+        (built(translation(), PBD.build(3)).drafts, PBD.sample(rows), ["abc", "h"]),
+    ):
+        kept = [[PBD.symbols[token] for token in draft if token > 3] for draft in drafts(sample)]
+        assert list(map("".join, kept)) == texts
+    other = built(translation(tiny.dictionary("cxb")), PBD.build(3))
+    sample = {"net_input": {"src_tokens": torch.tensor([[4, 5, 6, 3, 2]])}}  # c x b <unk> </s>
+    c, b = map(PBD.symbols.index, "cb")
+    assert other.drafts(sample) == [[c, 3, b, 3, 2]]
 
 
 @pytest.mark.parametrize(
@@ -184,21 +168,18 @@ def test_a_draft_that_is_joined_to_the_source_is_the_draft():
     [
         ({"beam": 5}, "--beam 1"),
         ({"sampling": True}, "--sampling"),
-        ({"constraints": "ordered"}, "--constraints"),
-        ({"no_repeat_ngram_size": 3}, "--no-repeat-ngram-size"),
         ({"nbest": 2}, "--nbest"),
     ],
 )
 def test_what_greedy_decoding_does_not_do_is_refused_by_name(values, message):
     with refuses("--draft-guided", message):
-        translation().build_generator([PBD.build()], options(**values))
+        built(translation(), PBD.build(), **values)
 
 
 def test_a_model_that_reads_one_token_at_a_time_and_an_edit_model_are_refused():
     args = Namespace(max_source_positions=32, max_target_positions=32, criterion="cross_entropy")
     base_architecture(args)
-    lstm = LSTMModel.build_model(args, task(PBD.symbols))
     with refuses("--draft-guided", "LSTMModel"):
-        translation().build_generator([lstm], options())
+        built(translation(), LSTMModel.build_model(args, task(PBD.symbols)))
     with refuses("--draft-guided", "edit model"):
-        tiny.task(draft_guided=True).build_generator([], Namespace())
+        built(tiny.task())

@@ -37,33 +37,27 @@ def test_block_l_copies_the_states_of_encoder_block_l(states):
 @pytest.mark.kernels
 @pytest.mark.parametrize("norm", NORMS)
 def test_self_attention_computes_what_the_paper_says(norm):
-    """Self-attention written out: a query, the keys that it sees, one head after the other."""
+    """A query and the keys that it sees, one after the other."""
     model = build(encoder_layers=1, **NORMS[norm])
-    block, decoder = model.decoder.blocks[0], model.decoder
-    source, before = tokens("abcde", SYMBOLS)[None], shifted("hgf", SYMBOLS)[None]
-    (memory,) = model.encoder(source)["memory"]
-    pre = block.block.pre_norm
-    x = decoder.embed(before)
-    segments, inputs = block.self_attention.segment.weight, block.block.self_attention.inputs
-    here, there = x[0], memory.copied[0][0]
-    if pre:
-        here, there = block.block.self_norm(here), block.block.self_norm(there)
-    q, k, v = inputs(here + segments[0]).split(8, 1)
-    _, k_copied, v_copied = inputs(there + segments[1]).split(8, 1)
+    block, before = model.decoder.blocks[0], shifted("hgf", SYMBOLS)[None]
+    (memory,) = model.encoder(tokens("abcde", SYMBOLS)[None])["memory"]
+    attention, x = block.block.self_attention, model.decoder.embed(before)
+    normed = block.block.self_norm if block.block.pre_norm else torch.nn.Identity()
+    read, copied = normed(x), normed(memory.copied[0])
+    segments = block.self_attention.segment.weight
+    # T × 3 × 2 heads × 4
+    own, other = (
+        attention.inputs(states[0] + segment).view(-1, 3, 2, 4)
+        for states, segment in zip((read, copied), segments, strict=True)
+    )
     rows = []
-    for i in range(len(here)):
-        keys = torch.cat([k[: i + 1], k_copied[i + 1 :]])
-        values = torch.cat([v[: i + 1], v_copied[i + 1 :]])
-        heads = [
-            (q[i, h] @ keys[:, h].T / 4**0.5).softmax(0) @ values[:, h]
-            for h in (slice(0, 4), slice(4, 8))
-        ]
-        rows.append(torch.cat(heads))
-    attended = block.block.self_attention.output(torch.stack(rows))[None]
-    layout = AttentionLayout(decoder.mask(before, memory, 0))
-    read = block.block.self_norm(x) if pre else x
+    for i, (query, *_) in enumerate(own):
+        _, keys, values = torch.cat([own[: i + 1], other[i + 1 :]]).unbind(1)
+        weights = ((keys * query).sum(2) / 4**0.5).softmax(0)
+        rows.append((weights[:, :, None] * values).sum(0).flatten())
+    layout = AttentionLayout(model.decoder.mask(before, memory, 0))
     out, _ = block.self_attend(read, layout, memory, None)
-    torch.testing.assert_close(out, attended, **EXACT)
+    torch.testing.assert_close(out[0], attention.output(torch.stack(rows)), **EXACT)
 
 
 # parameters -----------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pickle
 import tiny
 import torch
 
-from lev_plugins.nn.backends.cuda_graphs import Replay, load, padded
 from lev_plugins.nn.precision import prepare_for_decoding
 from lev_plugins.systems.levenshtein.replayed import ReplayedPasses, replayed
 from lev_runtime.feature_cache import reused
@@ -73,25 +72,3 @@ def test_a_model_is_copied_and_pickled_without_its_passes():
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert not getattr(again, "passes", None)
         assert torch.equal(again.encoder_embed.weight, model.encoder_embed.weight)
-
-
-def test_sizes_are_few_and_not_much_larger():
-    sizes = {padded(size) for size in range(1, 257)}
-    assert len(sizes) <= 18 and {1, 2, 3, 4, 64, 256} <= sizes
-    for size in range(1, 257):
-        assert size <= padded(size) < 1.5 * size + 1
-        assert size <= padded(size, 8) < 1.5 * size + 8 and padded(size, 8) % 8 == 0
-
-
-def test_what_is_loaded_leaves_nothing_of_what_stood_there():
-    place = torch.full((4, 5), 9)
-    load(place, torch.tensor([[1, 2, 3], [4, 5, 6]]), 0)
-    assert place.tolist() == [[1, 2, 3, 0, 0], [4, 5, 6, 0, 0], [1, 2, 3, 0, 0], [1, 2, 3, 0, 0]]
-    load(place, torch.zeros(4, 5), 7)
-    assert not place.any()
-
-
-def test_a_function_runs_anew_where_there_is_no_gpu():
-    numbers = torch.zeros(2)
-    replay = Replay(lambda: numbers.add_(1).clone(), numbers.device)
-    assert [float(replay()[0]) for _ in range(3)] == [1, 2, 3]

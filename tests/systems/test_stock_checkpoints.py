@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 import tiny
 import torch
-from closeness import assert_near
+from contract import Hypotheses
 from fairseq import options
 from fairseq.data import Dictionary
 from fairseq.models.nat.levenshtein_transformer import LevenshteinTransformerModel
@@ -113,14 +113,6 @@ def converted(stock: Stock) -> tuple[TranslationEditTask, LevenshteinEditorModel
     return task, model.eval()
 
 
-def sources(stock: Stock) -> list[Tensor]:
-    """Sentences of 0 to 9 tokens, with <s> and </s>; some hold the unknown symbol."""
-    rng, symbols = random.Random(3), stock.task.source_dictionary
-    known = range(symbols.unk(), len(symbols))
-    inner = [rng.choices(known, k=rng.randint(0, 9)) for _ in range(SENTENCES)]
-    return [torch.tensor([symbols.bos(), *tokens, symbols.eos()]) for tokens in inner]
-
-
 def batch(rows: list[Tensor]) -> dict[str, Any]:
     """Rows padded on the left, as both tasks hand them out."""
     lengths = torch.tensor([len(row) for row in rows])
@@ -137,41 +129,42 @@ def generator(task: Any, model: Any, flags: dict[str, Any]) -> Any:
     return task.build_generator([model], Namespace(**{**asked, **flags}))
 
 
-def by_stock(
-    stock: Stock, drafts: Sequence[Tensor] = (), **flags: Any
-) -> list[tuple[list[int], int]]:
+def sources(stock: Stock) -> list[Tensor]:
+    """Sentences of 0 to 9 tokens, with <s> and </s>; some hold the unknown symbol."""
+    rng, symbols = random.Random(3), stock.task.source_dictionary
+    known = range(symbols.unk(), len(symbols))
+    return [torch.tensor([0, *rng.choices(known, k=n % 10), 2]) for n in range(SENTENCES)]
+
+
+def by_stock(stock: Stock, drafts: Sequence[Tensor] = (), **flags: Any) -> list[Any]:
     """Tokens and number of the last step: what stock's code makes of its model.
 
     Its generator raises IndexError when the first iteration changes only some sentences of a
     batch, so it gets one at a time. It has no way to be given a draft: here it is told that its
     empty start is one.
     """
-    outcomes, model, begin = [], stock.model, stock.model.initialize_output_tokens
+    hypotheses, model, begin = [], stock.model, stock.model.initialize_output_tokens
     decoder = generator(stock.task, model, flags)
     for row, draft in itertools.zip_longest(sources(stock), drafts):
         if draft is not None:
             start = {"output_tokens": draft[None], "output_scores": torch.zeros(1, len(draft))}
             model.initialize_output_tokens = lambda *two, start=start: begin(*two)._replace(**start)
-        ((hypothesis,),) = decoder.generate([model], batch([row]))
-        outcomes.append((hypothesis["tokens"].tolist(), hypothesis["steps"]))
+        hypotheses += decoder.generate([model], batch([row]))
     model.initialize_output_tokens = begin
-    return outcomes
+    return outcomes(hypotheses)
 
 
-def by_us(
-    stock: Stock, drafts: Sequence[Tensor] = (), **flags: Any
-) -> tuple[list[tuple[list[int], int]], int]:
-    """What our code makes of it in one batch, and how many tokens it deleted."""
+def by_us(stock: Stock, drafts: Sequence[Tensor] = (), **flags: Any) -> Hypotheses:
+    """What our code makes of it in one batch."""
     task, model = converted(stock)
-    sample, deleted = batch(sources(stock)), 0
+    sample = batch(sources(stock))
     if drafts:
         sample["draft"] = tiny.stack(drafts, 1)
-    generated = generator(task, model, flags).generate([model], sample)
-    hypotheses = [hypothesis for (hypothesis,) in generated]
-    for hypothesis in hypotheses:
-        lengths = [len(step["tokens"]) for step in hypothesis["history"]]
-        deleted += sum(max(0, now - then) for now, then in itertools.pairwise(lengths))
-    return [(each["tokens"].tolist(), each["steps"]) for each in hypotheses], deleted
+    return generator(task, model, flags).generate([model], sample)
+
+
+def outcomes(hypotheses: Hypotheses) -> list[tuple[list[int], int]]:
+    return [(best["tokens"].tolist(), best["steps"]) for (best,) in hypotheses]
 
 
 def varied(flags: str) -> Stock:
@@ -179,9 +172,13 @@ def varied(flags: str) -> Stock:
     args = stock_options(flags)
     for seed in range(1, 40):
         stock = stock_model(args, seed)
-        outcomes, deleted = by_us(stock)
-        distinct = {tuple(tokens) for tokens, _ in outcomes}
-        if len(distinct) >= 6 and deleted >= 6 and max(steps for _, steps in outcomes) >= 3:
+        hypotheses = by_us(stock)
+        texts, steps = zip(*outcomes(hypotheses), strict=True)
+        deleted = 0
+        for (best,) in hypotheses:
+            lengths = [len(step["tokens"]) for step in best["history"]]
+            deleted += sum(max(0, now - then) for now, then in itertools.pairwise(lengths))
+        if len(set(map(tuple, texts))) >= 6 and deleted >= 6 and max(steps) >= 3:
             return stock
     raise AssertionError("every random model does the same to all sentences: nothing is tested")
 
@@ -194,8 +191,7 @@ def lively() -> Stock:
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_outputs_are_the_stock_decoders_token_for_token(setting):
     stock = varied(SETTINGS[setting])
-    outcomes, _ = by_us(stock)
-    assert outcomes == by_stock(stock)
+    assert outcomes(by_us(stock)) == by_stock(stock)
 
 
 @pytest.mark.parametrize(
@@ -212,43 +208,26 @@ def test_options_and_drafts_mean_what_they_mean_to_the_stock_decoder(lively, fla
     rng, size = random.Random(5), len(lively.task.target_dictionary)
     inner = [rng.choices(range(3, size), k=number % 8) for number in range(SENTENCES)]
     drafts = [torch.tensor([0, *tokens, 2]) for tokens in inner] if drafted else []
-    outcomes, _ = by_us(lively, drafts, **flags)
-    assert outcomes == by_stock(lively, drafts, **flags)
-    assert outcomes != by_us(lively)[0], "nothing was tested"
+    written = outcomes(by_us(lively, drafts, **flags))
+    assert written == by_stock(lively, drafts, **flags)
+    assert written != outcomes(by_us(lively)), "nothing was tested"
 
 
-@pytest.mark.parametrize(
-    ("flags", "model", "marks"),
-    [
-        ({}, {}, [0, KEEP, 0]),
-        ({"iter_decode_with_beam": 2}, {}, None),
-        ({}, {"deletion_trace": True}, None),
-    ],
-)
-def test_other_options_exclude_the_rules_of_stock(flags, model, marks):
+@pytest.mark.parametrize(("beam", "trace", "mark"), [(1, False, KEEP), (2, False, 0), (1, True, 0)])
+def test_other_options_exclude_the_rules_of_stock(beam, trace, mark):
     task = tiny.task(stock_decoding=True)
     sample = tiny.batch(task, [tiny.Triple("a", "", "b")])
-    if marks:
-        sample["marks"] = torch.tensor([marks])
-    net = tiny.model(task, **model)
+    net, marks = tiny.model(task, deletion_trace=trace), torch.tensor([[0, mark, 0]])
     with refuses("--stock-decoding"):
-        generator(task, net, flags).generate([net], sample)
-
-
-def test_padding_left_of_a_token_is_read_as_stock_reads_it(lively):
-    tokens, source = torch.tensor([[0, 1, 1, 5]]), batch(sources(lively)[1:2])["net_input"]
-    decoder, read = lively.model.decoder, lively.model.encoder(**source)
-    wanted, _ = decoder.forward_mask_ins(False, prev_output_tokens=tokens, encoder_out=read)
-    _, model = converted(lively)
-    logits = tiny.logits(model, "placeholder", tokens, model.encode(source["src_tokens"]))
-    assert_near(logits[0, 2], wanted[0, 2])
+        decoder = generator(task, net, {"iter_decode_with_beam": beam})
+        decoder.generate([net], {**sample, "marks": marks})
 
 
 @pytest.mark.parametrize("sharing", ["none", "all"])
 def test_an_autoregressive_transformer_is_a_start(sharing):
     """Its parameters are those of a stock model without heads; stacks begin like the tokens'."""
     stock = stock_model(stock_options(PRE_NORM), 1)
-    task, whole = converted(stock)
+    task, full = converted(stock)
     cfg = editor_config(stock.args)
     cfg.weight_sharing = sharing
     model = task.build_model(OmegaConf.structured(cfg))
@@ -256,7 +235,7 @@ def test_an_autoregressive_transformer_is_a_start(sharing):
     heads = "decoder.embed_mask_ins", "decoder.embed_word_del"
     state = stock.model.state_dict()
     model.load_state_dict({name: state[name] for name in state if not name.startswith(heads)})
-    learned = whole.state_dict()
+    learned = full.state_dict()
     for name, value in model.state_dict().items():
         alike = re.sub(r"decoder\.(deletion|placeholder)\.", "decoder.token.", name)
         is_new = name in ("deletion_head.weight", "placeholder_head.weight", "source_copy")

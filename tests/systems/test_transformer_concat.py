@@ -44,13 +44,9 @@ def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, 
     model = build(**KINDS[kind]).float()
     model.load_state_dict(other.state_dict(), strict=True)
     assert not model.encoder.embed_positions.language.weight.any()
-    sources = [tiny.sentence(row.source, SYMBOLS)[1:] for row in ROWS]
-    tokens = tiny.stack(sources, PAD, left)
-    _, before, _ = batch(ROWS)
-    lengths = tokens.ne(PAD).sum(1)
-    ours, theirs = model.encoder(tokens), other.encoder(tokens)
-    assert torch.equal(ours["encoder_out"][0], theirs["encoder_out"][0])
-    assert torch.equal(model(tokens, lengths, before)[0], other(tokens, lengths, before)[0])
+    source = tiny.stack([tokens(row.source, SYMBOLS) for row in ROWS], PAD, left)
+    inputs = source, source.ne(PAD).sum(1), batch(ROWS).before
+    assert torch.equal(model(*inputs)[0], other(*inputs)[0])
 
 
 # parts and positions --------------------------------------------------------------------------
@@ -62,18 +58,13 @@ def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, 
     st.integers(0, 3),
 )
 def test_parts_and_positions_are_those_of_counting_token_by_token(sentences, left, extra):
-    rows = [
-        torch.tensor([token for part in parts for token in [*part, EOS]]) for parts in sentences
-    ]
-    tokens = tiny.stack(rows, PAD, left=left, extra=extra)
-    parts, positions = parts_and_positions(tokens, PAD, EOS)
-    real = tokens.ne(PAD)
-    assert positions[~real].eq(PAD).all()
-    for row, texts in enumerate(sentences):
-        lengths = [len(text) + 1 for text in texts]
-        expected = [(n, PAD + i + 1) for n, length in enumerate(lengths) for i in range(length)]
-        places = real[row]
-        assert list(zip(parts[row, places].tolist(), positions[row, places].tolist())) == expected
+    rows = [torch.tensor(sum([[*part, EOS] for part in parts], [])) for parts in sentences]
+    stacked = tiny.stack(rows, PAD, left=left, extra=extra)
+    numbers, real = torch.stack(parts_and_positions(stacked, PAD, EOS), 2), stacked.ne(PAD)
+    assert numbers[~real][:, 1].eq(PAD).all()
+    for texts, row, places in zip(sentences, numbers, real, strict=True):
+        pairs = [[n, PAD + i + 1] for n, text in enumerate(texts) for i in range(len(text) + 1)]
+        assert row[places].tolist() == pairs
 
 
 # data ------------------------------------------------------------------------------------------
@@ -87,28 +78,20 @@ def data_set(drafted=True):
     sides = []
     for texts in zip(*TYPED, strict=True):
         side = [tokens(text, SYMBOLS) for text in texts]
-        sides.append(ListDataset(side, np.array([len(sentence) for sentence in side])))
+        sides.append(ListDataset(side, np.array(list(map(len, side)))))
     return TASK.make_dataset(*sides[:2], sides[2] if drafted else None, shuffle=False)
 
 
-def read(data):
-    return [data[i]["source"].tolist() for i in range(len(data))]
-
-
-def typed(*lines):
-    return TASK.build_dataset_for_inference(*TASK.get_interactive_tokens_and_lengths(lines, str))
-
-
-def test_data_and_typed_lines_are_sources_and_drafts_joined_and_without_drafts_these_are_empty():
-    sides = [(" ".join(row.source), " ".join(row.draft)) for row in TYPED]
-    expected = [CONCAT.source(row).tolist() for row in TYPED]
-    assert read(data_set()) == read(typed(*map("\t".join, sides))) == expected
-    expected = [CONCAT.source(row._replace(draft="")).tolist() for row in TYPED]
-    assert (
-        read(data_set(drafted=False))
-        == read(typed(*(sentence for sentence, _ in sides)))
-        == expected
-    )
+@pytest.mark.parametrize("drafted", [True, False])
+def test_data_and_typed_lines_are_sources_and_drafts_joined_and_without_drafts_these_are_empty(
+    drafted,
+):
+    rows = TYPED if drafted else [row._replace(draft="") for row in TYPED]
+    lines = [" ".join(row.source) + ("\t" + " ".join(row.draft)) * drafted for row in rows]
+    typed = TASK.build_dataset_for_inference(*TASK.get_interactive_tokens_and_lengths(lines, str))
+    for data in (data_set(drafted), typed):
+        for item, row in zip(data, rows, strict=True):
+            assert torch.equal(item["source"], CONCAT.source(row))
 
 
 @pytest.mark.parametrize(

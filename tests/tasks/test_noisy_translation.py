@@ -72,7 +72,6 @@ def test_a_share_of_real_pairs_has_noise_made_anew_from_the_target(folder):
     assert 0 < sum(real) < 6
     for text, line, same in zip(first, LINES, real, strict=True):
         assert same or text.islower() and len(text) < len(line)
-    assert data.size(0) == (len(LINES[0]) + 1, len(LINES[0]) + 1)
     assert texts(loaded(task, "valid")) == UPPER[:5]
 
 
@@ -111,6 +110,10 @@ def test_a_source_next_to_the_target_is_read_and_without_noise_as_it_is(folder):
     assert texts(data) == UPPER and texts(data, "target") == LINES
     noisy = texts(loaded(task_of(folder, noise="keyboard")), epoch=1)
     assert all(line.isupper() and line != clean for line, clean in zip(noisy, UPPER))
+    (more := folder / "more").mkdir()
+    sides(more, "clean", train=UPPER)
+    other = task_of(f"{folder}:{more}", noise="delete")  # folders take turns
+    assert texts(loaded(other, epoch=2), "target") == UPPER
     data = loaded(task, "new")  # without a target
     assert data.tgt is None and texts(data) == LINES
     assert data.size(0) == (len(LINES[0]) + 1, 0)
@@ -153,13 +156,6 @@ def test_long_sources_are_cut_where_that_is_asked_for(folder):
     data = loaded(task)
     assert len(task.filter_indices_by_size(np.arange(12), data, (18, 100))) == 12
     assert max(len(data[i]["source"]) for i in range(12)) == 18
-
-
-def test_text_that_is_cut_otherwise_than_the_dictionary_is_warned_of(folder, caplog):
-    loaded(task_of(folder, noise="swap"), "valid")
-    assert "unknown" not in caplog.text
-    loaded(task_of(folder, noise="swap", text_bpe=None), "valid")
-    assert "20 of 25 target" in caplog.messages[-1]
 
 
 def test_validation_reads_pieces_as_text(folder):
