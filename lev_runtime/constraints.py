@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .arrays import Array, Arrays
-from .markup import BEGINS, DROP, ENDS, JOINED, KEEP, Joining, removed_runs
+from .markup import BEGINS, DROP, ENDS, JOINED, KEEP, joining_of, removed_runs
 from .state import RefinementState
 
 
@@ -163,6 +163,6 @@ class WholeWords:
 @functools.lru_cache(maxsize=4)
 def symbol_edges(symbols: tuple[str, ...], spaces: bool = False) -> np.ndarray:
     """Returns :meth:`Joining.edges`, or ``spaces``, of every symbol: V × 2, bool."""
-    joining = Joining(symbols)
+    joining = joining_of(symbols)
     edges = joining.spaces if spaces else joining.edges
     return np.array([edges(symbol) for symbol in symbols])
