@@ -34,8 +34,7 @@ class Editor(TextEditor):
     """
 
     def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
-        folder = path if isinstance(path, Folder) else Folder(path)
-        folder.require(MODEL, "Editor")
+        folder = Folder.holding(MODEL, path, type(self).__name__)
         self.settings: dict[str, Any] = folder.description["settings"]
         known = OF_MODELS & self.settings.keys()
         self.decoding_settings = {name: self.settings[name] for name in known}
