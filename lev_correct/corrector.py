@@ -183,7 +183,7 @@ class Corrector:
         Raises:
             UserError: no list of strings, a probability outside [0, 1], a pattern that is none.
         """
-        lines = strings("lines", "line", lines)
+        lines = strings("lines", lines)
         corrected = self.correct_documents(
             [(lines, document, ignored)],
             min_confidence=min_confidence,
@@ -215,7 +215,7 @@ class Corrector:
         """
         first = 1
         for chunk in chunks(lines, buffer):
-            texts = strings("lines", "line", chunk, first=first)
+            texts = strings("lines", chunk, first=first)
             yield from self.correct(texts, ignored=ignored(texts), **options)
             first += len(texts)
 

@@ -6,11 +6,8 @@ from typing import Any
 from .errors import UserError
 
 
-def strings(
-    name: str, kind: str, values: Iterable[Any], optional: bool = False, first: int = 1
-) -> list[Any]:
-    """Returns a list of strings, or of strings and None; ``kind`` is what a message calls each, and
-    ``first`` the number of the first.
+def strings(name: str, values: Iterable[Any], optional: bool = False, first: int = 1) -> list[Any]:
+    """Returns a list of strings, or of strings and None; ``first``: the number of the first.
 
     Raises:
         UserError: it is none; a single string, whose characters would be the texts, included.
@@ -20,6 +17,7 @@ def strings(
     texts = list(values)
     for number, text in enumerate(texts, first):
         if not isinstance(text, str) and not (optional and text is None):
+            kind = name.replace("_", " ").removesuffix("s")
             raise UserError(f"{kind} {number}: {text!r:.60} is no text; give strings")
     return texts
 
@@ -40,18 +38,20 @@ def read_rows(
     Raises:
         UserError: what is no list of strings, or of another length.
     """
-    sides: dict[str, list[Any]] = {"sources": strings("sources", "source", sources, first=first)}
-    if drafts is not None:
-        sides["drafts"] = strings("drafts", "draft", drafts, True, first)
+    columns = {"sources": sources, "drafts": drafts, "old_sources": old_sources}
+    sides = {
+        name: strings(name, column, name != "sources", first)
+        for name, column in columns.items()
+        if column is not None
+    }
     if terms is not None:
-        sides["terms"] = [row if row is None else strings("terms", "term", row) for row in terms]
-    if old_sources is not None:
-        sides["old_sources"] = strings("old_sources", "old source", old_sources, True, first)
+        sides["terms"] = [row if row is None else strings("terms", row) for row in terms]
     count = len(sides["sources"])
     for name, side in sides.items():
         if len(side) != count:
             raise UserError(f"{count} sources but {len(side)} {name.replace('_', ' ')}")
     missing = [None] * count
-    names = ("sources", "drafts", "terms", "old_sources")
-    rows: Any = zip(*(sides.get(name, missing) for name in names))
+    rows: Any = zip(
+        *(sides.get(name, missing) for name in ("sources", "drafts", "terms", "old_sources"))
+    )
     return list(rows)

@@ -35,17 +35,13 @@ class Arrays:
         """Makes an array of what the host knows."""
         return np.asarray(numbers)
 
-    def zeros(self, shape: Sequence[int], like: Array) -> Array:
-        """Single precision."""
-        return np.zeros(shape, np.float32)
+    def zeros_like(self, values: Array) -> Array:
+        """Returns zeros of single precision."""
+        return self.xp.zeros_like(values, dtype=self.xp.float32)
 
     def arange(self, count: int, like: Array) -> Array:
         """0, 1 … count − 1."""
         return np.arange(count)
-
-    def expand(self, values: Array, count: int) -> Array:
-        """Repeats values as rows, which nobody writes to."""
-        return values[None].repeat(count, 0)
 
     def copy(self, values: Array) -> Array:
         """Returns a copy that may be written to."""
@@ -68,10 +64,6 @@ class Arrays:
         return filled
 
     # rows and columns ---------------------------------------------------------------------------
-
-    def index_select(self, values: Array, rows: Array) -> Array:
-        """Selects rows."""
-        return values[rows]
 
     def gather(self, values: Array, columns: Array) -> Array:
         """Gathers columns per row: B × T → B × L."""

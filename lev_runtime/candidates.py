@@ -30,9 +30,8 @@ class CandidateNoise:
     def __call__(self, rows: Array, places: Array, width: int, stream: int, classes: int) -> Array:
         """Returns P × ``classes`` at ``places`` (P) of R' × ``width`` flattened; ``rows``: R' of
         R."""
-        candidates = self.arrays.index_select(rows, places // width)
-        keys = self.arrays.index_select(self.keys, candidates)
-        positions = places % width
+        candidates = rows[places // width]
+        keys, positions = self.keys[candidates], places % width
         return gumbel_noise(self.options, keys, candidates, stream, positions, classes, self.arrays)
 
 

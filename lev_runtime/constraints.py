@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .arrays import Array, Arrays
-from .markup import BEGINS, DROP, ENDS, JOINED, KEEP, Joining, removed_runs
+from .markup import BEGINS, DROP, ENDS, JOINED, KEEP, joining_of, removed_runs
 from .state import RefinementState
 
 
@@ -75,8 +75,7 @@ class EditConstraints:
     def standing(self, bit: int, origin: Array, rows: Array) -> Array:
         """Returns which tokens stand since the draft and carry the mark: R' × T, bool; ``rows``: R'
         of R."""
-        marks = self.arrays.index_select(self.marks, rows)
-        marks = self.arrays.gather(marks, self.arrays.xp.clip(origin, 0, None))
+        marks = self.arrays.gather(self.marks[rows], self.arrays.xp.clip(origin, 0, None))
         return (origin >= 0) & ((marks & bit) != 0)
 
     def grown_together(self, tokens: Array, origin: Array, rows: Array) -> Array:
@@ -97,8 +96,8 @@ class EditConstraints:
         # whether such a word stands left, or right, of each token
         left = arrays.pad(ends[:, :-1], 1, 0, False).reshape(-1)
         right = arrays.pad(begins[:, 1:], 0, 1, False).reshape(-1)
-        onto_left = arrays.index_select(left, places)[:, None] & self.continues
-        onto_right = arrays.index_select(right, places)[:, None] & self.continued
+        onto_left = left[places][:, None] & self.continues
+        onto_right = right[places][:, None] & self.continued
         return onto_left | onto_right
 
     def mask_forbidden(
@@ -118,8 +117,7 @@ class EditConstraints:
             answers = arrays.as_tensor(places, logits)
             symbols = arrays.as_tensor(written, logits)
             logits[answers, symbols] = float("-inf")
-            left = arrays.index_select(logits, answers)
-            best = arrays.argmax(left).tolist()
+            best = arrays.argmax(logits[answers]).tolist()
             for (row, place), token in zip(again, best, strict=True):
                 sentences[row][place] = token
         likeliest = itertools.compress(itertools.chain(*sentences), itertools.chain(*new))
@@ -163,6 +161,6 @@ class WholeWords:
 @functools.lru_cache(maxsize=4)
 def symbol_edges(symbols: tuple[str, ...], spaces: bool = False) -> np.ndarray:
     """Returns :meth:`Joining.edges`, or ``spaces``, of every symbol: V × 2, bool."""
-    joining = Joining(symbols)
+    joining = joining_of(symbols)
     edges = joining.spaces if spaces else joining.edges
     return np.array([edges(symbol) for symbol in symbols])

@@ -57,11 +57,11 @@ class Decoding:
         has_marks = marks is not None and bool(marks.any())
         if count > 1:
             rows = arrays.arange(count * len(source), source) // count
-            source, draft = arrays.index_select(source, rows), arrays.index_select(draft, rows)
+            source, draft = source[rows], draft[rows]
             encoder_out = encoder_out.select(rows)
             keys = sentence_keys(source, draft, self.pad)
             self.noise = CandidateNoise(options, keys, arrays)
-            marks = arrays.index_select(marks, rows) if has_marks else None
+            marks = None if marks is None else marks[rows]
         self.constraints: EditConstraints | None = None
         if has_marks:
             self.constraints = EditConstraints(draft, marks, symbols.names, self.pad, arrays)
@@ -99,14 +99,14 @@ class Decoding:
             self._read_sizes(deletion)
         if state.numbers:
             state.delete(deletion, self.policy.traces)
-            state.record("deletion", deletion.action, deletion.scores)
+            state.record("deletion", deletion.scores)
 
     def deletions(self) -> Edit:
         """Decides which tokens are kept (Eq. 3). Notes log p(keep) as the score of draft tokens."""
         state, arrays = self.state, self.arrays
         real = state.tokens != self.pad
         if state.tokens.shape[1] == 2:  # <s> and </s> alone
-            no_scores = arrays.zeros(state.scores.shape, state.scores)
+            no_scores = arrays.zeros_like(state.scores)
             return Edit(real, state.lengths, no_scores, list(state.sizes))
         log_probs = arrays.log_softmax(self.logits("deletion"))
         log_keep, log_delete = log_probs[..., KEEP], log_probs[..., DELETE]
@@ -189,7 +189,7 @@ class Decoding:
             else:
                 tokens, scores = self._choose(self.policy.logits("token", view), view, step)
             state.fill(where, places, tokens, scores)
-        state.record("token", where, state.scores)
+        state.record("token", state.scores)
 
     def _choose(self, logits: Array, view: EditState, step: int) -> tuple[Array, Array]:
         """Chooses tokens by P × V logits (Eq. 5); returns them and their log-probabilities.
@@ -224,7 +224,7 @@ class Decoding:
         """Returns a copy in single precision, P × V, without the symbols that are never written."""
         if self.symbol_offsets is None:
             symbols = self.symbols
-            self.symbol_offsets = self.arrays.zeros(logits.shape[1:], logits)
+            self.symbol_offsets = self.arrays.zeros_like(logits[0])
             self.symbol_offsets[symbols.unk] -= self.options.unk_penalty
             # numbers that the device need not be sent
             for symbol in sorted({symbols.pad, symbols.bos, symbols.eos, symbols.placeholder}):
@@ -251,7 +251,7 @@ class Decoding:
 
     def _drop(self, done: list[bool], edit: Edit) -> Edit:
         staying = self.state.drop(done)
-        return edit if staying is None else edit.select(*staying, self.arrays)
+        return edit if staying is None else edit.select(*staying)
 
     def _length_cap(self, source: Array) -> Array:
         """Returns the lengths, <s> and </s> included, beyond which nothing is inserted: R."""

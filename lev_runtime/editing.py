@@ -1,44 +1,41 @@
 """Editing text, whatever computes the edits; and drafts with marks as tokens."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any
 
 from .arguments import Terms, read_rows
 from .batching import BUFFER, Pause, chunks, in_batches
 from .errors import UserError
 from .history import EditTrace
-from .markup import Joining, parse_markup, token_marks, whole_words, write_mark
-from .sentences import Sentence
+from .markup import joining_of, parse_markup, token_marks, whole_words, write_mark
+from .policy import Symbols
+from .records import EditHypothesis
+from .sentences import Draft, Sentence
 from .text_processing import TextProcessing
 
-S = TypeVar("S", bound=Sentence)  # a sentence as an editor reads it
-Decode = Callable[[list[S]], Iterable[list[EditTrace]]]
+#: makes the n-best of a batch
+Decode = Callable[[Sequence[Sentence]], Iterable[list[EditHypothesis]]]
 
 
-class TextEditor(ABC, Generic[S]):
+class TextEditor(ABC):
     """A trained model with its dictionaries and text processing; several threads may use one.
 
     decoding_settings: the model's of ``RefinementOptions``, unless the caller says another.
+    dictionary: gives symbols of the target by their numbers. unknown: the symbol that stands for
+    what has no spelling. limits: the longest source and draft that the model reads, in tokens.
     """
 
     decoding_settings: Mapping[str, Any]
+    dictionary: Any
+    unknown: str
+    limits: tuple[int, ...]
 
     @property
     @abstractmethod
     def text_processing(self) -> TextProcessing:
         """Returns the model's tokenizer and subwords."""
-
-    @property
-    @abstractmethod
-    def limits(self) -> tuple[int, ...]:
-        """Returns the longest source and draft that the model reads, in tokens."""
-
-    @property
-    @abstractmethod
-    def unknown(self) -> str:
-        """Returns the symbol that stands for what has no spelling."""
 
     def fits(self, source: str, draft: str = "", old: str | None = None) -> bool:
         """Returns whether a sentence is within the model's limits."""
@@ -90,6 +87,13 @@ class TextEditor(ABC, Generic[S]):
             seed=seed,
             **settings,
         )
+        processing = self.text_processing
+
+        def edited(batch: Sequence[Sentence]) -> Iterator[list[EditTrace]]:
+            for sentence, hypotheses in zip(batch, decode(batch), strict=True):
+                texts = [processing.text(sentence.symbols(each)) for each in hypotheses]
+                yield [sentence.trace(*pair) for pair in zip(texts, hypotheses)]
+
         sentences = []
         rows = read_rows(sources, drafts, terms, old_sources, first)
         for number, (source, draft, wanted, old) in enumerate(rows, first):
@@ -99,7 +103,8 @@ class TextEditor(ABC, Generic[S]):
                 sentences.append(self.sentence(source, draft, wanted, old, markup))
             except UserError as error:
                 raise UserError(f"sentence {number}: {error}") from error
-        return in_batches(decode, sentences, map(self.size, sentences), batch_size)
+        sizes = [len(sentence.tokens) + len(sentence.coded.tokens) for sentence in sentences]
+        return in_batches(edited, sentences, sizes, batch_size)
 
     def edit(
         self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, **options: Any
@@ -139,10 +144,17 @@ class TextEditor(ABC, Generic[S]):
             first += len(chunk)
 
     @abstractmethod
-    def decoder(self, history: bool, **options: Any) -> "Decode[S]":
+    def decoder(self, history: bool, **options: Any) -> Decode:
         """Returns a function that makes the n-best of a batch; refuses options that cannot be."""
 
     @abstractmethod
+    def encode_draft(self, text: str, markup: bool) -> Draft:
+        """Returns a draft as tokens; errors of :func:`marked_tokens`."""
+
+    @abstractmethod
+    def encode_source(self, source: str, old: str | None) -> Any:
+        """Returns a source as tokens, the change from an older one marked."""
+
     def sentence(
         self,
         source: str,
@@ -150,32 +162,18 @@ class TextEditor(ABC, Generic[S]):
         terms: Sequence[str] | None,
         old: str | None,
         markup: bool,
-    ) -> S:
+    ) -> Sentence:
         """Returns a sentence as tokens, none longer than the model's limits."""
-
-    def size(self, sentence: S) -> int:
-        """Counts the tokens of both sides; sentences of like size are decoded together."""
-        return len(sentence.tokens) + len(sentence.coded.tokens)
-
-
-def check_lengths(source: Sized, draft: Sized, limits: Iterable[int]) -> None:
-    """Raises :class:`UserError` for more tokens than a model reads of either side."""
-    for name, tokens, limit in zip(("source", "draft"), (source, draft), limits):
-        if len(tokens) > limit:
-            raise UserError(f"{len(tokens)} {name} tokens where the model's limit is {limit}")
-
-
-def marked_terms(terms: Iterable[str]) -> str:
-    """Returns terms as the draft to start from, each to stay whole (Susanto et al., 2020)."""
-    return " ".join(write_mark(term, "term") for term in terms)
-
-
-class MarkedTokens(NamedTuple):
-    """A draft's words, their numbers with <s> and </s>, and the bits of the marks on these."""
-
-    words: list[str]
-    tokens: list[int]
-    marks: list[int]
+        text = draft or ""
+        if terms:  # the draft to start from, each to stay whole (Susanto et al., 2020)
+            text = " ".join(write_mark(term, "term") for term in terms)
+        coded = self.encode_draft(text, markup or bool(terms))
+        tokens = self.encode_source(source, old)
+        sides = {"source": tokens, "draft": coded.tokens}
+        for (name, side), limit in zip(sides.items(), self.limits):
+            if len(side) > limit:
+                raise UserError(f"{len(side)} {name} tokens where the model's limit is {limit}")
+        return Sentence(source, draft, coded, tokens, self.dictionary)
 
 
 def marked_tokens(
@@ -183,10 +181,9 @@ def marked_tokens(
     markup: bool,
     cut: Callable[[str], str],
     numbers: Callable[[list[str]], list[int]],
-    unk: int,
+    symbols: Symbols,
     longest: int,
-    joining: Callable[[], Joining],
-) -> MarkedTokens:
+) -> Draft:
     """Returns a draft as tokens, with the marks on them.
 
     Args:
@@ -202,7 +199,7 @@ def marked_tokens(
         spans = []
     words, bits = token_marks(plain, spans, cut)
     tokens = numbers(words)
-    unknown = {word for word, token in zip(words, tokens[1:]) if token == unk}
+    unknown = {word for word, token in zip(words, tokens[1:]) if token == symbols.unk}
     terms = [plain[span.start : span.end] for span in spans if span.kind == "term"]
     for term in terms:
         for word in cut(term).split():
@@ -212,5 +209,5 @@ def marked_tokens(
                     "another word, or mark it [=…=] in a draft"
                 )
     if any(bits):
-        bits = whole_words(words, bits, joining())
-    return MarkedTokens(words, tokens, [0, *bits, 0])
+        bits = whole_words(words, bits, joining_of(symbols.names))
+    return Draft(words, tokens, [0, *bits, 0])

@@ -26,10 +26,7 @@ class FeatureCache:
 
     def select(self, rows: Array) -> "FeatureCache":
         """Returns those of the sentences at ``rows``."""
-        kept = {
-            end: (self.arrays.index_select(features, rows), head)
-            for end, (features, head) in self.features.items()
-        }
+        kept = {end: (features[rows], head) for end, (features, head) in self.features.items()}
         return FeatureCache(self.encoder_out.select(rows), self.arrays, kept)
 
 

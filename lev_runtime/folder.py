@@ -76,10 +76,14 @@ class Folder:
         if digest(path) != expected["sha256"]:
             raise UserError(f"{path} is not the file that was exported; copy it again, or {_AGAIN}")
 
-    def require(self, model: str, reader: str) -> None:
-        """Raises :class:`UserError` unless it holds such a model; ``reader``: who reads it."""
-        if self.model != model:
-            raise UserError(f"{self.path} holds a {self.model}, and {reader} reads a {model}")
+    @classmethod
+    def holding(cls, model: str, path: "str | os.PathLike[str] | Folder", reader: str) -> "Folder":
+        """Returns a folder, of its path or as it is, that holds such a model; ``reader``: who reads
+        it. Raises :class:`UserError` for another model."""
+        folder = path if isinstance(path, Folder) else cls(path)
+        if folder.model != model:
+            raise UserError(f"{folder.path} holds a {folder.model}, and {reader} reads a {model}")
+        return folder
 
     def json(self, name: str) -> Any:
         """A file of the folder that holds JSON."""

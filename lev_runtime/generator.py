@@ -57,7 +57,7 @@ class Generator(PrefixModel):
 
         first = 1
         for chunk in chunks(sources, buffer):
-            texts = strings("sources", "source", chunk, first=first)
+            texts = strings("sources", chunk, first=first)
             rows = list(map(self._numbers, texts, count(first)))
             yield from in_batches(search, rows, map(len, rows), batch_size)
             first += len(chunk)

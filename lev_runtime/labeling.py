@@ -114,7 +114,7 @@ class TextLabeler(ABC):
     def _read_text(self, text: Text) -> Reading:
         """Reads a text or a pair."""
         pair = [text] if isinstance(text, str) else text
-        texts = strings("texts", "text", pair)
+        texts = strings("texts", pair)
         if len(texts) != self.texts_per_example:
             trained_on = "single texts" if self.texts_per_example == 1 else "pairs of texts"
             raise UserError(f"{text!r:.60}: the model was trained on {trained_on}")
@@ -125,7 +125,7 @@ class TextLabeler(ABC):
         """Words in as many windows as they need."""
         if isinstance(text, str):
             text = text.split()
-        words = strings("words", "word", text)
+        words = strings("words", text)
         windows: list[Encoding] = []
         start, truncated = 0, False
         while start < len(words):

@@ -12,6 +12,7 @@ The marks of a token are bits: KEEP, DROP, JOINED (to the token that follows), B
 word that stays, onto which something could be written).
 """
 
+import functools
 import os
 import re
 import unicodedata
@@ -120,6 +121,10 @@ class Joining:
         if self.sign == "@@":
             return False, not symbol.endswith("@@")
         return symbol.startswith(self.sign) is (self.sign != "##"), False
+
+
+#: the same, made once for each dictionary
+joining_of = functools.lru_cache(maxsize=4)(Joining)
 
 
 def _sign(symbols: Sequence[str]) -> str:

@@ -65,10 +65,10 @@ class EditState:
         rows = arrays.as_tensor(chosen, self.tokens)
         where = places = None
         if self.where is not None and self.places is not None:
-            where = arrays.index_select(self.where, rows)
+            where = self.where[rows]
             places = arrays.flatnonzero(where, len(self.places))
         return type(self)(
-            arrays.index_select(self.tokens, rows),
+            self.tokens[rows],
             self.encoder_out.select(rows),
             None if self.trace is None else self.trace.select(rows),
             where,

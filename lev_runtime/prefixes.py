@@ -31,8 +31,7 @@ class PrefixModel:
     """
 
     def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
-        folder = path if isinstance(path, Folder) else Folder(path)
-        folder.require(MODEL, type(self).__name__)
+        folder = Folder.holding(MODEL, path, type(self).__name__)
         self.settings: dict[str, Any] = folder.description["settings"]
         graphs: dict[str, Any] = folder.description["graphs"]
         self.encoder = folder.session(graphs["encoder"], threads)

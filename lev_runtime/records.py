@@ -13,9 +13,8 @@ class Step(TypedDict):
 
     phase: ``draft``, ``deletion``, ``placeholder`` or ``token``. iteration: from 1 on; 0 is the
     draft. origin: position in the draft of each token, −1 if it is newer; since:
-    position when the iteration began. mask: of a deletion, which tokens of the state before were
-    kept; of a filling, which of the present ones are new. scores: log-probabilities (nats) of
-    deleting each token of the state before, or of what put or kept the present ones.
+    position when the iteration began. scores: log-probabilities (nats) of deleting each token of
+    the state before, or of what put or kept the present ones.
     """
 
     phase: str
@@ -23,7 +22,6 @@ class Step(TypedDict):
     tokens: Array
     origin: Array
     since: NotRequired[Array]
-    mask: NotRequired[Array]
     scores: NotRequired[Array]
 
 
@@ -63,10 +61,6 @@ class Outcome(NamedTuple):
     scores: Array
     actions: Array
 
-    def arrays(self) -> list[Array]:
-        """Returns its arrays."""
-        return [self.tokens, self.origin, self.scores, self.actions]
-
 
 class Phase(NamedTuple):
     """A batch after a phase; its arrays are those of :class:`Step`, one row a sentence.
@@ -81,14 +75,8 @@ class Phase(NamedTuple):
     tokens: Array
     origin: Array
     since: Array | None = None
-    mask: Array | None = None
     scores: Array | None = None
     stayed: Set[int] | None = None
-
-    def arrays(self) -> list[Array]:
-        """Returns its arrays."""
-        known = self.tokens, self.origin, self.since, self.mask, self.scores
-        return [values for values in known if values is not None]
 
 
 def read_hypotheses(
@@ -100,7 +88,8 @@ def read_hypotheses(
     histories = _histories(phases, host, pad)
     answers: dict[int, EditHypothesis] = {}
     for outcome in outcomes:
-        sides = [host[id(side)] for side in outcome.arrays()]
+        device = outcome.tokens, outcome.origin, outcome.scores, outcome.actions
+        sides = [host[id(side)] for side in device]
         if len(outcome.rows) < len(sides[0]):
             rows = list(outcome.rows.values())
             sides = [side[rows] for side in sides]
@@ -160,16 +149,14 @@ def _step(
     }
     if phase.since is not None:
         step["since"] = of_row(phase.since)[real]
-    # what a deletion says of the tokens before it is as long as that state
-    places = slice(len(history[-1]["tokens"])) if phase.name == "deletion" else real
-    if phase.mask is not None:
-        step["mask"] = of_row(phase.mask)[places]
     if phase.scores is not None:
+        # what a deletion says of the tokens before it is as long as that state
+        places = slice(len(history[-1]["tokens"])) if phase.name == "deletion" else real
         step["scores"] = of_row(phase.scores)[places]
     return step
 
 
 def _copies(records: Sequence[Outcome | Phase], arrays: Arrays) -> dict[int, Array]:
     """Returns all arrays of the records on the host, by the identity of the device's."""
-    known = {id(values): values for record in records for values in record.arrays()}
+    known = {id(part): part for record in records for part in record if hasattr(part, "shape")}
     return dict(zip(known, arrays.to_host(known.values()), strict=True))

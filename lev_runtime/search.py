@@ -197,8 +197,7 @@ class Given:
 
     def rated(self, unit: int) -> list[tuple[str, float]]:
         """The texts of a unit, with their log-probabilities."""
-        scores = self.logs[self.units == unit].sum(1).tolist()
-        return list(zip(self.texts[unit], scores, strict=True))
+        return list(zip(self.texts[unit], map(sum, self.symbol_logs(unit)), strict=True))
 
     def symbol_logs(self, unit: int) -> list[list[float]]:
         """Returns for each text of a unit the log-probabilities of its symbols, and of </s>."""

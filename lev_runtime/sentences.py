@@ -1,38 +1,41 @@
 """A sentence on its way through an editor: from text to tokens, from hypotheses to traces."""
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
-from .arrays import NUMPY, Array, Arrays
+from .arrays import Array
 from .history import EditTrace, Iteration
 from .records import EditHypothesis, Step
 
 
 class Draft(NamedTuple):
-    """A draft's tokens, <s> and </s> with them, and the bits of the marks on each."""
+    """A draft as tokens: lists here, tensors in the package.
 
-    tokens: Array
-    marks: Array
+    words: as they were typed, known to the model or not. tokens: their numbers, <s> and </s> with
+    them. marks: the bits of the marks on each of these.
+    """
+
+    words: list[str]
+    tokens: Any
+    marks: Any
 
 
 @dataclass(frozen=True)
 class Sentence:
     """A sentence as text and as tokens.
 
-    words: the draft's, or the terms', tokens as they were typed, known to the model or not.
-    tokens: of the source. coded: of the draft; both with <s> and </s>. dictionary: gives
-    symbols by their numbers.
+    coded: the draft, or the terms in its place. tokens: of the source, <s> and </s> with them.
+    dictionary: gives symbols by their numbers.
     """
 
     source: str
     draft: str | None
-    words: Sequence[str]
-    tokens: Array
     coded: Draft
+    tokens: Any
     dictionary: Any
-    arrays: ClassVar[Arrays] = NUMPY
 
     def symbols(self, state: Step | EditHypothesis) -> tuple[str, ...]:
         """Returns a state's tokens as strings; what stands since the draft, as it was typed."""
@@ -40,7 +43,7 @@ class Sentence:
         origins = state["origin"].tolist()[1:-1]
         symbols = []
         for token, origin in zip(tokens, origins):
-            symbol = self.dictionary[token] if origin < 0 else self.words[origin - 1]
+            symbol = self.dictionary[token] if origin < 0 else self.coded.words[origin - 1]
             symbols.append(symbol)
         return tuple(symbols)
 
@@ -58,7 +61,8 @@ class Sentence:
 
     def _iterations(self, history: Sequence[Step]) -> Iterator[Iteration]:
         """Yields the changes that each iteration of a history made."""
-        iterations = [list(group) for _, group in itertools.groupby(history, key=_number)]
+        groups = itertools.groupby(history, key=lambda step: step["iteration"])
+        iterations = [list(group) for _, group in groups]
         for (*_, before), steps in itertools.pairwise(iterations):
             after = steps[-1]
             # of each token that stands now its place in ``before``, where <s> has place 0
@@ -73,17 +77,12 @@ class Sentence:
                 deleted,
                 self.symbols(after),
                 inserted,
-                self._probabilities(deletion_scores),
-                self._probabilities(after["scores"]),
+                _probabilities(deletion_scores),
+                _probabilities(after["scores"]),
             )
 
-    def _probabilities(self, scores: Array | None) -> tuple[float, ...]:
-        """Returns probabilities, those of <s> and </s> left out; none of none."""
-        if scores is None:
-            return ()
-        probabilities = self.arrays.xp.exp(scores[1:-1])
-        return tuple(round(value, 6) for value in probabilities.tolist())
 
-
-def _number(step: Step) -> int:
-    return step["iteration"]
+def _probabilities(scores: Array | None) -> tuple[float, ...]:
+    """Returns probabilities, those of <s> and </s> left out; none of none."""
+    logs = [] if scores is None else scores.tolist()[1:-1]
+    return tuple(round(math.exp(log), 6) for log in logs)

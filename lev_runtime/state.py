@@ -28,15 +28,11 @@ class Edit:
     scores: Array | None = None  # R × T, log-probability (nats) of deleting each token
     sizes: list[int] = field(default_factory=list)  # the lengths, on the host
 
-    def select(self, rows: Array, stay: list[int], arrays: Arrays) -> "Edit":
+    def select(self, rows: Array, stay: list[int]) -> "Edit":
         """Returns the edit of the sentences at ``rows``, which are ``stay`` on the host."""
-        scores = None if self.scores is None else arrays.index_select(self.scores, rows)
-        return Edit(
-            arrays.index_select(self.action, rows),
-            arrays.index_select(self.lengths, rows),
-            scores,
-            [self.sizes[row] for row in stay],
-        )
+        scores = None if self.scores is None else self.scores[rows]
+        sizes = [self.sizes[row] for row in stay]
+        return Edit(self.action[rows], self.lengths[rows], scores, sizes)
 
 
 class RefinementState:
@@ -67,15 +63,14 @@ class RefinementState:
         self, tokens: Array, encoder_out: Any, pad: int, retain_history: bool, arrays: Arrays
     ) -> None:
         count = len(tokens)
-        real = tokens != pad
         self.tokens = tokens
         self.encoder_out = encoder_out
         self.pad = pad
         self.arrays = arrays
-        self.lengths = real.sum(1)
-        self.scores = arrays.zeros(tokens.shape, tokens)
-        self.actions = arrays.zeros((count,), tokens)
-        self.origin = arrays.masked_fill(self._positions(), ~real, -1)
+        self.lengths = (tokens != pad).sum(1)
+        self.scores = arrays.zeros_like(tokens)
+        self.actions = arrays.zeros_like(self.lengths)
+        self.origin = self._positions()
         self.since: Array | None = None
         self.rows = arrays.arange(count, tokens)
         self.cap = self.lengths
@@ -96,9 +91,9 @@ class RefinementState:
             self.phases = [Phase("draft", 0, self.numbers, tokens, self.origin)]
 
     def _positions(self) -> Array:
-        rows, width = self.tokens.shape
-        places = self.arrays.arange(width, self.tokens)
-        return self.arrays.expand(places, rows)
+        """Returns B × T, where each token stands; −1 for padding."""
+        places = self.arrays.arange(self.tokens.shape[1], self.tokens)
+        return self.arrays.xp.where(self.tokens != self.pad, places, -1)
 
     # iterations -------------------------------------------------------------------------------
 
@@ -109,7 +104,7 @@ class RefinementState:
         if self.phases is not None:
             self.since = self._positions()
 
-    def record(self, name: str, mask: Array | None = None, scores: Array | None = None) -> None:
+    def record(self, name: str, scores: Array | None = None) -> None:
         """Records the present tokens as those that a phase has left (:class:`.records.Step`)."""
         if self.phases is None:
             return
@@ -120,7 +115,6 @@ class RefinementState:
             self.tokens,
             self.origin,
             self.since,
-            mask,
             scores,
         )
         self.open_phases.append(phase)
@@ -148,25 +142,22 @@ class RefinementState:
 
         ``where``: B × T, bool, tokens to be written, and ``places``, P, the same flattened.
         """
-        counts = self._counts()
+        rows = range(len(self.numbers))
+        changed = {name: tuple(compress(rows, flags)) for name, flags in self.changed.items()}
+        total = sum(self.sizes)
+        deleted = 0 if self.trace is None else sum(self.traced) - total
+        counts = Counts(changed, total - len(rows), deleted, self.writing)
         self.changed[head] = [False] * len(self.numbers)
         trace = None if head == "deletion" else self.trace
         return EditState(self.tokens, self.encoder_out, trace, where, places, counts)
 
-    def _counts(self) -> Counts:
-        """Returns what the host knows of the sentences."""
-        rows = range(len(self.numbers))
-        changed = {head: tuple(compress(rows, flags)) for head, flags in self.changed.items()}
-        total = sum(self.sizes)
-        deleted = 0 if self.trace is None else sum(self.traced) - total
-        return Counts(changed, total - len(rows), deleted, self.writing)
-
     def delete(self, deletion: Edit, traces: bool) -> None:
         """Deletes the tokens that are not kept, and leaves out columns that hold nothing but
         padding. ``traces``: whether deleted tokens stay readable."""
-        keep = deletion.action
+        keep, width = deletion.action, max(deletion.sizes)
         self.trace = None
-        if deletion.sizes != self.sizes:
+        is_changed = deletion.sizes != self.sizes
+        if is_changed:
             deleted = (self.tokens != self.pad) & ~keep
             if traces:
                 self.trace = Trace(self.tokens, deleted, self.arrays)
@@ -176,17 +167,18 @@ class RefinementState:
             self.actions = self.actions + log_probs.sum(1)
             self.lengths = deletion.lengths
             self.sizes = deletion.sizes
-            self.move(self.arrays.compaction(keep, max(self.sizes)))
-        self._narrow()
+        if is_changed or width < self.tokens.shape[1]:
+            compact = self.arrays.compaction(keep, width)
+            self._move(compact)
+            self.tokens = compact(self.tokens, self.pad)
 
-    def move(self, moved: Callable[[Array, float], Array]) -> None:
-        """Puts all that is known of tokens to other places: B × T values, and what stands where
-        there is none → B × T'."""
+    def _move(self, moved: Callable[[Array, float], Array]) -> None:
+        """Puts what is known of tokens to other places: B × T values, and what stands where there
+        is none → B × T'."""
         self.scores = moved(self.scores, 0.0)
         self.origin = moved(self.origin, -1)
         if self.since is not None:
             self.since = moved(self.since, -1)
-        self.tokens = moved(self.tokens, self.pad)
 
     def insert(self, insertion: Edit, placeholder: int) -> None:
         """Inserts placeholders, as many in every slot as the edit says (B × (T − 1))."""
@@ -197,10 +189,7 @@ class RefinementState:
         if not self.opened:
             return
         opened = self.arrays.opening(self.lengths, counts, max(sizes))
-        self.scores = opened(self.scores, 0.0, 0.0)
-        self.origin = opened(self.origin, -1, -1)
-        if self.since is not None:
-            self.since = opened(self.since, -1, -1)
+        self._move(lambda values, fill: opened(values, fill, fill))
         self.tokens = opened(self.tokens, placeholder, self.pad)
         self.lengths = insertion.lengths
         self.sizes = sizes
@@ -211,9 +200,6 @@ class RefinementState:
     def fill(self, where: Array, places: Array, tokens: Array, scores: Array) -> None:
         """Writes tokens, P, at ``where``, B × T, flattened ``places``; ``scores``: of each."""
         arrays = self.arrays
-        self.origin = arrays.masked_fill(self.origin, where, -1)
-        if self.since is not None:
-            self.since = arrays.masked_fill(self.since, where, -1)
         self.tokens = arrays.put(self.tokens, places, tokens)
         self.scores = arrays.put(self.scores, places, scores)
         written = arrays.masked_fill(self.scores, ~where, 0.0)
@@ -248,24 +234,14 @@ class RefinementState:
             return None
         stay = list(compress(range(len(stays)), stays))
         staying = self.arrays.as_tensor(stay, self.tokens)
-        self._change(_ARRAYS, lambda values: self.arrays.index_select(values, staying))
+        for name in _ARRAYS:
+            values = getattr(self, name)
+            if values is not None:
+                setattr(self, name, values[staying])
         if self.trace is not None:
             self.trace = self.trace.select(staying)
         self.encoder_out = self.encoder_out.select(staying)
         return staying, stay
-
-    def _narrow(self) -> None:
-        width = max(self.sizes)
-        if width < self.tokens.shape[1]:
-            names = ("tokens", "scores", "origin", "since")
-            self._change(names, lambda values: self.arrays.copy(values[:, :width]))
-
-    def _change(self, names: Sequence[str], change: Callable[[Array], Array]) -> None:
-        """Changes the arrays of these names that are there."""
-        for name in names:
-            values = getattr(self, name)
-            if values is not None:
-                setattr(self, name, change(values))
 
     # states that come back --------------------------------------------------------------------
 

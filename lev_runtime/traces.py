@@ -34,9 +34,7 @@ class Trace:
 
     def select(self, rows: Array) -> Self:
         """Returns the sentences at ``rows``."""
-        tokens = self.arrays.index_select(self.tokens, rows)
-        deleted = self.arrays.index_select(self.deleted, rows)
-        return replace(self, tokens=tokens, deleted=deleted)
+        return replace(self, tokens=self.tokens[rows], deleted=self.deleted[rows])
 
     def opened(self, counts: Array, after: Array, pad: int, width: int | None = None) -> Self:
         """Returns the sentences after an insertion; new tokens stand after what was deleted there.

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 from lev_runtime.editing import TextEditor
 from lev_runtime.editor import Editor
@@ -22,7 +22,7 @@ class LevenshteinBackend(Backend):
     The probability of a change is that of its trace (:func:`rewriting`).
     """
 
-    def __init__(self, editor: TextEditor[Any], knows_spaces: bool, max_iter: int = 10) -> None:
+    def __init__(self, editor: TextEditor, knows_spaces: bool, max_iter: int = 10) -> None:
         self.editor = editor
         self.processing = editor.text_processing
         self.knows_spaces = knows_spaces

@@ -105,7 +105,7 @@ def serve_predictor(model: TextLabeler) -> ServedModel:
     return ServedModel(info, {"predict": partial(_predict, model)})
 
 
-def _edit(editor: TextEditor[Any], asked: EditRequest, rows: Sequence[Any]) -> list[Result]:
+def _edit(editor: TextEditor, asked: EditRequest, rows: Sequence[Any]) -> list[Result]:
     drafts = [marked(row, f"sentences[{number}]") for number, row in enumerate(rows)]
     options = asked.model_dump(exclude={"sentences"})
     nbest = editor.edit_nbest(

@@ -83,12 +83,12 @@ class Protection:
 
     def __init__(self, patterns: Iterable[str] = (), words: Iterable[str] = ()) -> None:
         self.patterns: list[re.Pattern[str]] = []
-        for pattern in strings("protect", "protect", patterns):
+        for pattern in strings("protect", patterns):
             try:
                 self.patterns.append(re.compile(pattern))
             except (re.error, OverflowError) as error:
                 raise UserError(f"protect={pattern!r} is no regular expression: {error}") from error
-        self.words = {word.strip() for word in strings("protect_words", "protect_words", words)}
+        self.words = {word.strip() for word in strings("protect_words", words)}
         # by their first token all lengths: a line is then read once, however long the list
         self._lengths: dict[str, set[int]] = {}
         for word in self.words:

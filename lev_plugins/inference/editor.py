@@ -5,7 +5,6 @@
 >>> editor.edit(["a source"], ["its draft"])[0].text
 """
 
-import functools
 import os
 from collections.abc import Sequence
 from typing import Any, Self
@@ -13,10 +12,10 @@ from typing import Any, Self
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from lev_runtime.editing import Decode, TextEditor, check_lengths
+from lev_runtime.editing import Decode, TextEditor
 from lev_runtime.errors import UserError
-from lev_runtime.history import EditTrace
-from lev_runtime.markup import parse_markup
+from lev_runtime.records import EditHypothesis
+from lev_runtime.sentences import Draft, Sentence
 from lev_runtime.text_processing import TextProcessing
 
 from ..data.batch import Batch, TextEncoder
@@ -32,10 +31,9 @@ from .checkpoints import (
     load_task,
     text_encoders,
 )
-from .sentences import Sentence
 
 
-class LevenshteinEditor(TextEditor[Sentence]):
+class LevenshteinEditor(TextEditor):
     """A trained model, its dictionaries and its text processing; several threads may use one.
 
     Args:
@@ -56,6 +54,10 @@ class LevenshteinEditor(TextEditor[Sentence]):
         self.tokenizer = tokenizer
         self.bpe = bpe
         self.decoding_settings = task.decoding_settings
+        self.dictionary = task.tgt_dict
+        self.unknown = task.tgt_dict.unk_word
+        limits = [task.max_positions(), *(model.max_positions() for model in models)]
+        self.limits = tuple(min(sizes) for sizes in zip(*limits))
 
     @classmethod
     def from_pretrained(
@@ -105,70 +107,35 @@ class LevenshteinEditor(TextEditor[Sentence]):
         """See the base class."""
         return TextProcessing(self.tokenizer, self.bpe)
 
-    @property
-    def unknown(self) -> str:
-        """See the base class."""
-        return self.task.tgt_dict.unk_word
-
-    @property
-    def limits(self) -> tuple[int, ...]:
-        """Returns the longest source and draft that the task and all models read."""
-        limits = [self.task.max_positions(), *(model.max_positions() for model in self.models)]
-        return tuple(min(sizes) for sizes in zip(*limits))
-
-    def decoder(self, history: bool, **options: Any) -> Decode[Sentence]:
+    def decoder(self, history: bool, **options: Any) -> Decode:
         """See the base class."""
         cfg = self.task.cfg
         longest = max(200, cfg.max_target_positions)
         refinement = RefinementOptions.of(cfg, max_len_b=longest, retain_history=history, **options)
         generator = RefinementGenerator(self.task.tgt_dict, self.task.placeholder, refinement)
-        return functools.partial(self._decode, generator)
-
-    def _decode(
-        self, generator: RefinementGenerator, sentences: Sequence[Sentence]
-    ) -> list[list[EditTrace]]:
-        """Returns the n-best of one batch."""
         pad = self.task.tgt_dict.pad()
 
         def padded(rows: list[Any], fill: int) -> torch.Tensor:
             return pad_sequence(rows, batch_first=True, padding_value=fill).to(self.device)
 
-        tokens = padded([sentence.tokens for sentence in sentences], pad)
-        draft = padded([sentence.coded.tokens for sentence in sentences], pad)
-        marks = padded([sentence.coded.marks for sentence in sentences], 0)
-        inputs = {"src_tokens": tokens, "src_lengths": None}
-        batch: Batch = {"net_input": inputs, "draft": draft, "marks": marks}
-        results = generator.generate(self.models, batch)
-        traces = []
-        for sentence, hypotheses in zip(sentences, results, strict=True):
-            texts = [self.text_processing.text(sentence.symbols(each)) for each in hypotheses]
-            traces.append([sentence.trace(*pair) for pair in zip(texts, hypotheses)])
-        return traces
+        def decode(sentences: Sequence[Sentence]) -> list[list[EditHypothesis]]:
+            tokens = padded([sentence.tokens for sentence in sentences], pad)
+            draft = padded([sentence.coded.tokens for sentence in sentences], pad)
+            marks = padded([sentence.coded.marks for sentence in sentences], 0)
+            inputs = {"src_tokens": tokens, "src_lengths": None}
+            batch: Batch = {"net_input": inputs, "draft": draft, "marks": marks}
+            return generator.generate(self.models, batch)
 
-    # text and tokens --------------------------------------------------------------------------
+        return decode
 
-    def sentence(
-        self,
-        source: str,
-        draft: str | None,
-        terms: Sequence[str] | None,
-        old: str | None,
-        markup: bool,
-    ) -> Sentence:
+    def encode_draft(self, text: str, markup: bool) -> Draft:
         """See the base class."""
-        plain = draft or ""
-        if terms:
-            plain = " ".join(terms)
-            coded = self.task.encode_terms(terms, self._cut)
-        else:
-            coded = self.task.encode_draft(plain, self._cut, markup)
-            if markup:
-                plain, _ = parse_markup(plain)
-        words = self._cut(plain).split()
+        return self.task.encode_draft(text, self._cut, markup)
+
+    def encode_source(self, source: str, old: str | None) -> torch.Tensor:
+        """See the base class."""
         marked = self.task.mark_change(source, old)
-        tokens = self.task.encode_text(marked, self._cut, self.task.src_dict)
-        check_lengths(tokens, coded.tokens, self.limits)
-        return Sentence(source, draft, words, tokens, coded, self.task.tgt_dict)
+        return self.task.encode_text(marked, self._cut, self.task.src_dict)
 
     def _cut(self, text: str) -> str:
         if self.tokenizer or self.bpe:  # most of them fail at half of a surrogate pair

@@ -26,14 +26,8 @@ class TorchArrays(Arrays):
     def as_tensor(self, numbers: Any, like: Tensor) -> Tensor:
         return torch.as_tensor(numbers).to(like.device, non_blocking=True)
 
-    def zeros(self, shape: Sequence[int], like: Tensor) -> Tensor:
-        return torch.zeros(shape, dtype=torch.float, device=like.device)
-
     def arange(self, count: int, like: Tensor) -> Tensor:
         return torch.arange(count, device=like.device)
-
-    def expand(self, values: Tensor, count: int) -> Tensor:
-        return values.expand(count, -1)
 
     def copy(self, values: Tensor) -> Tensor:
         return values.clone()
@@ -46,9 +40,6 @@ class TorchArrays(Arrays):
 
     def masked_fill(self, values: Tensor, mask: Tensor, value: float) -> Tensor:
         return values.masked_fill(mask, value)
-
-    def index_select(self, values: Tensor, rows: Tensor) -> Tensor:
-        return values.index_select(0, rows)
 
     def gather(self, values: Tensor, columns: Tensor) -> Tensor:
         return values.gather(1, columns)

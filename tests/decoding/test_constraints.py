@@ -125,9 +125,9 @@ class Slow:
             scores = [token.score for token in self.y]
             self.actions += sum(itertools.compress(deletes, [not stay for stay in stays]))
             self.actions += sum(itertools.compress(scores, is_new))
-            self.history.append(noted("deletion", kept, stays, near(deletes)))
+            self.history.append(noted("deletion", kept, near(deletes)))
             self.history.append(noted("placeholder", opened))
-            self.history.append(noted("token", self.y, is_new, near(scores)))
+            self.history.append(noted("token", self.y, near(scores)))
         return self.end(self.options.max_iter, "max_iterations")
 
     def end(self, steps: int, reason: str) -> dict[str, Any]:
@@ -211,8 +211,8 @@ def numbers(y: Row) -> list[int]:
     return [token.token for token in y]
 
 
-def noted(phase: str, y: Row, mask: list[bool] | None = None, scores: Any = None) -> tuple:
-    return phase, numbers(y), [token.origin for token in y], mask, scores
+def noted(phase: str, y: Row, scores: Any = None) -> tuple:
+    return phase, numbers(y), [token.origin for token in y], scores
 
 
 @settings(max_examples=160)
@@ -243,7 +243,7 @@ def test_hypotheses_are_those_of_algorithm_2_with_orders_or_without(
     history = [
         tuple(
             step[name].tolist() if isinstance(step.get(name), torch.Tensor) else step.get(name)
-            for name in ("phase", "tokens", "origin", "mask", "scores")
+            for name in ("phase", "tokens", "origin", "scores")
         )
         for step in hypothesis["history"]
     ]

@@ -18,9 +18,8 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import OmegaConf
 from torch import Tensor, nn
 
-from lev_runtime.editing import marked_terms, marked_tokens
+from lev_runtime.editing import marked_tokens
 from lev_runtime.errors import UserError
-from lev_runtime.markup import Joining
 from lev_runtime.policy import is_edit_model
 from lev_runtime.sentences import Draft as Draft
 
@@ -132,19 +131,8 @@ class TranslationEditTask(PostEditingTask):
             return tokens.masked_fill(is_added, unk).tolist()  # type: ignore[no-any-return]
 
         longest = self.cfg.max_target_positions
-        _, tokens, marks = marked_tokens(
-            text, has_marks, encode_fn, numbers, unk, longest, lambda: self.joining
-        )
-        return Draft(torch.tensor(tokens), torch.tensor(marks))
-
-    def encode_terms(self, terms: Sequence[str], encode_fn: Callable[[str], str]) -> Draft:
-        """Returns terms as the draft to start from, each to stay whole (Susanto et al., 2020)."""
-        return self.encode_draft(marked_terms(terms), encode_fn, markup=True)
-
-    @functools.cached_property
-    def joining(self) -> Joining:
-        """Returns how tokens of the target join into words."""
-        return Joining(self.symbols.names[:-1])
+        words, *numbered = marked_tokens(text, has_marks, encode_fn, numbers, self.symbols, longest)
+        return Draft(words, *map(torch.tensor, numbered))
 
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Callable[[str], str]
