@@ -16,8 +16,9 @@ from lev_correct.words.lexicon import Lexicon
 EOS = 2
 
 
-WORDS = ["abc", "bead", "a", "fade", "dab", "cab", "face", "bed", "ad", "deaf", "b", "ca", "abe",
-         "hedge", "head", "fed", "cafe", "gag", "badge", "faced"]  # fmt: skip
+WORDS = """
+abc bead a fade dab cab face bed ad deaf b ca abe hedge head fed cafe gag badge faced
+""".split()
 
 
 @cache

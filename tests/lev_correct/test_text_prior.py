@@ -35,7 +35,6 @@ def test_the_share_of_errors_is_that_of_the_words_of_which_the_model_is_sure():
     assert many.share == pytest.approx(0.87, abs=0.03)
     few = prior({**words(10, 0.9999), **words(90, 0.2, "y")})
     assert few.share == LOWEST < many.share
-    assert prior({}).share == LOWEST
 
 
 def test_a_word_that_stays_tells_nothing():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from refusals import refuses
+from tables import json_rows
 
 from lev_correct import Corrector
 from lev_correct.evidence.languages import load_identifier
@@ -28,11 +29,13 @@ def outcomes(lines, batch_size=2, **options):
     return texts + named, [edit.probability for edit in edits]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"eager": True, "beam": 2}, {"settings": "none", "unit": "window", "window": 1}],
-    ids=["ranked", "alone"],
-)
+OPTIONS = """
+{"eager": true, "beam": 2}
+{"settings": "none", "unit": "window", "window": 1}
+"""
+
+
+@pytest.mark.parametrize("options", json_rows(OPTIONS), ids=["ranked", "alone"])
 @pytest.mark.plugin
 def test_the_export_corrects_as_torch_does(options):
     pairs = read_lines(str(ROOT / "examples/spelling_and_ocr/everyday.tsv"))
