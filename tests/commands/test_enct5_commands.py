@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 import torch
+from conftest import SEVERAL
 from enct5_corpus import prepared, scores
 from states import state
 
@@ -61,7 +62,8 @@ def test_two_processes_train_count_and_tune_as_one_does(kind, corpus, commands, 
         f"--validate-interval-updates 2 --valid-subset valid1,valid --save-dir {tmp_path}"
     )
     output = folder.done(folder.train(f"{flags}/one --update-freq 2")).out
-    first, second = commands.ranks(folder.train(f"{flags}/two"), root, "enct5")
+    several = f"{SEVERAL} --user-dir lev_plugins --task enct5"
+    first, second = commands.ranks(folder.train(f"{flags}/two {several}"), root)
     assert first.code == second.code == 0, first.err + second.err
     assert "training on 2 devices" in first.out
     single, two = (state(tmp_path / name / "checkpoint_last.pt") for name in ("one", "two"))
