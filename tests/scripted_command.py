@@ -15,11 +15,6 @@ from lev_plugins import UserError
 TEH = {"teh": "the"}
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def tree(folder: str = ".") -> dict[str, bytes]:
     """The files below a folder and their bytes."""
     return {

@@ -17,8 +17,7 @@ ODD = ["na\udcefve teh \u2028 cat\r", "", "    teh code", "a teh b"]
 LINES = [line for number in range(9) for line in (f"Teh goverment beleives {number}.", *ODD)]
 
 
-@pytest.mark.parametrize("killed", [None, "Teh goverment beleives 4."])
-def test_workers_write_what_one_process_writes(killed, tmp_path, monkeypatch):
+def test_workers_write_what_one_process_writes(tmp_path, monkeypatch):
     ray = pytest.importorskip("ray")
     monkeypatch.syspath_prepend(str(EXAMPLE))
     import at_scale
@@ -28,7 +27,7 @@ def test_workers_write_what_one_process_writes(killed, tmp_path, monkeypatch):
 
         def answers(self, lines: list[str]) -> list[Any]:
             done = list(super().answers(lines))
-            if killed in lines and not (tmp_path / "killed").exists():
+            if "Teh goverment beleives 4." in lines and not (tmp_path / "killed").exists():
                 (tmp_path / "killed").touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             return done
@@ -39,14 +38,13 @@ def test_workers_write_what_one_process_writes(killed, tmp_path, monkeypatch):
     text = "\n".join(LINES).encode("utf-8", "surrogateescape")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        blocks = at_scale.answered(BytesIO(text), 2, None, False, kind=Killed)
-        written = b"".join(blocks)
+        written = b"".join(at_scale.answered(BytesIO(text), 2, None, False, kind=Killed))
     finally:
         ray.shutdown()
-    corrector, expected = Corrector.from_pretrained(), []
+    corrector, lines = Corrector.from_pretrained(), []
     for start in range(0, len(LINES), 3):
         block = LINES[start : start + 3]
-        expected += corrector.correct(block, document=corrector.document())
-    lines = "\n".join(correction.text for correction in expected)
-    assert written == lines.encode("utf-8", "surrogateescape")
-    assert "government" in lines and (tmp_path / "killed").exists() == bool(killed)
+        lines += corrector.correct(block, document=corrector.document())
+    corrected = "\n".join(correction.text for correction in lines)
+    assert written == corrected.encode("utf-8", "surrogateescape")
+    assert "government" in corrected and (tmp_path / "killed").exists()

@@ -1,6 +1,5 @@
 """The benchmarks at a tiny size, and the tables of the documents: what the list of results says."""
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -22,14 +21,17 @@ TINY = (
     "--threads 1 --clock cpu"
 ).split()
 ROW = re.compile(r"^(.*?) {2,}[\d.]+ +ms +[\d.]+ +ms +[\d.]+ +[\d.]+ … [\d.]+$", re.M)
-SPEED = [
-    *("training: gradients", "training: update with Adam"),
-    *("training: gradients, ours in bf16", "training: update with Adam, ours in bf16"),
-    *("decoding: batch 3, stock's rules", "decoding: batch 3, own rules"),
-    "decoding: batch 3, own rules, bf16",
-]
-AGAINST = ["AR, beam 4 / LevT", "AR, beam 1 / LevT", "AR 2 + 1, beam 4 / LevT"]
-AGAINST += ["AR 2 + 1, beam 1 / LevT"]
+SPEED = """training: gradients
+training: update with Adam
+training: gradients, ours in bf16
+training: update with Adam, ours in bf16
+decoding: batch 3, stock's rules
+decoding: batch 3, own rules
+decoding: batch 3, own rules, bf16"""
+AGAINST = """AR, beam 4 / LevT
+AR, beam 1 / LevT
+AR 2 + 1, beam 4 / LevT
+AR 2 + 1, beam 1 / LevT"""
 
 
 @pytest.mark.slow
@@ -40,7 +42,7 @@ AGAINST += ["AR 2 + 1, beam 1 / LevT"]
 def test_a_benchmark_ends_in_its_table(script, options, rows, capsys):
     assert script.main([*TINY, *options.split()]) == 0
     out = capsys.readouterr().out
-    assert ROW.findall(out) == rows
+    assert ROW.findall(out) == rows.splitlines()
     assert "|threads:1|" in out.splitlines()[-1] and "|dim:32|" in out.splitlines()[-1]
 
 
@@ -100,18 +102,3 @@ def test_tables_show_spread_and_losses_and_the_text_around_them_stays(run):
     line = "| LevT: **loses to the no-edit baseline** | 80.0 (79.0 … 81.0) | 3 |\n"
     lost = PAGE.format(ROWS.format("**80.0**", line))
     assert run(row(spread, "LevT", seeds=[1, 2, 3])) == lost
-    assert run(row(81.0, seeds=[1, 2]), status=1) == lost, "its range is missing"
-
-
-def test_the_numbers_of_an_evaluation_become_a_row(run, tmp_path):
-    files = [str(tmp_path / f"{seed}.json") for seed in (1, 2)]
-    for file, right in zip(files, (90.0, 92.0)):
-        systems = [{"name": "mine", "scores": {"Right": right}, "updates": 5}]
-        Path(file).write_text(json.dumps({"systems": systems}))
-    words = ["--add", "words", "PBD", "mine", *files]
-    page = run(row(84.04), *words, "--seeds", "1", "2")
-    assert "| PBD | **91.0** (90.0 … 92.0) | 2 |" in page
-    entries = results.read(tmp_path / results.LIST)
-    assert [entry.get("system") for entry in entries] == [None, "PBD", "no-edit baseline"]
-    assert entries[1]["command"] == ["bash run.sh"]
-    assert run(row(84.04), *words, status=1) == page, "seeds are missing"

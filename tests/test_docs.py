@@ -4,15 +4,10 @@ import argparse
 import ast
 import functools
 import importlib
-import itertools
 import re
-import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-import yaml
 from fairseq import criterions, models, options, registry, tasks
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 
@@ -23,79 +18,53 @@ import reference  # noqa: E402
 PLACES = ("", "docs/**/", "examples/**/", "benchmarks/**/")
 DOCUMENTS = sorted(path for place in PLACES for path in ROOT.glob(f"{place}*.md"))
 SCRIPTS = sorted(ROOT.glob("examples/*/*.sh"))
-FOLDERS = ("lev_plugins", "examples", "benchmarks", "tests", ".ci")
-# flags of fairseq's own LevT, which has no config dataclass, of every command, pip, and others
-FOREIGN = {
-    *("--no-share-discriminator", "--no-share-maskpredictor", "--sampling-for-deletion"),
-    *("--share-discriminator-maskpredictor", "--noise", "--help", "--help-all", "--version"),
-    *("--no-build-isolation", "--no-cache-dir", "--force-reinstall", "--no-deps"),
-    *("--paired-bs", "--nproc_per_node", "--config-dir", "--config-name"),  # of others
-}
+# flags of fairseq's own LevT, which has no config dataclass, of all commands, pip, slurm, others
+FOREIGN = (
+    "--no-share-discriminator --no-share-maskpredictor --sampling-for-deletion "
+    "--share-discriminator-maskpredictor --noise --help --help-all "
+    "--no-build-isolation --no-cache-dir --force-reinstall --no-deps --paired-bs --config-dir "
+    "--config-name --config-path --nodes --ntasks-per-node --gpus-per-node --signal --nnodes "
+    "--nproc_per_node --rdzv_backend --rdzv_id --rdzv_endpoint --node_rank --master_addr "
+    "--master_port"
+)
 
 
 def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-# ---------------------------------------------------------------- what there is
-
-
 def flags_of(parser: argparse.ArgumentParser) -> set[str]:
     """Returns the flags of a parser and of its subcommands."""
-    commands_of = (
-        action.choices.values()
-        for action in parser._actions
-        if isinstance(action, argparse._SubParsersAction)
-    )
-    parsers = itertools.chain.from_iterable(commands_of)
-    return set(parser._option_string_actions).union(*map(flags_of, parsers))
+    flags = set(parser._option_string_actions)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            flags.update(*map(flags_of, action.choices.values()))
+    return flags
 
 
-@pytest.fixture(scope="module")
-def parsers() -> dict[str, set[str]]:
-    """Returns the flags that each command knows; fairseq's with those of every component."""
+def known_flags() -> set[str]:
+    """Returns the flags of all commands, fairseq's with those of every component, and scripts."""
     registered = [
         tasks.TASK_DATACLASS_REGISTRY,
         models.MODEL_DATACLASS_REGISTRY,
         criterions.CRITERION_DATACLASS_REGISTRY,
         *(kind["dataclass_registry"] for kind in registry.REGISTRIES.values()),
     ]
-    parser = argparse.ArgumentParser(conflict_handler="resolve")
+    components = argparse.ArgumentParser(conflict_handler="resolve")
     for configuration in set().union(*(kind.values() for kind in registered)) - {None}:
-        gen_parser_from_dataclass(parser, configuration())
-    components = flags_of(parser) | {"--scale-parameter"}  # of Adafactor, which has no dataclass
-    fairseq = {
-        "train": options.get_training_parser,
-        "generate": options.get_generation_parser,
-        "interactive": options.get_interactive_generation_parser,
-        "validate": options.get_validation_parser,
-    }
-    known = {f"fairseq-{name}": flags_of(make()) | components for name, make in fairseq.items()}
-    for name, parser in reference.commands().items():
-        known[f"-m lev_plugins {name} "] = known[f"lev-{name} "] = flags_of(parser)
+        gen_parser_from_dataclass(components, configuration())
+    fairseq = [
+        options.get_preprocessing_parser(),
+        options.get_training_parser(),
+        options.get_interactive_generation_parser(),
+        options.get_validation_parser(),
+    ]
+    known = {*FOREIGN.split()}
+    known.update(*map(flags_of, [components, *fairseq, *reference.commands().values()]))
+    for folder in ("examples", "benchmarks"):
+        for script in [*ROOT.glob(f"{folder}/**/*.sh"), *ROOT.glob(f"{folder}/**/*.py")]:
+            known.update(re.findall(r"--[a-z][\w-]+", script.read_text(encoding="utf-8")))
     return known
-
-
-# ---------------------------------------------------------------- what the documents say
-
-
-def code_blocks(path: Path) -> Iterator[str]:
-    """Yields fenced and indented blocks; all of a script."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".sh":
-        yield text
-        return
-    yield from re.findall(r"^```(?:bash|sh|shell)?\n(.*?)^```", text, re.M | re.S)
-    yield from re.findall(r"(?:^ {4}.*\n)+", text, re.M)
-
-
-def commands(path: Path) -> Iterator[str]:
-    """Yields the logical lines of code blocks that call a program, continuations joined."""
-    for block in code_blocks(path):
-        for line in block.replace("\\\n", " ").splitlines():
-            line = re.sub(r"(^|\s)#.*", "", line).strip()
-            if re.search(r"fairseq-|python|torchrun|bash |lev-", line):
-                yield line
 
 
 # ---------------------------------------------------------------- the laws, each for all pages
@@ -112,70 +81,17 @@ def test_the_table_of_names_has_what_is_registered():
     assert reference.with_names(text) == text, "python docs/reference.py rewrites it"
 
 
-#: flags whose values are the user's files and folders
-OWN_FLAGS = ("--user-dir", "--save-dir", "--sentencepiece-model", "--bert-dir")
-
-
-def by_flag(words: list[str]) -> dict[str, str]:
-    """Returns flag → value, empty for a switch; without the user's own."""
-    values = {}
-    for word, following in itertools.pairwise([*words, "--"]):
-        if word.startswith("--") and word not in OWN_FLAGS:
-            values[word] = "" if following.startswith("--") else following
-    return values
-
-
-def recipe_flags(path: Path) -> dict[str, str]:
-    """Returns flag → value, empty for a switch, of a recipe; without options that are missing."""
-    flags = {}
-    for section, values_of in yaml.safe_load(path.read_text("utf-8")).items():
-        for option, value in values_of.items():
-            name = option if option != "_name" else "arch" if section == "model" else section
-            values = value if isinstance(value, list) else [value]
-            shown = ",".join(f"{v}".removesuffix(".0") for v in values)
-            flags[f"--{name.replace('_', '-')}"] = "" if value is True else shown
-    return {flag: value for flag, value in flags.items() if value != "???"}
-
-
-def test_every_recipe_is_a_command_of_a_document():
-    lines = itertools.chain.from_iterable(map(commands, DOCUMENTS))
-    trainings = [shlex.split(line)[2:] for line in lines if line.startswith("fairseq-train ")]
-    documented = list(map(by_flag, trainings))
-    recipes = ROOT.glob("lev_plugins/recipes/*.yaml")
-    assert not [path.stem for path in recipes if recipe_flags(path) not in documented]
-
-
-def test_every_flag_named_in_the_text_exists(parsers):
-    known = set().union(*parsers.values()) | FOREIGN
-    for script in [*ROOT.glob("examples/**/*.*"), *ROOT.glob("benchmarks/**/*.py")]:
-        if script.suffix in (".sh", ".py"):
-            known |= set(re.findall(r"--[a-z][\w-]+", script.read_text(encoding="utf-8")))
-    faults = []
-    for path in DOCUMENTS:
-        if path.name == "CHANGELOG.md":  # it names what has gone
-            continue
-        text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
-        for flag in re.findall(r"(?<![\w-])--[a-z][\w-]*", " ".join(re.findall(r"`.+?`", text))):
-            unfinished = flag.endswith("-") and any(other.startswith(flag) for other in known)
-            if not (flag in known or unfinished):
+def test_every_flag_and_every_file_of_a_command_exists():
+    known, faults = known_flags(), []
+    for path in {*DOCUMENTS} - {ROOT / "CHANGELOG.md"}:  # which names what has gone
+        text = path.read_text(encoding="utf-8")
+        code = " ".join(re.findall(r"^```.*?^```|^    .*?$|`[^`]+`", text, re.M | re.S))
+        for flag in re.findall(r"(?<![\w-])--[a-z][\w-]*", code):
+            beginning = flag if flag.endswith("-") else f"{flag} "  # of several flags
+            if not any(f"{other} ".startswith(beginning) for other in known):
                 faults.append(f"{name_of(path)}: {flag}")
-    assert not faults
-
-
-def test_every_command_names_flags_modules_and_files_that_exist(parsers):
-    faults = []
-    for path in [*DOCUMENTS, *SCRIPTS]:
-        for line in commands(path):
-            called = [program for program in parsers if program in line]
-            for program, known in parsers.items():
-                if [other for other in called if other.startswith(program)] != [program]:
-                    continue
-                arguments = line.partition(program)[2]
-                flags = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", arguments))
-                faults += [f"{name_of(path)}: {program} {flag}" for flag in flags - known]
-            files = re.findall(r"(?:bash|python) ((?:examples|benchmarks|tests)/\S+)", line)
-            missing = (file for file in files if not (ROOT / file.rstrip("`.,;")).exists())
-            faults += [f"{name_of(path)}: {file}" for file in missing]
+        files = re.findall(r"(?:bash|python) ((?:examples|benchmarks|tests)/[\w/.-]+\w)", text)
+        faults += [f"{name_of(path)}: {file}" for file in files if not (ROOT / file).exists()]
     assert not faults
 
 
@@ -200,7 +116,7 @@ def test_every_link_and_every_file_named_leads_somewhere():
         prose = re.sub("`[^`]*`", "", text)
         targets = re.findall(r"\]\(([^)\s]+)\)", prose)
         dead = [target for target in targets if leads_nowhere(path, target)]
-        spans = re.findall(rf"`((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./-]*)`", text)
+        spans = re.findall(r"`((?:lev_plugins|examples|benchmarks|tests|\.ci)/[\w./-]*)`", text)
         dead += [span for span in spans if not (ROOT / span).exists()]
         faults += [f"{name_of(path)}: {target}" for target in dead]
     assert not faults

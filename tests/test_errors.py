@@ -87,16 +87,16 @@ class Mistaken(dict[int, int]):
 
 
 #: what goes wrong in a folder → what its line names
-MISTAKES: list[tuple[Callable[[Path], Any], tuple[str, ...]]] = [
-    (lambda folder: setup(folder / "missing"), ("missing",)),
-    (lambda folder: setup(folder), ("--source-lang", "--target-lang")),
-    (lambda folder: setup(folder, source_lang="en", target_lang="tgt"), ("dict.en.txt",)),
-    (load_split, ("nosuch", "--gen-subset", "bin")),
-    (lambda folder: open(folder), ("bin",)),
-    (lambda folder: open(folder / f"{ESCAPES[:-1]}.pt"), (r"\x1b[31mred",)),
-    (lambda folder: run_program("generate"), ("--path",)),
-    (lambda folder: run_program("train"), ("--max-tokens",)),
-    (lambda folder: list(torch.utils.data.DataLoader(Mistaken(), num_workers=1)), ("mt, line 3",)),
+MISTAKES: list[tuple[Callable[[Path], Any], str]] = [
+    (lambda folder: setup(folder / "missing"), "missing"),
+    (lambda folder: setup(folder), "--source-lang --target-lang"),
+    (lambda folder: setup(folder, source_lang="en", target_lang="tgt"), "dict.en.txt"),
+    (load_split, "nosuch --gen-subset bin"),
+    (open, "bin"),
+    (lambda folder: open(folder / f"{ESCAPES[:-1]}.pt"), r"\x1b[31mred"),
+    (lambda folder: run_program("generate"), "--path"),
+    (lambda folder: run_program("train"), "--max-tokens"),
+    (lambda folder: list(torch.utils.data.DataLoader(Mistaken(), num_workers=1)), "train.mt,"),
 ]
 
 
@@ -108,7 +108,7 @@ def test_a_mistake_of_the_first_hour_is_one_line_that_names_it(tmp_path, mistake
     assert sorted(tmp_path.rglob("*")) == before
     line = capsys.readouterr().err
     assert line.startswith("error: ") and line.count("\n") == 1 and not UNSAFE.search(line)
-    assert [name for name in named if name not in line] == []
+    assert [name for name in named.split() if name not in line] == []
 
 
 @pytest.fixture
@@ -119,29 +119,21 @@ def unpatched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    "row",
     [
-        ("--arch levenshtein_editr", "did you mean levenshtein_editor?"),
-        ("--arch transformer --save-dri=x", "--save-dri=x; did you mean --save-dir?"),
-        ("--task", "expected one argument"),
+        "--arch levenshtein_editr | did you mean levenshtein_editor?",
+        "--arch transformer --save-dri=x | --save-dri=x; did you mean --save-dir?",
+        "--task | expected one argument",
     ],
 )
-def test_a_mistyped_option_is_one_line_with_the_nearest(
-    unpatched, monkeypatch, capsys, words, named
-):
+def test_a_mistyped_option_is_one_line_with_the_nearest(unpatched, monkeypatch, capsys, row):
     monkeypatch.setattr(sys, "argv", ["fairseq-train"])
     one_line_errors()
+    words, named = row.split(" | ")
     with pytest.raises(SystemExit, match="2"):
         options.parse_args_and_arch(options.get_training_parser(), ["data", *words.split()])
     line = capsys.readouterr().err
     assert named in line and line.count("\n") == 1
-
-
-def raising(error: BaseException) -> Callable[[], None]:
-    def fail() -> None:
-        raise error
-
-    return fail
 
 
 def test_in_a_command_of_fairseqs_a_mistake_is_one_line_and_a_fault_is_passed_on(
@@ -150,10 +142,10 @@ def test_in_a_command_of_fairseqs_a_mistake_is_one_line_and_a_fault_is_passed_on
     passed: list[BaseException] = []
     before = lambda kind, error, trace: passed.append(error)  # noqa: E731
     monkeypatch.setattr(sys, "excepthook", before)
-    for program, is_ours in (("my_program.py", False), ("/lib/fairseq_cli/generate.py", True)):
+    for program in ("my_program.py", "/lib/fairseq_cli/generate.py"):
+        assert sys.excepthook is before
         monkeypatch.setattr(sys, "argv", [program])
         one_line_errors()
-        assert (sys.excepthook is not before) == is_ours
     for error in (UserError("fix\nthis"), fault := RuntimeError("fault"), RuntimeError()):
         sys.excepthook(type(error), error, None)
     shown = capsys.readouterr().err
@@ -161,12 +153,16 @@ def test_in_a_command_of_fairseqs_a_mistake_is_one_line_and_a_fault_is_passed_on
 
 
 def test_a_command_hands_on_its_status(capsys):
-    for main, status in ((lambda: 3, 3), (lambda: None, 0), (raising(KeyboardInterrupt()), 130)):
+    for main, status in (
+        (lambda: 3, 3),
+        (lambda: None, 0),
+        (lambda: signal.default_int_handler(2, None), 130),
+    ):
         ends(main, status)
-    with pytest.raises(OSError, match="a fault"):
-        run_cli(raising(OSError("a fault")))
+    with pytest.raises(ZeroDivisionError):  # a fault
+        run_cli(lambda: 1 / 0)
     assert capsys.readouterr() == ("", "")
     noise = f"{sys.executable} -m lev_plugins noise --kind swap"  # which needs no torch
     script = f"yes a b | head -200000 | {noise} | head -1; echo ${{PIPESTATUS[2]}}"
     done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True)
-    assert (done.stdout.splitlines(), done.stderr) == (["a b", "141"], "")
+    assert (done.stdout, done.stderr) == ("a b\n141\n", "")

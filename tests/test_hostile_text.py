@@ -13,21 +13,18 @@ from lev_correct.text.units import KINDS, spans
 from lev_plugins import UserError
 
 #: what is known, what only looks known, spaces of all kinds, marks, and halves of characters
-PIECES = [
-    *"abcdefgh _-.1\t\0\r\n\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2028\u2029\u3000",
-    *"\u0301\u05d0\u200b\u200d\u202e\u2066\u2581\ufeff\ufffd\ufdd0\U0010ffff\ud800\udcff",
-    *("</s>", "<s>", "<pad>", "<unk>", "<plh>", "madeupword0000", "@@", "##", "\\", "<script>"),
-    *("[=", "=]", "[-", "-]", "[+", "+]", "e\u0301", "\U0001f469\u200d\U0001f467", "\u0130\ufb01"),
-]
+CHARACTERS = "abcdefgh _-.1\t\0\r\n\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2028\u2029\u3000"
+CHARACTERS += "\u0301\u05d0\u200b\u200d\u202e\u2066\u2581\ufeff\ufffd\ufdd0\U0010ffff\ud800\udcff"
+SYMBOLS = "</s> <s> <pad> <unk> <plh> madeupword0000 @@ ## \\ <script> [= =] [- -] [+ +]"
+PIECES = [*CHARACTERS, *SYMBOLS.split(), "e\u0301", "\U0001f469\u200d\U0001f467", "\u0130\ufb01"]
 LINE = st.lists(st.sampled_from(PIECES) | st.characters(), max_size=12).map("".join)
 LINES = st.lists(LINE, max_size=6)
 #: beginnings of lines of 100,000 bytes
-UNITS = [
-    *("a", "a ", ".", ". ", ".'", "\u3002a", "\u3002", "\u0301", "a\u0301", "\u202e", "\0", "\x85"),
-    *("\u2028", "\ud800", "\\[=", "[=", "[=a=]", "[=a=] ", "[+a+] ", "<s> ", "@@ ", "abcdefgh "),
-    "\U0001f469\u200d\U0001f467",
-]
-LONG = [unit * (100_000 // len(unit.encode("utf-8", "surrogatepass"))) for unit in UNITS]
+UNITS = (
+    "a|a |.|. |.'|\u3002a|\u3002|\u0301|a\u0301|\u202e|\0|\x85|\u2028|\ud800|\\[=|[=|[=a=]|[=a=] |"
+)
+UNITS += "[+a+] |<s> |@@ |abcdefgh |\U0001f469\u200d\U0001f467"
+LONG = [unit * (100_000 // len(unit.encode("utf-8", "surrogatepass"))) for unit in UNITS.split("|")]
 SECONDS = 40.0  # of the processor; what is not bounded takes many minutes
 
 

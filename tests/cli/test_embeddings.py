@@ -41,15 +41,13 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def built(kind: str, *flags: str, data: str = "data"):
-    """A model as a training begins with it, and the settings of the training."""
-    words = f"{data} {saved.KINDS[kind]} --optimizer adam {saved.SIZES} --decoder-embed-dim 16"
-    languages = "--source-lang src --target-lang tgt".split()
-    decoders = "--decoder-ffn-embed-dim 16 --decoder-attention-heads 2".split()
-    if kind == "pbd":
-        words, decoders = words.replace("--decoder-embed-dim 16", ""), []
-    cfg = saved.configuration([*words.split(), *languages, *decoders, *flags])
+    """A model as a training begins with it, and its task."""
+    words = f"{data} {saved.KINDS[kind]} --optimizer adam {saved.SIZES} -s src -t tgt"
+    if kind != "pbd":
+        words += " --decoder-embed-dim 16 --decoder-ffn-embed-dim 16 --decoder-attention-heads 2"
+    cfg = saved.configuration([*words.split(), *flags])
     task = tasks.setup_task(cfg.task)
-    return task.build_model(cfg.model), cfg, task
+    return task.build_model(cfg.model), task
 
 
 def tables(model: torch.nn.Module) -> list[torch.Tensor]:
@@ -66,36 +64,27 @@ def test_a_model_starts_from_the_file(kind):
         file.write("8 16\n")
         for letter, vector in zip(tiny.LETTERS, vectors.tolist()):
             file.write(f"{letter} {' '.join(map(str, vector))}\n")
-    model, _, task = built(kind, "--share-all-embeddings", "--encoder-embed-path", "file.txt")
+    model, task = built(kind, "--share-all-embeddings", "--encoder-embed-path", "file.txt")
     first = task.source_dictionary.index("a")
     assert any(torch.allclose(table[first : first + 8], vectors) for table in tables(model))
 
 
-def test_the_file_has_a_vector_for_each_symbol_that_stands_beside_others(capsys):
+def test_the_file_has_a_vector_for_each_symbol_that_stands_with_others():
     embeddings.main(["data", "file.txt", "--dim", "4"])
     vectors = utils.parse_embedding("file.txt")
     assert set(vectors) == set(tiny.LETTERS)
     assert all(abs(vector.norm() - 1) < 1e-3 for vector in vectors.values())
-    flags = "--encoder-embed-path file.txt --decoder-embed-path file.txt"
-    assert flags in capsys.readouterr().err
-    built("editor", "--encoder-embed-dim=4", "--decoder-embed-dim=4", *flags.split())
     first = Path("file.txt").read_bytes()
     embeddings.main(["data", "file.txt", "--dim", "4"])
     assert Path("file.txt").read_bytes() == first
 
 
-@pytest.mark.parametrize("dim", [1, 64])
-@pytest.mark.parametrize(
-    "pairs",
-    [
-        [("", ""), *PAIRS, ("", "")],
-        [("", "_"), ("a", ""), ("", "b")],
-        [("abcdefgh", "")] + [("", letter) for letter in tiny.LETTERS],
-    ],
-)
+@pytest.mark.parametrize("dim", ["1", "64"])
+@pytest.mark.parametrize("pairs", ["-;abc-abd;cde-cd;efgh-fgh;-", "-_;a-;-b", "abcdefgh-;-a;-b;-h"])
 def test_pairs_that_say_little_or_nothing_are_passed_over(pairs, dim):
-    write_data(Path("some"), ("abcdefgh", "bacdefgh"), pairs)
-    embeddings.main(["some", "file", "--dim", str(dim)])
+    rows = [tuple(pair.split("-")) for pair in pairs.split(";")]
+    write_data(Path("some"), ("abcdefgh", "bacdefgh"), rows)
+    embeddings.main(["some", "file", "--dim", dim])
     vectors = {**utils.parse_embedding("file.src"), **utils.parse_embedding("file.tgt")}
     assert vectors and all(vector.isfinite().all() for vector in vectors.values())
 
@@ -103,9 +92,9 @@ def test_pairs_that_say_little_or_nothing_are_passed_over(pairs, dim):
 def test_two_dictionaries_have_a_file_each_for_their_own_tables():
     write_data(Path("two"), ("hgfedcba", "xabcdefgh"))
     embeddings.main(["two", "file", "--dim", "4"])
-    sizes = [*"--encoder-embed-dim 4 --decoder-embed-dim 4".split()]
-    paths = [*"--encoder-embed-path file.src --decoder-embed-path file.tgt".split()]
-    model, _, task = built("editor", *sizes, *paths, data="two")
+    flags = "--encoder-embed-dim 4 --decoder-embed-dim 4 --encoder-embed-path file.src "
+    flags += "--decoder-embed-path file.tgt"
+    model, task = built("editor", *flags.split(), data="two")
     for side, symbols, table in (
         ("src", task.source_dictionary, model.encoder_embed),
         ("tgt", task.target_dictionary, model.decoder_embed),
@@ -114,44 +103,41 @@ def test_two_dictionaries_have_a_file_each_for_their_own_tables():
             assert torch.equal(table.weight[symbols.index(letter)], vector)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (None, "No such file"),
-        ("", "no file of embeddings"),
-        ("1 2\na word\n", "no file of embeddings"),
-        ("1 2\nzz 1 2\n", "none of the dictionary's symbols"),
-        ("1 2\na 1 2\n", "--dim 16"),
-    ],
-)
-def test_a_file_that_cannot_be_or_does_not_fit_is_refused(text, reason):
-    if text is not None:
-        Path("file.txt").write_text(text)
+#: a file of embeddings, its lines apart by ``;`` | why it is refused
+FILES = """
+- | No such file
+ | no file of embeddings
+1 2;a word; | no file of embeddings
+1 2;zz 1 2; | none of the dictionary's symbols
+1 2;a 1 2; | --dim 16
+"""
+
+
+@pytest.mark.parametrize("row", FILES.strip("\n").splitlines())
+def test_a_file_that_cannot_be_or_does_not_fit_is_refused(row):
+    text, reason = row.split(" | ") if row[0] != " " else ("", row[3:])
+    if text != "-":
+        Path("file.txt").write_text(text.replace(";", "\n"))
     with refuses(reason, "file.txt"):
         built("editor", "--encoder-embed-path", "file.txt")
 
 
-#: folder of data → pairs that tell nothing
-EMPTY = {
-    "empty": [],
-    "blank": [("", ""), ("_", "__")],
-    "same": [("a", "a"), ("aa", "")],
-}
+#: a command, where ``empty``, ``blank`` and ``same`` are data that tell nothing | what is named
+REFUSED = """
+nothing f --dim 4 | no data of two languages
+data f --dim 0 | --dim 0
+empty f --dim 4 | no training data
+blank f --dim 4 | no symbols
+same f --dim 4 | the same symbols
+"""
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ("nothing f --dim 4", "no data of two languages"),
-        ("data f --dim 0", "--dim 0"),
-        ("empty f --dim 4", "no training data"),
-        ("blank f --dim 4", "no symbols"),
-        ("same f --dim 4", "the same symbols"),
-    ],
-)
-def test_data_that_tell_nothing_are_refused(words, reason):
-    for name, pairs in EMPTY.items():
-        write_data(Path(name), pairs=pairs)
+@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
+def test_data_that_tell_nothing_are_refused(row):
+    words, reason = row.split(" | ")
+    pairs = {"empty": [], "blank": [("", ""), ("_", "__")], "same": [("a", "a"), ("aa", "")]}
+    for name, pairs_of in pairs.items():
+        write_data(Path(name), pairs=pairs_of)
     assert reason in refusal(embeddings.main, *words.split())
 
 

@@ -11,7 +11,6 @@ from refusals import refusal
 
 from lev_plugins import LevenshteinEditor
 from lev_plugins.cli import export
-from lev_plugins.export.folder import editor_writer, write_folder
 from lev_runtime import Editor
 
 
@@ -32,18 +31,6 @@ def test_a_checkpoint_becomes_a_folder_that_edits_as_it_does(checkpoint, tmp_pat
     assert [trace.iterations for trace in outputs] == [trace.iterations for trace in traces]
 
 
-def test_eight_bits_take_less_room(tmp_path):
-    of = tiny.task()
-    model = tiny.model(of, encoder_embed_dim=64, decoder_embed_dim=64, encoder_ffn_embed_dim=128)
-    editor, sizes = LevenshteinEditor([model], of), {}
-    for int8 in (False, True):
-        out = tmp_path / str(int8)
-        write_folder(out, editor_writer(editor, int8), int8)
-        sizes[int8] = sum(path.stat().st_size for path in out.iterdir())
-        assert len(Editor(out).edit(["a b c"])) == 1
-    assert sizes[True] < 0.6 * sizes[False]
-
-
 @pytest.fixture
 def refused(tmp_path, monkeypatch) -> Callable[..., str]:
     """The refusal of a command that leaves its folder as it was."""
@@ -59,16 +46,6 @@ def test_what_cannot_be_exported_is_refused_with_nothing_written(checkpoint, tmp
         assert f"{other.name} holds a" in refused(other, out)
     assert "missing.pt" in refused(tmp_path / "missing.pt", out)
     assert "moses" in refused(checkpoint, out, "--tokenizer", "moses").lower()
-
-
-def test_a_folder_with_something_in_it_stays_as_it_is(checkpoint, tmp_path, refused):
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "file").write_text("mine")
-    for taken in (tmp_path / "full", checkpoint):
-        assert "already exists" in refused(checkpoint, taken)
-    assert (tmp_path / "full" / "file").read_text() == "mine"
-
-
-def test_a_folder_that_cannot_be_written_is_named(checkpoint, refused):
-    out = checkpoint / "below_a_file"
-    assert str(out) in refused(checkpoint, out)
+    for place in (tmp_path / "data", checkpoint):
+        assert "already exists" in refused(checkpoint, place)
+    assert str(checkpoint / "below") in refused(checkpoint, checkpoint / "below")

@@ -63,26 +63,28 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text):
         assert other == line.replace("m", "M").replace("rn", "m").replace("M", "rn")
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--input in", "--kind"),
-        ("--input in --kind typos", "--kind typos"),
-        ("--input in --kind all --word-rate 3", "--word-rate 3.0"),
-        ("--input in --kind all --confusion-scale nan", "--confusion-scale nan"),
-        ("--input none --kind all", "none"),
-        ("--input in --kind all --output in", "--output"),
-        ("--input in --kind all --output no/out", "no/out"),
-        ("--input in --kind all --confusions t", "--confusions t"),
-        ("--input in --kind ocr --confusions t", "t does not exist"),
-        ("--learn-confusions in none t", "none"),
-        ("--learn-confusions in in t", "twice"),
-        ("--learn-confusions in in in", "--learn-confusions"),
-        ("--learn-confusions in in t --kind ocr", "--learn-confusions"),
-        ("--learn-confusions in in t --output out", "--learn-confusions"),
-        ("--input latin --kind all --output out", "latin: line 2"),
-    ],
-)
-def test_what_cannot_be_is_named_and_nothing_is_written(text, flags, message):
+#: a command | what its line names
+REFUSED = """
+--input in | --kind
+--input in --kind typos | --kind typos
+--input in --kind all --word-rate 3 | --word-rate 3.0
+--input in --kind all --confusion-scale nan | --confusion-scale nan
+--input none --kind all | none
+--input in --kind all --output in | --output
+--input in --kind all --output no/out | no/out
+--input in --kind all --confusions t | --confusions t
+--input in --kind ocr --confusions t | t does not exist
+--learn-confusions in none t | none
+--learn-confusions in in t | twice
+--learn-confusions in in in | --learn-confusions
+--learn-confusions in in t --kind ocr | --learn-confusions
+--learn-confusions in in t --output out | --learn-confusions
+--input latin --kind all --output out | latin: line 2
+"""
+
+
+@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
+def test_what_cannot_be_is_named_and_nothing_is_written(text, row):
+    flags, message = row.split(" | ")
     Path("latin").write_bytes(b"good\nb\xe4d\n")
     assert message in refusal(command.main, *flags.split())

@@ -37,46 +37,33 @@ def edit(*words: str) -> Iteration:
     return Iteration(*sides)
 
 
-def traced(*steps: Iteration, **fields: Any) -> EditTrace:
-    sides = {"source": "src", "draft": None, "text": "out", "terminated": "unchanged"}
-    return EditTrace(iterations=steps, score=-0.25, **(sides | fields))
-
-
 # Text ------------------------------------------------------------------------------------------
+
+SHOWN = """(sentence 3)    source » die Katze schlief
+                draft  » teh teh cat
+(iteration 1)   delete » [-teh teh-] cat
+                insert » cat {+sat+}
+(iteration 2)   delete » cat [-sat-]
+                nothing to insert
+(iteration 3)   nothing to delete
+                insert » cat {+slept+}
+                nothing to delete, nothing to insert » [terminate]
+                edits  » [-teh teh-] cat {+slept+}
+                output » (empty)
+                score  » -0.2500
+"""
+
+
+def rendered(*steps: str, source: str = "", draft: str | None = None) -> str:
+    iterations = tuple(edit(*step.split()) for step in steps)
+    return render_text(EditTrace(source, draft, "", -0.25, iterations, "unchanged"), number=3)
 
 
 def test_text_follows_the_papers_figure():
-    steps = [("-teh", "-teh", "cat", "+sat"), ("cat", "-sat", "+slept"), ("cat", "slept")]
-    sides = {"source": "die Katze schlief", "draft": "teh teh cat", "text": "cat slept"}
-    shown = render_text(traced(*(edit(*step) for step in steps), **sides), number=3)
-    assert shown == (
-        "(sentence 3)    source » die Katze schlief\n"
-        "                draft  » teh teh cat\n"
-        "(iteration 1)   delete » [-teh teh-] cat\n"
-        "                insert » cat {+sat+}\n"
-        "(iteration 2)   delete » cat [-sat-]\n"
-        "                insert » cat {+slept+}\n"
-        "                nothing to delete, nothing to insert » [terminate]\n"
-        "                edits  » [-teh teh-] cat {+slept+}\n"
-        "                output » cat slept\n"
-        "                score  » -0.2500\n"
-    )
-
-
-def test_text_says_when_nothing_was_deleted_or_inserted_and_what_is_empty():
-    trace = traced(edit("+aa"), edit("-aa"), source="", text="", terminated="max_iterations")
-    shown = [" ".join(line.split()) for line in render_text(trace, 1).splitlines()]
-    assert shown[0] == "(sentence 1) source » (empty)" and shown[-2] == "output » (empty)"
-    assert shown[1:3] == ["(iteration 1) nothing to delete", "insert » {+aa+}"]
-    assert shown[3:5] == ["(iteration 2) delete » [-aa-]", "nothing to insert"]
-
-
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [("a -<unk> é +e\u0301", "a[-<unk>-]é"), ("a +bc", "a {+bc+}")],
-)
-def test_characters_are_joined_and_words_are_not(words, shown):
-    assert f" » {shown}\n" in render_text(traced(edit(*words.split())), 1)
+    steps = ["-teh -teh cat +sat", "cat -sat", "cat +slept", "cat slept"]
+    assert rendered(*steps, source="die Katze schlief", draft="teh teh cat") == SHOWN
+    assert " » a[-<unk>-]é\n" in rendered("a -<unk> é +e\u0301"), "characters are joined"
+    assert " » a {+bc+}\n" in rendered("a +bc"), "words are not"
 
 
 @given(RISKY)
@@ -103,9 +90,8 @@ def trace(model: Path, monkeypatch: Any, tmp_path: Path, capsys: Any) -> Any:
     """Runs the command on what is typed, in an empty folder: standard output and error."""
     monkeypatch.chdir(tmp_path)
 
-    def run(typed: str | bytes, *words: str) -> tuple[str, str]:
-        data = typed.encode() if isinstance(typed, str) else typed
-        stdin = io.TextIOWrapper(io.BytesIO(data), encoding="ascii")
+    def run(typed: str, *words: str) -> tuple[str, str]:
+        stdin = io.TextIOWrapper(io.BytesIO(typed.encode()), encoding="ascii")
         monkeypatch.setattr(sys, "stdin", stdin)
         command.main(["--path", str(model), "--max-iter", "2", "--bpe", "none", *words])
         return capsys.readouterr()
@@ -116,23 +102,22 @@ def trace(model: Path, monkeypatch: Any, tmp_path: Path, capsys: Any) -> Any:
 def test_lines_become_the_editors_traces_in_order_and_empty_lines_count(trace, model):
     rows = [("a b", "b"), ("", None), ("c \u2028", "a a"), ("d", ""), ("", "c")]
     typed = "\ufeff" + "\r\n".join(s if d is None else f"{s}\t{d}" for s, d in rows)
-    out, _ = trace(typed, "--json", "--batch-size", "2")
+    out, _ = trace(typed, "--json", "lines", "--batch-size", "2")
     editor = LevenshteinEditor.from_pretrained(model, bpe=None)
     expected = editor.edit(*map(list, zip(*rows)), max_iter=2)
-    records = [json.loads(line) for line in out.splitlines()]
-    names = ("source", "draft", "text", "terminated")
-    assert [[record[name] for name in names] for record in records] == [
-        [getattr(trace, name) for name in names] for trace in expected
-    ]
+    records = [json.loads(line) for line in Path("lines").read_text("utf-8").splitlines()]
+    assert out.count("(sentence ") == len(records)
+    for record, trace_ in zip(records, expected, strict=True):
+        for name in ("source", "draft", "text", "terminated"):
+            assert record[name] == getattr(trace_, name)
 
 
 def test_many_lines_are_numbered_across_chunks_and_marks_are_obeyed(trace):
     lines = 2 * BATCHES_PER_CHUNK + 1
     Path("in").write_text("a\t[=a=] [-b-]\n" * lines)
     out, _ = trace("", "--input", "in", "--batch-size", "2", "--markup")
-    assert [int(number) for number in re.findall(r"\(sentence (\d+)\)", out)] == [
-        *range(1, lines + 1)
-    ]
+    numbers = re.findall(r"\(sentence (\d+)\)", out)
+    assert list(map(int, numbers)) == list(range(1, lines + 1))
     assert out.count("[-b-]") >= lines and "[-a" not in out
 
 
@@ -143,25 +128,20 @@ def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(tra
         assert notes.count("\n") == notes.count("note: line 3 ") == count
 
 
-def test_json_is_written_besides_the_text(trace):
-    out, _ = trace("a \u2028 b\t<b>\nb\u0085\n", "--json", "lines")
-    assert out.count("(sentence ") == 2
-    records = [json.loads(line) for line in Path("lines").read_text("utf-8").splitlines()]
-    assert [record["source"] for record in records] == ["a \u2028 b", "b\u0085"]
+#: a command | what its line names
+REFUSED = """
+--max-iter 0 | --max-iter
+--input missing.txt | missing.txt
+--json missing/lines | missing/lines
+--path none.pt | none.pt
+--input lines --json records | lines: line 2
+--json records | standard input: line 2
+"""
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        ("--max-iter 0", "--max-iter"),
-        ("--input missing.txt", "missing.txt"),
-        ("--json missing/lines", "missing/lines"),
-        ("--path none.pt", "none.pt"),
-        ("--input lines --json records", "lines: line 2"),
-        ("--json records", "standard input: line 2"),
-    ],
-)
-def test_a_mistake_is_one_line_and_leaves_no_files(trace, words, named):
+@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
+def test_a_mistake_is_one_line_and_leaves_no_files(trace, row):
+    words, named = row.split(" | ")
     text = "fine\na\tb\tc\td\n"
     Path("lines").write_text(text)
     assert named in refusal(lambda arguments: trace(text, *arguments), *words.split())

@@ -2,7 +2,6 @@
 
 import fcntl
 import functools
-import hashlib
 import importlib.util
 import itertools
 import json
@@ -98,11 +97,16 @@ class Commands:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.numbers = folder, itertools.count(1)
-        left_out = ("PYTHONPATH", "WORLD_SIZE", "RANK", "LEV_PLUGINS_TRACEBACK")
-        environ = {name: value for name, value in os.environ.items() if name not in left_out}
-        if os.environ.get("PYTHONPATH") == str(ROOT):  # this checkout, and no other installed one
-            environ["PYTHONPATH"] = str(ROOT)
-        environ |= {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "LC_ALL": "C.UTF-8"}
+        environ = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "PYTHONUNBUFFERED": "1",
+            "LC_ALL": "C.UTF-8",
+        }
+        for name in ("WORLD_SIZE", "RANK", "LEV_PLUGINS_TRACEBACK"):
+            environ.pop(name, None)
+        if environ.get("PYTHONPATH") != str(ROOT):  # this checkout, and no other installed one
+            environ.pop("PYTHONPATH", None)
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         words = [sys.executable, str(Path(__file__).with_name("warm.py"))]
         silent = subprocess.DEVNULL
@@ -167,26 +171,17 @@ class Commands:
         self,
         command: Words,
         cwd: Path,
-        task: str | None = "translation_edit",
         environs: Sequence[Environ] = (EMPTY, EMPTY),
     ) -> list[Result]:
-        """Runs a command as two processes, told what torchrun would tell them.
-
-        Args:
-            task: named with the plug-in; None where both stand in the command.
-            environs: what else each process is told.
-        """
+        """Runs a command as two processes, told what torchrun would tell them, and ``environs``."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
-        words = split(command)
-        if task is not None:
-            words += [*SEVERAL.split(), "--user-dir", "lev_plugins", "--task", task]
         started = []
         for rank, more in enumerate(environs):
             environ = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
             environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), **more}
-            started.append(self.start(words, cwd, environ=environ))
+            started.append(self.start(command, cwd, environ=environ))
         return list(map(self.finish, started))
 
     def preprocess(self, flags: str, cwd: Path) -> Result:
@@ -316,33 +311,21 @@ def prepared(commands: Commands, folder: Path, flags: str, joined: bool) -> None
     commands.preprocess(f"{languages} {places}", folder)
 
 
-@functools.cache
-def sources_hash() -> str:
-    """Returns a digest of all that a training depends on."""
-    digest = hashlib.sha256((ROOT / "constraints.txt").read_bytes())
-    for folder in (PACKAGE, ROOT / "lev_runtime", Path(__file__).parent):
-        for path in sorted(folder.rglob("*.py")):
-            if folder == PACKAGE or not path.name.startswith("test_"):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def once(name: str, make: Callable[[Path], object]) -> Path:
     """Returns a folder that ``make`` has filled, in this run or in one of the same sources."""
-    trained = ROOT / ".pytest_cache" / "trained" / sources_hash()
-    folder = trained / name
-    trained.mkdir(parents=True, exist_ok=True)
-    with open(trained / f"{name}.lock", "a+") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        lock.seek(0)
-        if not lock.read():
-            for other in trained.parent.iterdir():
-                if other != trained:
-                    shutil.rmtree(other, ignore_errors=True)
-            shutil.rmtree(folder, ignore_errors=True)
+    sources = [*ROOT.glob("lev_*/**/*.py"), *Path(__file__).parent.glob("[!t]*.py")]
+    newest = max(path.stat().st_mtime_ns for path in [*sources, ROOT / "constraints.txt"])
+    folder = ROOT / ".pytest_cache" / "trained" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(f"{folder}.made", "a+") as note:
+        fcntl.flock(note, fcntl.LOCK_EX)
+        note.seek(0)
+        if note.read() != str(newest):
+            shutil.rmtree(folder)
             folder.mkdir()
             make(folder)
-            lock.write("made")
+            note.truncate(0)
+            note.write(str(newest))
     return folder
 
 

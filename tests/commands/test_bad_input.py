@@ -2,8 +2,6 @@
 
 import pytest
 
-SHORT = "--max-update 1 --disable-validation --save-dir refused"
-
 
 @pytest.fixture
 def refused(commands, tmp_path):
@@ -33,14 +31,17 @@ def test_data_without_the_drafts_of_the_training_are_noted_once(commands, triple
     assert result.err.count("note:") == 1 and "--draft-lang mt" in result.err
 
 
-@pytest.mark.parametrize(
-    ("command", "option", "named"),
-    [
-        ("train", f"{SHORT} --early-exit 9,9", "--early-exit 9,9"),
-        ("generate", "--retain-dropout", "--retain-dropout"),
-        ("generate", "--path /", "/"),
-        ("interactive", "--input none.txt", "none.txt"),
-    ],
-)
-def test_options_that_cannot_be(refused, triples, command, option, named):
+#: a command with its options | what its line names
+OPTIONS = """
+train --max-update 1 --disable-validation --save-dir refused --early-exit 9,9 | --early-exit 9,9
+generate --retain-dropout | --retain-dropout
+generate --path / | /
+interactive --input none.txt | none.txt
+"""
+
+
+@pytest.mark.parametrize("row", OPTIONS.strip().splitlines())
+def test_options_that_cannot_be(refused, triples, row):
+    words, named = row.split(" | ")
+    command, _, option = words.partition(" ")
     assert named in refused(getattr(triples, command)(option))

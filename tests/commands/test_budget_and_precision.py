@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,7 @@ from fairseq import checkpoint_utils, tasks
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.trainer import Trainer
 from omegaconf import OmegaConf
-from refusals import refuses
 from saved import configuration
-from states import state
 
 from lev_plugins.fairseq_patches.training import resolve
 
@@ -35,24 +32,20 @@ def updates(path: Path) -> list[list[float]]:
 
 def test_processes_train_by_one_clock_and_another_number_goes_on(commands, triples, tmp_path):
     """The same learning rate and share of the time in every update, and the same end."""
-    paths = [tmp_path / str(number) for number in range(3)]
-    environs: Sequence[dict[str, str]] = [
-        {"RATES": str(path), "PYTHONPATH": str(ROOT), "SLOW": str(0.05 * (path.name == "1"))}
-        for path in paths
-    ]
+    paths = [tmp_path / name for name in ("first", "second", "resumed")]
+    environs = [{"RATES": str(path), "PYTHONPATH": str(ROOT)} for path in paths]
+    environs[1]["SLOW"] = "0.05"
     more = f"--user-dir {WATCHED} --save-dir saved"
     several = training(triples, 0.002, f"{more} {SEVERAL}")
-    for result in commands.ranks(several, tmp_path, None, environs[:2]):
+    for result in commands.ranks(several, tmp_path, environs[:2]):
         result.succeeded(several)
     first, second = map(updates, paths[:2])
     assert first == second and len(first) > 5
-    shares = [share for _, share, _ in first]
-    assert shares[0] == 0 and shares == sorted(shares) and 0.5 < shares[-1] <= 1
-    saved = state(tmp_path / "saved/checkpoint_last.pt")["optimizer_history"][-1]
-    assert saved["num_updates"] == first[-1][0] + 1 and saved["lr_scheduler_state"]["seconds"] > 7.2
+    numbers, shares, _ = zip(*first)
+    assert shares[0] == 0 and list(shares) == sorted(shares) and 0.5 < shares[-1] <= 1
     commands.ok(training(triples, 0.004, more), tmp_path, environ=environs[2])
-    resumed = updates(paths[2])
-    assert resumed[0][0] == first[-1][0] + 1 and 0.45 < resumed[0][1] < 0.75
+    number, share, _ = updates(paths[2])[0]
+    assert number == numbers[-1] + 1 and 0.45 < share < 0.75
 
 
 def test_fp16_steps_as_on_a_gpu(triples, monkeypatch, tmp_path):
@@ -86,10 +79,7 @@ def test_fp16_keeps_matrices_for_optimizers_that_need_them(name, monkeypatch):
     cfg = OmegaConf.structured(FairseqConfig())
     cfg.task = {"_name": "translation", "data": "."}
     cfg.optimizer, cfg.model = {"_name": name}, None
-    cfg.common.fp16 = cfg.common.cpu = True
-    with refuses("--fp16", "--bf16"):
-        resolve(cfg)
-    cfg.common.cpu = False
+    cfg.common.fp16 = True
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     resolve(cfg)
     assert cfg.common.fp16_no_flatten_grads == (name not in ("adam", "sgd"))

@@ -1,4 +1,4 @@
-"""A training that begins from a checkpoint of another, and one that resumes without its drafts.
+"""A training that begins from a checkpoint of another.
 
 Stock checkpoints: tests/systems/test_stock_checkpoints.py and examples/guides/from_stock.md.
 """
@@ -12,9 +12,3 @@ def test_a_training_starts_from_the_parameters_it_is_given(commands, triples, tm
     assert f"Loaded checkpoint {triples.checkpoint}" in log
     tuned = state(tmp_path / "checkpoint_last.pt")["model"]
     assert differences(dict(tuned), dict(state(triples.checkpoint)["model"])) == []
-
-
-def test_a_training_that_resumes_without_its_drafts_says_so(commands, triples, tmp_path):
-    train = triples.train(f"--restore-file {triples.checkpoint} --max-update 1 --save-dir on")
-    result = commands.done(train.replace("--draft-lang mt", ""), tmp_path)
-    assert "without drafts" in result.err and "--draft-lang mt" in result.err

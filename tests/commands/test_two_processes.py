@@ -48,7 +48,7 @@ def test_two_processes_of_the_default_backend_train_what_one_does(
     commands.done(f"{command} {single} --update-freq 2", tmp_path, task=corpus.task)
     several = "--distributed-backend gloo --ddp-backend pytorch_ddp"
     words = f"{command} {two} --user-dir {conftest.PACKAGE} --task {corpus.task} {several}"
-    for rank in commands.ranks(words, root, None):
+    for rank in commands.ranks(words, root):
         rank.succeeded(words)
     assert_alike(single, two)
 
@@ -63,13 +63,13 @@ def test_a_signal_to_one_process_ends_both_and_they_resume_as_one_trains(
     words = f"{command} {two} {conftest.SEVERAL} {task}"
     ours = {"PYTHONPATH": str(conftest.ROOT)}
     asked = {**ours, "ASKED": "SIGINT:train_step:4"}
-    results = commands.ranks(words, tmp_path, None, (ours, asked))
+    results = commands.ranks(words, tmp_path, (ours, asked))
     assert [result.code for result in results] == [128 + signal.SIGTERM, 128 + signal.SIGINT]
     assert not any("Traceback" in result.err + result.out for result in results)
     (reached,) = re.findall(
         r"the training ends after (\d+) updates", "".join(result.err for result in results)
     )
-    first, second = commands.ranks(words, tmp_path, None, (ours, ours))
+    first, second = commands.ranks(words, tmp_path, (ours, ours))
     assert first.code == second.code == 0, first.err + second.err
     assert f"@ {reached} updates)" in first.out
     commands.done(f"{command} {single} --update-freq 2", tmp_path)
