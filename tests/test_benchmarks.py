@@ -65,7 +65,7 @@ COLUMNS = [
 HEAD = {"table": "words", "head": "test", "judged_by": "right", "columns": COLUMNS}
 MEASURED = {"command": ["bash run.sh"], "version": "0.6.0", "date": "2026-11-21", "cpu": "a CPU"}
 PAGE = "# Results\n\nOne line.\n<!-- table: words -->\n{}\nThe end.\n"
-ROWS = "| test | right, % | seeds |\n|---|---|---|\n| no-edit baseline | {} |  |\n{}"
+ROWS = "| test (0.6.0, a CPU) | right, % | seeds |\n|---|---|---|\n| no-edit baseline | {} |  |\n{}"
 
 
 def row(right: Any, system: str = "PBD", **fields: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import checkpoints
+import numpy as np
 import pytest
 from conftest import conllu
 from example_scripts import EXAMPLES, ROOT, module, refusal
@@ -164,13 +165,14 @@ def test_help_of_a_person_is_worth_something(commands, triples):
 def test_labels_and_classes_are_scored(tmp_path):
     evaluate = module("classification", "evaluate")
     file = put(tmp_path / "test.tsv", ["joy, anger\tx  y "])
-    (example,) = evaluate.read(file, "multilabel")
-    assert (example.labels, example.words) == (["joy", "anger"], ["x", "y"])
-    texts = [evaluate.Example("text", labels) for labels in (["a"], ["b", "a"], ["c"], [])]
-    figures = evaluate.label_scores([["a"], ["b"], ["b"], []], texts)
-    expected = {"micro-F1": 400 / 7, "macro-F1": 400 / 9, "texts right": 50}
-    assert figures == pytest.approx(expected)
-    assert evaluate.class_scores(["a", "b", "c"], texts[:3]) == {"accuracy": 100, "Matthews": 100}
+    assert evaluate.read(file, "multilabel") == ([["x", "y"]], [["joy", "anger"]])
+    known = np.array([], bool)
+    predicted, labels = [["a"], ["b"], ["b"], []], [["a"], ["b", "a"], ["c"], []]
+    figures = evaluate.scores("multilabel", predicted, labels, known)
+    assert figures == {"micro-F1": 57.14, "macro-F1": 44.44, "texts right": 50}
+    classes = [["a"], ["b"], ["c"]]
+    figures = evaluate.scores("classification", classes, classes, known)
+    assert figures == {"accuracy": 100, "Matthews": 100}
 
 
 def test_pairs_of_segments_lose_nothing_on_either_side():
