@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from .inference.editor import LevenshteinEditor  # noqa: F401
     from .inference.enct5 import EncT5, Prediction  # noqa: F401
 
-__version__ = "0.7.0"
+__version__ = "0.8.0"
 #: parts of the Python interface: where they are
 _HOMES = {
     **dict.fromkeys(("Correction", "Corrector", "Edit"), "lev_correct"),

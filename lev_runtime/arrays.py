@@ -1,4 +1,4 @@
-"""What the decoding loop computes with: numpy's arrays here; torch's in lev_plugins.
+"""Arrays that the decoding loop computes with: numpy's here, torch's in lev_plugins.
 
 The loop is written once. What numpy and torch have alike (operators, slices, ``sum(1)``; in their
 modules ``where``, ``clip``, ``exp``) it uses itself; the rest, by torch's names, is in

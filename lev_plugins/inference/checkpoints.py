@@ -124,8 +124,9 @@ def load_task(state: CheckpointState, path: str, data: AnyPath | None = None) ->
         raise UserError(f"{path} was trained with task {name}, which translates no text")
     options = merge_with_parent(config(), cfg, remove_missing=True)
     options.eval_bleu = False  # it would ask for a detokenizer that nothing here uses
-    symbols, named = symbols_in(state), {"data": data} if data else {}
+    named = {"data": data} if data else {}
     with wrap_checkpoint_errors(path), loading_checkpoint([path], named):
+        symbols = symbols_in(state)
         if symbols and not data:
             return task(options, *map(dictionary_of, symbols.values()))
         sides = options.source_lang, options.target_lang

@@ -82,12 +82,12 @@ POINTER = {"source_pointer": True, "share_all_embeddings": True, "deletion_trace
 SAMPLED = {"token_masking": "uniform", "roll_in_tokens": "policy"}
 #: what is trained; how often a GPU is waited for, its gradients' norm once; and the operations
 UPDATES: dict[str, tuple[Callable[[], Training], int, int]] = {
-    "LevT": (lambda: edits(drafted=False), 3, 750),
-    "LevT, own parameters": (lambda: edits(**APART), 4, 905),
-    "LevT with a trace": (lambda: edits(deletion_trace=True, **LEARNED), 4, 925),
-    "LevT that points": (lambda: edits(**POINTER), 4, 965),
-    "LevT, masked and sampled": (lambda: edits(roll_in=SAMPLED), 4, 870),
-    "LevT, random words": (lambda: edits(False, {"roll_in_tokens": "random"}), 3, 755),
+    "LevT": (lambda: edits(drafted=False), 2, 750),
+    "LevT, own parameters": (lambda: edits(**APART), 2, 905),
+    "LevT with a trace": (lambda: edits(deletion_trace=True, **LEARNED), 2, 925),
+    "LevT that points": (lambda: edits(**POINTER), 2, 965),
+    "LevT, masked and sampled": (lambda: edits(roll_in=SAMPLED), 2, 870),
+    "LevT, random words": (lambda: edits(False, {"roll_in_tokens": "random"}), 2, 755),
     "PBD": (lambda: writes(PBD, 0), 1, 285),
     "PBD, no future": (lambda: writes(PBD, -1), 1, 325),
     "gated, paper": (lambda: writes(GATED, 0), 1, 310),
