@@ -200,7 +200,7 @@ def test_drafts_are_edited_and_saved(page, tmp_path):
 
 @pytest.mark.parametrize("page", [correct], indirect=True)
 def test_documents_are_corrected_and_saved_byte_for_byte_but_for_changes(page, tmp_path):
-    text = "\ufeff a\tb  c\r\n\r\n\nteh cat\x0b\rx \u2028 y\n  ~ teh\n  big\t uh end\r\n\r\n"
+    text = "\ufeff a\tb  c\r\n\r\n\nteh cat\x0b\rx \u2028 y\n  ~ teh\n  big \t uh end\r\n\r\n"
     file = tmp_path / "my file.md"
     file.write_bytes(text.encode())
     page["load"].send_keys(str(file))
