@@ -22,7 +22,9 @@ def read(path: Path, kind: str) -> tuple[Rows, Rows]:
     """Returns words and labels of the lines ``labels<TAB>text`` that prepare.sh wrote."""
     cells = [line.split("\t", 1) for line in read_lines(str(path))]
     labels = [cell.split(SEPARATORS.get(kind, "\0")) for cell, _ in cells]
-    return [text.split() for _, text in cells], [[*filter(None, row)] for row in labels]
+    return [text.split() for _, text in cells], [
+        [*filter(None, map(str.strip, row))] for row in labels
+    ]
 
 
 def baseline(kind: str, train: tuple[Rows, Rows], texts: Rows) -> Rows:
