@@ -33,16 +33,6 @@ def known_places(flat: Tensor, count: int) -> Tensor:
     return ranked.scatter_(0, rank, places)[:count]
 
 
-def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:
-    """B × T and B × U, padded on the right → B, bool: the same sentence."""
-    width = min(a.size(1), b.size(1))
-    same = (a[:, :width] == b[:, :width]).all(1)
-    for longer in (a, b):
-        if longer.size(1) > width:
-            same = same & longer[:, width:].eq(pad).all(1)
-    return same
-
-
 def has_gaps(real: Tensor) -> bool:
     """Returns whether padding stands before a real token in any row of R × T, bool."""
     return bool((real[:, 1:] & ~real[:, :-1]).any())
