@@ -52,8 +52,8 @@ class Generator(PrefixModel):
             raise UserError(f"{limits}: must be 1 or more, and beam no less than nbest")
 
         def search(batch: list[list[int]]) -> list[list[Generation]]:
-            found = self.beam_search(batch, np.full(len(batch), max_len_b), beam)
-            return [[self._generation(*rated) for rated in texts[:nbest]] for texts in found]
+            candidates = self.beam_search(batch, np.full(len(batch), max_len_b), beam)
+            return [[self._generation(*rated) for rated in texts[:nbest]] for texts in candidates]
 
         first = 1
         for chunk in chunks(sources, buffer):
