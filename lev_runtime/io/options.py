@@ -7,6 +7,7 @@ others do, and is shown by ``--help-all`` alone.
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -26,6 +27,7 @@ TEXT_PROCESSING = {
     "hf_directory": "folder for --bpe hf",
 }
 HELP_ALL = "--help-all"
+EXAMPLE = "example: "
 RUN = "python -m lev_plugins"  #: runs a command by its name
 
 
@@ -70,22 +72,38 @@ class _Help(argparse.Action):
         parser.exit()
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Wraps an example at spaces alone, so that it can be pasted."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if not text.startswith(EXAMPLE):
+            return super()._fill_text(text, width, indent)
+        lines = textwrap.wrap(text, width - 2, subsequent_indent="    ", break_on_hyphens=False)
+        return " \\\n".join(lines)
+
+
 def make_parser(
     command: str, description: str, example: str = "", usage: str = ""
 ) -> argparse.ArgumentParser:
     """Makes a command's parser, with ``--help``, ``--help-all`` and ``--version``.
 
     Args:
-        example: what may stand behind the command's name, shown at the end of the help.
+        example: what may follow the command's name, shown at the end of the help.
         usage: the same for the first lines (default: argparse's list of the options shown).
             A line of it each, where there are several ways to call the command.
     """
     # else an option that has gone would be taken for a longer one
-    parser = Parser(prog=prog(command), description=description, allow_abbrev=False, add_help=False)
+    parser = Parser(
+        prog=prog(command),
+        description=description,
+        allow_abbrev=False,
+        add_help=False,
+        formatter_class=_Formatter,
+    )
     if usage:
         parser.usage = "\n       ".join(f"%(prog)s {way}" for way in usage.splitlines())
     if example:
-        parser.epilog = f"example: {parser.prog} {example}"
+        parser.epilog = f"{EXAMPLE}{parser.prog} {example}"
     flags, about = ("-h", "--help", HELP_ALL), "show the main options, or all options, and exit"
     parser.add_argument(*flags, action=_Help, nargs=0, dest=argparse.SUPPRESS, help=about)
     shown = {"action": "version", "version": version(), "advanced": True}
