@@ -7,31 +7,7 @@ composition, number of workers, device, and after a training is resumed.
 import torch
 from torch import Tensor
 
-_MASKS = {shift: (1 << (64 - shift)) - 1 for shift in (27, 30, 31)}
-
-
-def _signed(value: int) -> int:
-    """The lowest 64 bits as the signed integer that torch stores."""
-    value %= 1 << 64
-    return value - (1 << 64) if value >= 1 << 63 else value
-
-
-_GAMMA = _signed(0x9E3779B97F4A7C15)
-_FIRST = _signed(0xBF58476D1CE4E5B9)
-_SECOND = _signed(0x94D049BB133111EB)
-
-
-def _mix(bits: Tensor) -> Tensor:
-    """The finaliser of splitmix64 (Steele et al., 2014) in wrapping int64 arithmetic."""
-    bits = _folded(bits, 30) * _FIRST
-    bits = _folded(bits, 27) * _SECOND
-    return _folded(bits, 31)
-
-
-def _folded(bits: Tensor, shift: int) -> Tensor:
-    """The upper bits on the lower ones; torch's shift would fill up with the sign."""
-    upper = (bits >> shift) & _MASKS[shift]
-    return bits ^ upper
+from lev_runtime.noise import GAMMA, mix, signed
 
 
 def uniform(seed: int, epoch: int, sentences: Tensor, length: int, stream: int) -> Tensor:
@@ -47,21 +23,21 @@ def uniform(seed: int, epoch: int, sentences: Tensor, length: int, stream: int) 
     Returns:
         B × L, float32, on the device of ``sentences``.
     """
-    key = torch.full_like(sentences, _signed(seed * 1_000_003 + stream))
+    key = torch.full_like(sentences, signed(seed * 1_000_003 + stream))
     return _uniform(epoch, sentences, length, key)
 
 
 def uniform_streams(seed: int, epoch: int, sentences: Tensor, length: int, streams: int) -> Tensor:
     """:func:`uniform` for the streams from 0 on, together: streams × B × L."""
     stream = torch.arange(streams, device=sentences.device).unsqueeze(1)
-    return _uniform(epoch, sentences, length, stream + _signed(seed * 1_000_003))
+    return _uniform(epoch, sentences, length, stream + signed(seed * 1_000_003))
 
 
 def _uniform(epoch: int, sentences: Tensor, length: int, stream: Tensor) -> Tensor:
     position = torch.arange(1, length + 1, device=sentences.device)
-    key = _mix(stream)
-    key = _mix(key + _signed(epoch * _GAMMA))
-    key = _mix(key + (sentences + 1) * _GAMMA)
-    bits = _mix(key.unsqueeze(-1) + position * _GAMMA)
+    key = mix(stream)
+    key = mix(key + signed(epoch * GAMMA))
+    key = mix(key + (sentences + 1) * GAMMA)
+    bits = mix(key.unsqueeze(-1) + position * GAMMA)
     bits = (bits >> 40) & 0xFFFFFF
     return bits.to(torch.float32) / float(1 << 24)
