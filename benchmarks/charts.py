@@ -173,7 +173,8 @@ def framed(title: str, y: Axis, x_label: str, shapes: Sequence[str]) -> str:
 
 
 def curved(chart: Curves, rows: Sequence[Record]) -> str:
-    """Returns classes as SVG: a line of points for each system, named at one of them."""
+    """Returns classes as SVG: a line of means for each system, named at one of
+    them, with their range over seeds."""
     foot, edge = HEIGHT - BOTTOM, WIDTH - RIGHT
     step = (edge - LEFT) / len(chart.metrics)
     places = [LEFT + step * (number + 0.5) for number in range(len(chart.metrics))]
@@ -184,13 +185,15 @@ def curved(chart: Curves, rows: Sequence[Record]) -> str:
     values = {row["system"]: row["metrics"] for row in rows}
     for point in chart.points.splitlines():
         system, name, kind, place = point.strip().split(" | ")
-        heights = [
-            foot - chart.y.share(read_metric(values[system][metric]).mean) * (foot - TOP)
+        ranges = [
+            [foot - chart.y.share(value) * (foot - TOP) for value in read_metric(values[system][metric])]
             for metric in chart.metrics
         ]
-        corners = list(zip(places, heights, strict=True))
+        corners = [(x, mean) for x, (mean, *_) in zip(places, ranges, strict=True)]
         for (x1, y1), (x2, y2) in zip(corners, corners[1:]):
             shapes.append(line(x1, y1, x2, y2, f"{kind} range"))
+        for x, (_, low, high) in zip(places, ranges, strict=True):
+            shapes.append(line(x, low, x, high, f"{kind} range"))
         for x, y in corners:
             shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="{kind}"/>')
         number, _, side = place.partition(", ")

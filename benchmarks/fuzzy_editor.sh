@@ -19,7 +19,7 @@ for side in encoder decoder; do
   common+=("--$side-embed-dim" 128 "--$side-ffn-embed-dim" 512 "--$side-attention-heads" 4 "--$side-normalize-before")
 done
 common+=(--encoder-layers "${ENCODER_LAYERS:-2}" --decoder-layers "${DECODER_LAYERS:-2}")
-training=("${common[@]}" --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --dropout "${DROPOUT:-0.1}"
+training=("${common[@]}" --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --dropout "${DROPOUT:-0}"
   --optimizer muon --muon-update-rms 0.4 --lr 0.004 --adam-betas "(0.9,0.98)" --clip-norm 1
   --lr-scheduler time_budget --processor-time --max-tokens 2600 --max-tokens-valid 4000 --log-interval 100
   --no-epoch-checkpoints --keep-interval-updates 1 --patience 5)

@@ -78,7 +78,7 @@ LEVT = Stage(
     "--best-checkpoint-metric ter_normalized --eval-bleu-remove-bpe sentencepiece "
     "--task translation_edit --arch levenshtein_editor --rotary-positions "
     "--criterion edit_policy_loss --label-smoothing 0 --placeholder-weight 2 "
-    "--token-weight 2 --deletion-trace --source-pointer --delete-words "
+    "--token-weight 2 --deletion-trace --source-pointer "
     "--kept-tokens incomplete --token-masking uniform --max-insertions 63 "
     "--alpha-start 0.3 --alpha 0.8 --beta-start 0.3 --beta 0.8 --roll-in-updates 0.5 "
     "--delete-threshold 0.9",

@@ -86,17 +86,6 @@ class Arrays:
         wide[:, :shorter] = values[:, :shorter]
         return wide
 
-    def group_means(self, values: Array, groups: Array) -> Array:
-        """Returns of each value the mean of those of its row that have its group: B × T.
-
-        groups: B × T, whole numbers from 0 to T.
-        """
-        stride = groups.shape[1] + 1
-        places = groups + stride * np.arange(len(groups))[:, None]
-        sums = np.bincount(places.ravel(), values.ravel())
-        means = sums / np.bincount(places.ravel()).clip(1)
-        return means[places]
-
     # places -------------------------------------------------------------------------------------
 
     def flatnonzero(self, mask: Array, count: int | None) -> Array:

@@ -142,25 +142,8 @@ class EditConstraints:
         return None
 
 
-class WholeWords:
-    """Deletion of words: what stands between two spaces has one probability."""
-
-    def __init__(self, symbols: tuple[str, ...], like: Array, arrays: Arrays) -> None:
-        self.arrays = arrays
-        spaces = arrays.as_tensor(symbol_edges(symbols, spaces=True), like)
-        self.begins, self.ends = spaces[:, 0], spaces[:, 1]
-
-    def mean(self, tokens: Array, probability: Array) -> Array:
-        """Returns the mean probability of each token's word, R × T."""
-        arrays = self.arrays
-        ended = arrays.pad(self.ends[tokens[:, :-1]], 1, 0, False)
-        words = arrays.int64(self.begins[tokens] | ended).cumsum(1)
-        return arrays.group_means(probability, words)
-
-
 @functools.lru_cache(maxsize=4)
-def symbol_edges(symbols: tuple[str, ...], spaces: bool = False) -> np.ndarray:
-    """Returns :meth:`Joining.edges`, or ``spaces``, of every symbol: V × 2, bool."""
+def symbol_edges(symbols: tuple[str, ...]) -> np.ndarray:
+    """Returns :meth:`Joining.edges` of every symbol: V × 2, bool."""
     joining = joining_of(symbols)
-    edges = joining.spaces if spaces else joining.edges
-    return np.array([edges(symbol) for symbol in symbols])
+    return np.array([joining.edges(symbol) for symbol in symbols])

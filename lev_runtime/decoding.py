@@ -10,7 +10,7 @@ from typing import Any
 
 from .arrays import Array, Arrays
 from .candidates import CandidateNoise, best, rate, sentence_keys
-from .constraints import EditConstraints, WholeWords
+from .constraints import EditConstraints
 from .options import RefinementOptions
 from .policy import EditPolicy, EditState, Symbols
 from .records import EditHypothesis
@@ -31,7 +31,6 @@ class Decoding:
         state: the sentences.
         noise: by which candidates differ; None where each sentence has one.
         constraints: marks on drafts; None where there are none.
-        whole_words: for deleting words; None where tokens are deleted.
     """
 
     def __init__(
@@ -65,9 +64,6 @@ class Decoding:
         self.constraints: EditConstraints | None = None
         if has_marks:
             self.constraints = EditConstraints(draft, marks, symbols.names, self.pad, arrays)
-        self.whole_words = (
-            WholeWords(symbols.names, draft, arrays) if options.delete_words else None
-        )
         self.encoder_out = encoder_out
         self.state = RefinementState(draft, encoder_out, self.pad, options.retain_history, arrays)
         self.state.cap = self._length_cap(source)
@@ -110,10 +106,7 @@ class Decoding:
             return Edit(real, state.lengths, no_scores, list(state.sizes))
         log_probs = arrays.log_softmax(self.logits("deletion"))
         log_keep, log_delete = log_probs[..., KEEP], log_probs[..., DELETE]
-        probability = arrays.xp.exp(log_delete)
-        if self.whole_words is not None:
-            probability = self.whole_words.mean(state.tokens, probability)
-        deleted = probability > self.options.delete_threshold
+        deleted = arrays.xp.exp(log_delete) > self.options.delete_threshold
         if self.constraints is not None:
             deleted = self.constraints.deletions(deleted, state)
         inner = self.symbols.inner(state.tokens)

@@ -22,12 +22,12 @@ Decode = Callable[[Sequence[Sentence]], Iterable[list[EditHypothesis]]]
 class TextEditor(ABC):
     """A trained model with its dictionaries and text processing; several threads may use one.
 
-    decoding_settings: the model's of ``RefinementOptions``, unless the caller says another.
+    delete_threshold: of ``RefinementOptions``, unless the caller says another.
     dictionary: gives symbols of the target by their numbers. unknown: the symbol that stands for
     what has no spelling. limits: the longest source and draft that the model reads, in tokens.
     """
 
-    decoding_settings: Mapping[str, Any]
+    delete_threshold: float
     dictionary: Any
     unknown: str
     limits: tuple[int, ...]
@@ -74,18 +74,16 @@ class TextEditor(ABC):
             UserError: lists of other lengths, or of what is no text; an option that cannot be; a
                 sentence beyond the model's limit; marks that cannot be read; an unknown term.
         """
-        settings = dict(self.decoding_settings)
-        if delete_threshold is not None:
-            settings["delete_threshold"] = delete_threshold
+        threshold = self.delete_threshold if delete_threshold is None else delete_threshold
         decode = self.decoder(
             history,
             max_iter=max_iter,
             empty_penalty=empty_penalty or 0.0,
+            delete_threshold=threshold,
             candidates=candidates or nbest,
             nbest=nbest,
             noise_scale=noise_scale,
             seed=seed,
-            **settings,
         )
         processing = self.text_processing
 

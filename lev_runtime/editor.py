@@ -11,7 +11,7 @@ from .errors import UserError
 from .exported import ExportedPolicy
 from .feature_cache import ReusedFeatures
 from .folder import Folder
-from .options import OF_MODELS, RefinementOptions
+from .options import RefinementOptions
 from .policy import Symbols
 from .records import EditHypothesis
 from .sentences import Draft, Sentence
@@ -36,8 +36,7 @@ class Editor(TextEditor):
     def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
         folder = Folder.holding(MODEL, path, type(self).__name__)
         self.settings: dict[str, Any] = folder.description["settings"]
-        known = OF_MODELS & self.settings.keys()
-        self.decoding_settings = {name: self.settings[name] for name in known}
+        self.delete_threshold = self.settings["delete_threshold"]
         self.codec = TextCodec(folder)
         self.source, self.target = read_dictionaries(folder)
         target = self.target

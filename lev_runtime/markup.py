@@ -114,14 +114,6 @@ class Joining:
             return left and is_before, right
         return left and not is_before, right and not is_behind
 
-    def spaces(self, symbol: str) -> tuple[bool, bool]:
-        """Returns whether a space stands before a token, and after it, whatever stands there."""
-        if _is_special(symbol) or not self.sign:
-            return True, True
-        if self.sign == "@@":
-            return False, not symbol.endswith("@@")
-        return symbol.startswith(self.sign) is (self.sign != "##"), False
-
 
 #: the same, made once for each dictionary
 joining_of = functools.lru_cache(maxsize=4)(Joining)

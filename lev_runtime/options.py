@@ -5,9 +5,6 @@ from dataclasses import dataclass
 
 from .errors import UserError
 
-#: options that a trained model brings with it; exports of 0.7.0 have the first alone
-OF_MODELS = {"delete_threshold", "delete_words"}
-
 
 @dataclass(frozen=True)
 class RefinementOptions:
@@ -15,7 +12,6 @@ class RefinementOptions:
 
     max_iter: T_max, iterations at most. empty_penalty: γ in [0, 3], subtracted from the logit of
     inserting nothing (§3.3). delete_threshold: probability above which a token is deleted.
-    delete_words: what is deleted is a word, by the mean of its tokens' probabilities.
     adaptive: stop when nothing changes or a state comes back; else always run T_max iterations.
     retain_history: whether iterations are noted. max_len_a, max_len_b: nothing is inserted beyond
     a·|source| + b tokens or one and a half times those of the draft, whichever is more.
@@ -39,7 +35,6 @@ class RefinementOptions:
     noise_scale: float = 0.5
     seed: int = 1
     nbest: int = 1
-    delete_words: bool = False
 
     def __post_init__(self) -> None:
         for name, least, most in self.ranges():

@@ -120,7 +120,7 @@ def editor_writer(editor: LevenshteinEditor, int8: bool) -> Writer:
             "max_target_positions": task.cfg.max_target_positions,
             "old_source": task.old_source,
             "placeholder": task.placeholder,
-            **editor.decoding_settings,
+            "delete_threshold": editor.delete_threshold,
         }
         texts = text.write(editor.tokenizer, editor.bpe, folder)
         return {

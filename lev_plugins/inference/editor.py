@@ -53,7 +53,7 @@ class LevenshteinEditor(TextEditor):
         self.task = task
         self.tokenizer = tokenizer
         self.bpe = bpe
-        self.decoding_settings = task.decoding_settings
+        self.delete_threshold = task.delete_threshold
         self.dictionary = task.tgt_dict
         self.unknown = task.tgt_dict.unk_word
         limits = [task.max_positions(), *(model.max_positions() for model in models)]

@@ -51,12 +51,6 @@ class TorchArrays(Arrays):
         more = width - values.size(1)
         return F.pad(values, (*[0, 0] * (values.dim() - 2), 0, more))
 
-    def group_means(self, values: Tensor, groups: Tensor) -> Tensor:
-        zeros = values.new_zeros(len(values), values.size(1) + 1)
-        sums = zeros.scatter_add(1, groups, values)
-        sizes = zeros.scatter_add(1, groups, torch.ones_like(values))
-        return (sums / sizes.clamp(min=1)).gather(1, groups)
-
     def flatnonzero(self, mask: Tensor, count: int | None) -> Tensor:
         return true_places(mask, count)
 

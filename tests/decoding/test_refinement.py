@@ -30,40 +30,23 @@ pytestmark = pytest.mark.device
 # options --------------------------------------------------------------------------------------
 
 
-WORDS = {  # of each way to cut words: three words and their tokens
-    "▁": ["▁ab", "c", "▁d", "▁e", "f", "g"],
-    "##": ["ab", "##c", "d", "e", "##f", "##g"],
-    "@@": ["ab@@", "c", "d", "e@@", "f@@", "g"],
-}
-SURE = [0.9, 0.5, 0.65, 0.9, 0.1, 0.2]
-
-
-@pytest.mark.parametrize("tokens", WORDS.values(), ids=WORDS)
-@pytest.mark.parametrize(
-    ("threshold", "words", "left"),
-    [(0.6, True, [3, 4, 5]), (0.68, True, [2, 3, 4, 5]), (0.6, False, [1, 4, 5])],
-)
-def test_words_go_or_stay_as_a_whole_by_the_mean_of_their_tokens(tokens, threshold, words, left):
+def test_tokens_go_whose_probability_is_above_the_threshold():
     symbols = Dictionary()
-    indices = [symbols.add_symbol(token) for token in tokens]
+    indices = [symbols.add_symbol(token) for token in "abc"]
     placeholder = symbols.add_symbol("<plh>")
 
     class Known(ConstantPolicy):
         def deletion_logits(self, tokens, memory):
             gone = torch.full((len(symbols),), 0.5)
-            gone[indices] = torch.tensor(SURE)
+            gone[indices] = torch.tensor([0.9, 0.5, 0.65])
             return torch.stack([(1 - gone).log(), gone.log()], 1)[tokens]
 
-    sample = {
-        "net_input": {"src_tokens": torch.tensor([[0, 4, 2], [0, 4, 2]])},
-        "draft": torch.tensor([[0, *indices, 2], [0, indices[2], 2, *[1] * 5]]),
-    }
-    how = RefinementOptions(delete_threshold=threshold, delete_words=words, max_iter=1)
-    (hypothesis,), (other,) = RefinementGenerator(symbols, placeholder, how).generate(
-        [Known()], sample
-    )
-    assert hypothesis["tokens"].tolist() == [0, *(indices[i] for i in left), 2]
-    assert len(other["tokens"]) == (2 if threshold < 0.65 else 3)
+    sample = {"net_input": {"src_tokens": torch.tensor([[0, 4, 2]])}}
+    sample["draft"] = torch.tensor([[0, *indices, 2]])
+    for threshold, left in ((0.6, [1]), (0.68, [1, 2]), (0.4, [])):
+        how = RefinementOptions(delete_threshold=threshold, max_iter=1)
+        [[hypothesis]] = RefinementGenerator(symbols, placeholder, how).generate([Known()], sample)
+        assert hypothesis["tokens"].tolist() == [0, *(indices[i] for i in left), 2]
 
 
 @pytest.mark.parametrize(
@@ -96,9 +79,9 @@ def test_options_are_those_of_fairseq_generate_and_of_the_task():
         "iter_decode_with_external_reranker": True,
         "lenpen": 0.7,
     }
-    task = tiny.task(delete_threshold=0.6, noise_scale=0.4, delete_words=True)
+    task = tiny.task(delete_threshold=0.6, noise_scale=0.4)
     options_ = task.build_generator([], Namespace(**flags)).options
-    values = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, True, 0.7)
+    values = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, 0.7)
     assert options_ == RefinementOptions(*values)
 
 

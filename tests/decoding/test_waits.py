@@ -25,7 +25,7 @@ POINTER = {"source_pointer": True, "share_all_embeddings": True, "deletion_trace
         ([{}], {"adaptive": True}, False),
         ([{}, {}], {"unk_penalty": 1.0, "delete_threshold": 0.7}, False),
         ([{}], {"candidates": 3, "nbest": 3}, False),
-        ([{}], {"delete_words": True, "empty_penalty": 0.5}, False),
+        ([{}], {"empty_penalty": 0.5}, False),
         ([{}], {"retain_history": True}, True),
         ([POINTER], {"retain_history": True}, False),
     ],

@@ -25,16 +25,13 @@ def both_editors(
     int8: bool = False,
     joined: bool = False,
     encoders: Any = (),
-    words: bool = False,
     **options: Any,
 ) -> tuple[LevenshteinEditor, Editor]:
     """An editor of :func:`tiny.task`'s letters, and the runtime's of its export.
 
-    encoders: fairseq's tokenizer and subwords. words: whole ones are deleted.
+    encoders: fairseq's tokenizer and subwords.
     """
-    # with a symbol for the space letters join to words
-    letters = tiny.LETTERS.replace("h", "\u2581") if words else tiny.LETTERS
-    task = tiny.task(joined, letters, delete_words=words)
+    task = tiny.task(joined)
     # more, and rounding decides of what comes out
     model = with_biases(tiny.sharpen(tiny.model(task, 3, **options), 2.0))
     ours = LevenshteinEditor([model], task, *encoders)

@@ -90,23 +90,6 @@ def test_outputs_are_the_packages(name, tmp_path):
         assert_alike(traces, other)
 
 
-def test_whole_words_are_deleted_as_in_the_package_and_by_older_exports_none(tmp_path):
-    ours, theirs = both_editors(tmp_path / "model", words=True, deletion_trace=True)
-    sources, drafts = rows(24)
-    drafts = [draft and draft.replace("h", "\u2581").replace("g", "\u2581") for draft in drafts]
-    for options in ({"batch_size": 1}, {"max_iter": 4, "candidates": 3}, {"empty_penalty": -9.0}):
-        edited = ours.edit(sources, drafts, **options)
-        assert_alike(edited, theirs.edit(sources, drafts, **options))
-    path = tmp_path / "model" / DESCRIPTION
-    description = json.loads(path.read_text("utf-8"))
-    assert description["settings"].pop("delete_words") is True
-    path.write_text(json.dumps(description), "utf-8")
-    by_token = Editor(tmp_path / "model").edit(sources, drafts, **options)
-    assert [trace.text for trace in by_token] != [trace.text for trace in edited]
-    ours.decoding_settings = {"delete_threshold": 0.5, "delete_words": False}
-    assert_alike(ours.edit(sources, drafts, **options), by_token)
-
-
 @pytest.mark.parametrize(
     "options",
     [

@@ -126,10 +126,6 @@ class TranslationEditConfig(PostEditingConfig):
         "decoding: delete a token if its deletion probability is above this (default: 0.5)",
         within=SHARE,
     )
-    delete_words: bool = option(
-        False,
-        "decoding: delete whole words, by the mean deletion probability of their tokens",
-    )
     stock_decoding: bool = option(
         False,
         "decode exactly as fairseq's levenshtein_transformer: one more iteration, unk "

@@ -82,13 +82,13 @@ class RefinementOptions(options.RefinementOptions):
         values["adaptive"] = not getattr(args, "iter_decode_force_max_iter", False)
         values["noise_scale"] = cfg.noise_scale
         values["seed"] = 1 if cfg.seed is None else cfg.seed
-        return cls(**{**values, **of_model(cfg), **overrides})
+        values["delete_threshold"] = delete_threshold(cfg)
+        return cls(**{**values, **overrides})
 
 
-def of_model(cfg: Any) -> dict[str, Any]:
-    """Returns the options that a model brings with it, wherever it decodes."""
-    threshold = 0.5 if cfg.delete_threshold is None else cfg.delete_threshold
-    return {"delete_threshold": threshold, "delete_words": cfg.delete_words}
+def delete_threshold(cfg: Any) -> float:
+    """Returns the deletion threshold that a task names, or the default."""
+    return 0.5 if cfg.delete_threshold is None else float(cfg.delete_threshold)
 
 
 def symbols_of(dictionary: Dictionary, placeholder: int) -> Symbols:

@@ -28,7 +28,7 @@ from ...data.edit_dataset import EditDataset
 from ...tasks.post_editing import PLACEHOLDER, PostEditingTask, without_placeholder
 from .config import LevenshteinEditorConfig, TranslationEditConfig
 from .expert import TrainingBatch, make_states
-from .generator import RefinementGenerator, RefinementOptions, of_model, symbols_of
+from .generator import RefinementGenerator, RefinementOptions, delete_threshold, symbols_of
 from .stock import editor_config
 from .stock_decoding import StockGenerator
 
@@ -254,9 +254,9 @@ class TranslationEditTask(PostEditingTask):
         return super().build_criterion(cfg)
 
     @property
-    def decoding_settings(self) -> dict[str, Any]:
-        """Returns the options of decoding that the model brings with it, wherever it decodes."""
-        return of_model(self.cfg)
+    def delete_threshold(self) -> float:
+        """Returns the threshold that the model brings with it, wherever it decodes."""
+        return delete_threshold(self.cfg)
 
     def build_generator(
         self, models: Sequence[nn.Module], args: Namespace, *others: Any, **kwargs: Any
