@@ -77,22 +77,22 @@ CHARTS = {
         "levt-learning",
         Axis("seconds", "CPU seconds for 1,000 updates", 0, 500, (0, 100, 200, 300, 400, 500)),
         Axis("tuned", "BLEU, Multi30k en-de", 0, 25, (0, 5, 10, 15, 20, 25)),
-        """stock, its recipe (Adam, 0.002) | fairseq's LevT, its recipe | other | end
-        stock, Muon at 0.004 | fairseq's, Muon | other | start, below
-        ours, without rotary positions, Muon at 0.004 | without rotary | ours | end, below
-        ours, Adam at 0.002 | ours with Adam | ours | end
-        ours, Muon at 0.004 | ours, its recipe | ours | start""",
+        """stock, Adam (its recipe) | fairseq's LevT, its recipe | other | end
+        stock, Muon | fairseq's, Muon | other | start, below
+        ours, Muon, without rotary positions | without rotary | ours | end, below
+        ours, Adam | ours with Adam | ours | end
+        ours, Muon | ours, its recipe | ours | start""",
     ),
     "latency": Chart(
         "Latency against quality: one sentence at a time",
         "translation",
         Axis("ms", "median ms per sentence, batch 1", 0, 120, (0, 20, 40, 60, 80, 100, 120)),
         Axis("bleu", "BLEU, Multi30k en-de", 0, 40, (0, 10, 20, 30, 40)),
-        """transformer by Muon, d = 128, 2 + 2, beam 5 | the teacher, beam 5 | other | start
-        transformer by Muon, d = 128, 2 + 2, greedy | the same, greedy | other | start, below
-        transformer by Muon, d = 256, 3 + 3, beam 5 | d = 256, beam 5 | other | end, below
-        LevT from it and its text, 85 minutes, 2,650 updates | LevT, d = 256 | ours | start, below
-        LevT from it and its text, 98 minutes, 6,199 updates | LevT, distilled | ours | start""",
+        """Transformer, d = 128, 2 + 2 blocks, beam 5 | the teacher, beam 5 | other | start
+        Transformer, d = 128, 2 + 2 blocks, greedy | the same, greedy | other | start, below
+        Transformer, d = 256, 3 + 3 blocks, beam 5 | d = 256, beam 5 | other | end, below
+        LevT, d = 256, distilled, 2,650 updates | LevT, d = 256 | ours | start, below
+        LevT, d = 128, distilled, 6,199 updates | LevT, distilled | ours | start""",
     ),
     "corrections": Chart(
         "English: misspellings corrected against false changes",
