@@ -125,7 +125,7 @@ def _read(path: str) -> Repository | None:
             fields[name] = _strings(where, value)
         else:
             names = ", ".join(["threshold", *_LISTS])
-            raise UserError(f"{where} is no setting; there are {names}")
+            raise UserError(f"{where}: unknown setting; choose from {names}")
     return Repository(folder, **fields)
 
 

@@ -155,7 +155,7 @@ def is_xliff_2(path: Path) -> bool:
 def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
     """Returns the same of a file in one of the formats that translate-toolkit reads."""
     if path.suffix.lower() not in (*OTHER_FORMATS, *XLIFF):
-        raise UserError(f"{path}: not read here; make a .po file of it, as prop2po and json2po of "
+        raise UserError(f"{path} cannot be read; make a .po file of it, as prop2po and json2po of "
                         "translate-toolkit do")  # fmt: skip
     try:
         storage = importlib.import_module("translate.storage.factory")
@@ -257,14 +257,14 @@ def read_settings(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read ({error}): delete it") from error
     if not isinstance(content, dict):
-        raise UserError(f"{path}: holds no settings: delete it")
+        raise UserError(f"{path}: has no settings in it: delete it")
     return content
 
 
 def require_work(work: Path) -> None:
     """Refuses a WORK that is no folder."""
     if not work.is_dir():
-        raise UserError(f"{work} is no folder; lev-memory prepare makes it")
+        raise UserError(f"{work} is not a folder; create it with lev-memory prepare")
 
 
 def replace_file(path: Path, data: bytes, backup: bool = False) -> None:

@@ -133,7 +133,7 @@ def load_task(state: CheckpointState, path: str, data: AnyPath | None = None) ->
         folder = data or dictionary_folder([path], options.data, sides) or os.path.dirname(path)
         options.data = os.fspath(folder) or os.curdir
         if None not in sides:
-            way = f"give the folder with the dictionaries of {path}: data=DIR"
+            way = f"give the folder with the dictionaries of {path}: data=FOLDER"
             require_dictionaries(options, way)
         return task.setup_task(options)
 

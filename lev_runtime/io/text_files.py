@@ -147,7 +147,7 @@ def read_parallel(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
         if None in lines:
             counts = ", ".join(f"{path} has {count_lines(path)}" for path in paths)
             raise UserError(
-                f"line counts differ: {counts}; line n of each file must belong together"
+                f"line counts differ: {counts}; files must be line-aligned"
             )
         yield lines
 
