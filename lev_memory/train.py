@@ -227,8 +227,8 @@ class Training:
             content.pop("dropout", None)  # of 0.7; follows from the passes
             try:
                 recipe = Recipe(**content).in_minutes(self.minutes)
-            except TypeError as error:
-                raise UserError(f"{path} is of another version: delete it") from error
+            except TypeError:
+                raise UserError(f"{path} is of another version: delete it") from None
         else:
             recipe = self.measured(self.stages[0])
         write_json(path, recipe._asdict())

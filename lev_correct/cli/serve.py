@@ -76,7 +76,7 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         reason = re.sub(r"^\[.*\] | \(while.*|\.$", "", str(error))
         way = "choose another address, or --port 0 for a free port"
-        raise UserError(f"--host {host} --port {port}: {reason}; {way}") from error
+        raise UserError(f"--host {host} --port {port}: {reason}; {way}") from None
 
 
 def run(application: object, listening: socket.socket, timeout: float) -> None:

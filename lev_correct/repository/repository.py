@@ -109,7 +109,7 @@ def _read(path: str) -> Repository | None:
     try:
         section = tomllib.loads(text)["tool"][SECTION].items()
     except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{shown} is not valid TOML: {error}") from error
+        raise UserError(f"{shown} is not valid TOML: {error}") from None
     except (KeyError, TypeError, AttributeError):  # of something else
         return None
     folder = _shown(os.path.dirname(path))

@@ -161,10 +161,10 @@ def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
         storage = importlib.import_module("translate.storage.factory")
         if is_xliff_2(path):
             storage = importlib.import_module("translate.storage.xliff2")
-    except ImportError as error:
+    except ImportError:
         raise UserError(
             f"{path}: translate-toolkit reads {path.suffix}: pip install -e '.[memory]'"
-        ) from error
+        ) from None
     try:
         is_2 = hasattr(storage, "Xliff2File")
         store = storage.Xliff2File.parsefile(str(path)) if is_2 else storage.getobject(str(path))
@@ -172,7 +172,7 @@ def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
         pairs = [(str(unit.source), str(unit.target)) for unit in units]
         language = str(store.gettargetlanguage() or "")
     except Exception as error:  # its formats raise whatever they like
-        raise UserError(f"{path}: translate-toolkit cannot read it: {error}") from error
+        raise UserError(f"{path}: translate-toolkit cannot read it: {error}") from None
     return pairs, language.replace("-", "_")
 
 
@@ -255,7 +255,7 @@ def read_settings(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read ({error}): delete it") from error
+        raise UserError(f"{path}: cannot be read ({error}): delete it") from None
     if not isinstance(content, dict):
         raise UserError(f"{path}: has no settings in it: delete it")
     return content
@@ -284,7 +284,7 @@ def replace_file(path: Path, data: bytes, backup: bool = False) -> None:
             if target.exists():
                 shutil.copymode(target, part)
     except OSError as error:
-        raise UserError(f"{path}: not written ({error.strerror or error})") from error
+        raise UserError(f"{path}: not written ({error.strerror or error})") from None
 
 
 def backup_of(path: Path) -> Path:

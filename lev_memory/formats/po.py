@@ -320,10 +320,10 @@ class PoFile:
             is_same = self.content.encode(self.encoding) == data
         except UnicodeError as error:
             raise UserError(f"{path} is not {self.encoding}, as its header says ({error}): "
-                            f"msgconv -t UTF-8 {path}") from error  # fmt: skip
-        except (LookupError, ValueError) as error:
+                            f"msgconv -t UTF-8 {path}") from None  # fmt: skip
+        except (LookupError, ValueError):
             raise UserError(f"{path}: its header names the encoding {self.encoding}, which is "
-                            "unknown: set charset=UTF-8") from error  # fmt: skip
+                            "unknown: set charset=UTF-8") from None  # fmt: skip
         if not is_same:
             raise UserError(f"{path}: {self.encoding} would not write it as it is: "
                             f"msgconv -t UTF-8 {path}")  # fmt: skip

@@ -72,7 +72,7 @@ def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any
             reason = f"asks for {refused[1]}, which could run foreign code, and is not loaded"
         elif isinstance(error, OSError) and error.strerror:
             reason = error.strerror
-        raise UserError(f"checkpoint {path}: {reason}") from error
+        raise UserError(f"checkpoint {path}: {reason}") from None
 
 
 class _PlainTorch(ModuleType):

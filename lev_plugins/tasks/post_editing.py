@@ -220,7 +220,7 @@ class PostEditingTask(EvaluatedTranslationTask):
             try:
                 draft = encode_draft(rest[0]) if rest else None
             except UserError as error:
-                raise UserError(f"input line {number}: {error}") from error
+                raise UserError(f"input line {number}: {error}") from None
             tokens = self.encode_text(source, encode_fn, self.src_dict)
             pairs.append((self.cut_source(tokens), draft))
         return pairs, [len(pair[0]) for pair in pairs]

@@ -173,7 +173,7 @@ def as_flags(args: argparse.Namespace) -> Iterator[None]:
     except UserError as error:
         flags = {name: f"--{name.replace('_', '-')} " for name in vars(args)}
         message = re.sub(r"\b([a-z_]+)=", lambda match: flags.get(match[1], match[0]), str(error))
-        raise UserError(message) from error
+        raise UserError(message) from None
 
 
 def say(*lines: object) -> None:
