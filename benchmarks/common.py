@@ -139,12 +139,12 @@ def make_parser(description: str | None) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     for name, (default, what) in SIZES.items():
-        add(f"--{name}", type=count, default=default, help=f"{what} (default {default})")
+        add(f"--{name}", type=count, default=default, help=f"{what} (default: {default})")
     add("--threads", type=count, help="torch's threads (default: torch's own choice)")
-    add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default cpu)")
-    add("--clock", choices=("wall", "cpu"), default="wall", help="wall: what one waits (default); "
-        "cpu: what the process computes, for a machine that others use meanwhile")  # fmt: skip
-    add("--seed", type=int, default=1, help="of weights and sentences (default 1)")
+    add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default: cpu)")
+    add("--clock", choices=("wall", "cpu"), default="wall", help="wall: what one waits; cpu: "
+        "what the process computes, where others use the machine too (default: wall)")  # fmt: skip
+    add("--seed", type=int, default=1, help="of weights and sentences (default: 1)")
     return parser
 
 

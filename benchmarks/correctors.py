@@ -174,9 +174,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=list(SYSTEMS))
-    parser.add_argument("--json", type=Path, help="also writes all figures here")
+    add = parser.add_argument
+    add("data", metavar="DATA", type=Path, help="folder of the texts")
+    add("--systems", nargs="+", metavar="NAME", default=list(SYSTEMS), choices=list(SYSTEMS),
+        help=f"of {', '.join(SYSTEMS)} (default: all)")  # fmt: skip
+    add("--json", metavar="FILE", type=Path, help="also write all figures as JSON")
     args = parser.parse_args(argv)
     systems = []
     for name in args.systems:

@@ -111,9 +111,10 @@ def build_parser() -> argparse.ArgumentParser:
     """The options."""
     parser = levt_speed.parser(__doc__)
     parser.set_defaults(length=LENGTH)
-    parser.add_argument("--every", type=int, default=31, help="one in so many tokens is deleted")
+    parser.add_argument("--every", type=int, default=31, help="one in so many tokens is "
+        "deleted (default: 31)")  # fmt: skip
     parser.add_argument("--batch", type=common.count, default=1, help="sentences at a time, of "
-        "fairseq's beam search one (default 1)")  # fmt: skip
+        "fairseq's beam search one (default: 1)")  # fmt: skip
     parser.add_argument("--deep", action="store_true", help="also a Transformer with twice the "
         "blocks in its encoder and one in its decoder")  # fmt: skip
     parser.add_argument("--deployed", action="store_true", help="also what models are deployed "

@@ -300,7 +300,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     add = options.add_argument
     add("--bf16", action="store_true", help="parameters and activations of both in bfloat16")
     add("--batches", type=lambda text: [common.count(size) for size in text.split(",")],
-        default=[1, 64], help="sentences decoded at a time (default 1,64)")  # fmt: skip
+        default=[1, 64], help="sentences decoded at a time (default: 1,64)")  # fmt: skip
     add("--less", nargs="*", choices=PRECISIONS[1:], default=[], help="also time ours with fewer "
         "bits against stock in fp32")  # fmt: skip
     add("--no-decoding", action="store_true", help="leave out what takes longest")

@@ -322,7 +322,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--commands", nargs="*", metavar="NAME", help="of a table, or a row of it")
     add("--add", nargs="+", metavar="WORD", help="TABLE SYSTEM NAME FILE …: a row")
     add("--seeds", type=int, nargs="+", default=[], help="of the row")
-    add("--root", type=Path, default=ROOT, help="the repository's folder")
+    add("--root", type=Path, default=ROOT, help="folder to work in (default: the repository)")
     args = parser.parse_args(argv)
     try:
         if args.commands is None:

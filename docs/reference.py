@@ -31,6 +31,10 @@ PACKAGE = lev_plugins.__name__
 SHARED = re.compile(r"\$\{(checkpoint|dataset|optimization|distributed_training|bpe|tokenizer)\b")
 INHERITED = {"_name", "data"}
 STOCK = (TranslationConfig, FairseqAdamConfig)
+SUBCOMMANDS = {
+    "correct": ("check", "tune"),
+    "memory": ("prepare", "train", "evaluate", "propose"),
+}
 
 
 class Option(NamedTuple):
@@ -160,8 +164,10 @@ def command_options(name: str, parser: argparse.ArgumentParser) -> list[Option]:
 def commands() -> dict[str, argparse.ArgumentParser]:
     """Name of a command → its parser."""
     parsers = {name: names.load(name).build_parser() for name in names.COMMANDS}
-    correct = names.load("correct").build_parser
-    return parsers | {f"correct {command}": correct(command) for command in ("check", "tune")}
+    for name, commands in SUBCOMMANDS.items():
+        for command in commands:
+            parsers[f"{name} {command}"] = names.load(name).build_parser(command)
+    return parsers
 
 
 # ---------------------------------------------------------------- pages

@@ -242,7 +242,7 @@ class Corrector:
         protections = [*self.protections, Protection(protect, protect_words)]
         protections += [_CODE] if self.settings.protect_code else []
         threshold = self.min_confidence if min_confidence is None else min_confidence
-        require_share("min_confidence=", threshold, "certainty")
+        require_share("min_confidence=", threshold)
         if batch_size < 1:
             raise UserError(f"batch_size={batch_size}: must be 1 or more")
         read = [self._read(*text, counted) for text in texts]

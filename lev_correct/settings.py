@@ -140,8 +140,8 @@ def read(path: str) -> Settings:
     except (ValueError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path} is not a settings file ({error}); ignore it with --settings none, or "
-            "replace it with --settings none --tune NOISY CLEAN"
-        ) from error
+            "replace it: lev-correct tune --settings none --path CHECKPOINT NOISY CLEAN"
+        ) from None
 
 
 def _checked(use: Settings) -> Settings:

@@ -194,7 +194,7 @@ def _same_words(
     characters a correction of one word adds at most, 1 or more; errors of :func:`tune`."""
     amounts = f"tuning: {len(noisy)} noisy and {counted(len(clean), 'clean line')}"
     if len(noisy) != len(clean):
-        raise UserError(f"{amounts}; line n of each must belong together")
+        raise UserError(f"{amounts}; files must be line-aligned")
     same, others, grown = [], [], []
     for number, pair in enumerate(zip(noisy, clean, strict=True), start=1):
         before, after = map(str.split, pair)

@@ -1,131 +1,116 @@
-"""Translation memory: train a model to edit fuzzy matches, and propose translations.
-
-lev-memory prepare WORK --memory FOLDER
-lev-memory train WORK
-lev-memory evaluate WORK
-lev-memory propose WORK FILE_OR_FOLDER
-"""
+"""Translation memory: train a model to edit fuzzy matches, and propose translations."""
 
 import argparse
 import importlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from lev_runtime.io.commands import run_cli
-from lev_runtime.io.options import Parser, prog
+from lev_runtime.io.options import Add, adder, make_parser
 
-PRECISION = 0.8
+#: each command and what it does
+ABOUT = {
+    "prepare": "Make training data from a memory.",
+    "train": "Train the model, or resume. Further options go to fairseq-train.",
+    "evaluate": "Choose settings, and score by similarity.",
+    "propose": "Fill the fuzzy translations in files.",
+}
+USAGE = "prepare WORK --memory PATH\ntrain WORK\nevaluate WORK\npropose WORK PATH"
 
 
-def _prepare(commands: Any) -> None:
-    parser = commands.add_parser("prepare", help="make training data from a memory")
-    parser.add_argument("work", metavar="WORK", type=Path, help="folder to make")
-    kind = parser.add_mutually_exclusive_group(required=True)
-    kind.add_argument(
-        "--memory",
-        "--po",
-        metavar="PLACE",
+def _add_prepare(parser: argparse.ArgumentParser, add: Add) -> None:
+    add("work WORK", "folder to make", type=Path)
+    kind = adder(parser.add_mutually_exclusive_group(required=True))
+    kind(
+        "--memory --po PATH",
+        "folder with .po, XLIFF 1.2 and .tmx files, or one of them",
         type=Path,
-        help="a folder with .po, XLIFF 1.2 and .tmx files, or one of them",
     )
-    kind.add_argument(
-        "--text", metavar="FILE", nargs=2, help="line-aligned sources and translations"
-    )
-    kind.add_argument(
+    kind("--text FILE", "line-aligned sources and translations", nargs=2)
+    kind(
         "--splits",
-        metavar=("FOLDER", "SRC", "TGT"),
+        "data already split into train.SRC, train.TGT, valid.SRC and so on, plain or .gz; matches "
+        "next to them (train.old, .draft, .sim; .old2 …) are used",
         nargs=3,
-        help="data already split into train.SRC, train.TGT, valid.SRC and so on, plain or .gz; "
-        "matches next to them (train.old, .draft, .sim; .old2 …) are used",
+        metavar=("FOLDER", "SRC", "TGT"),
     )
-    parser.add_argument("--language", metavar="CODE", help="target language, if PLACE has several")
-    parser.add_argument(
-        "--vocabulary", type=int, default=8000, help="number of subwords (default: 8000)"
-    )
-    parser.add_argument(
-        "--like",
-        metavar="WORK",
+    add("--language CODE", "target language, if the memory has several")
+    add("--vocabulary N", "number of subwords (default: 8000)", 8000)
+    add(
+        "--like WORK",
+        "use the subwords of another memory, to start from its model",
         type=Path,
-        help="use the subwords of another memory, to start from its model",
     )
 
 
-def _train(commands: Any) -> None:
-    parser = commands.add_parser(
-        "train",
-        help="train the model, or resume",
-        epilog="further flags go to fairseq-train",
-        allow_abbrev=False,
-    )
-    parser.add_argument("work", metavar="WORK", type=Path, help="folder of prepare")
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=60.0,
-        help="CPU minutes of all stages together (default: 60)",
-    )
-    parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
-    parser.add_argument(
-        "--start",
-        metavar="WORK",
+def _add_train(parser: argparse.ArgumentParser, add: Add) -> None:
+    add("work WORK", "folder of prepare", type=Path)
+    add("--minutes N", "CPU minutes of all stages together (default: 60)", 60.0)
+    add("--seed N", "random seed (default: 1)", 1)
+    add(
+        "--start WORK",
+        "start from the model of another memory, the one of prepare --like",
         type=Path,
-        help="start from the model of another memory, the one of prepare --like",
     )
 
 
-def _precision(parser: argparse.ArgumentParser, text: str) -> None:
-    options: Any = {"type": float, "default": PRECISION, "metavar": "SHARE"}
-    parser.add_argument("--precision", help=f"{text} (default: {PRECISION})", **options)
+def _add_evaluate(parser: argparse.ArgumentParser, add: Add) -> None:
+    add("work WORK", "folder of prepare and train", type=Path)
+    add("--precision SHARE", "share of proposals to report (default: 0.8)", 0.8)
 
 
-def _propose(commands: Any) -> None:
-    parser = commands.add_parser("propose", help="fill the fuzzy translations in files")
-    parser.add_argument("work", metavar="WORK", type=Path, help="folder of prepare and train")
-    parser.add_argument(
-        "place",
-        metavar="PLACE",
+def _add_propose(parser: argparse.ArgumentParser, add: Add) -> None:
+    add("work WORK", "folder of prepare and train", type=Path)
+    add("place PATH", "a .po or XLIFF 1.2 file, or a folder with such files", type=Path)
+    add("-o --output PATH", "write here and leave the files unchanged", type=Path)
+    add("--memory PATH", "more files to match from", type=Path)
+    add(
+        "--terms FILE",
+        "glossary of source<TAB>translation; proposals contain its terms",
         type=Path,
-        help="a .po or XLIFF 1.2 file, or a folder with such files",
     )
-    parser.add_argument(
-        "-o", "--output", metavar="PLACE", type=Path, help="write here and leave PLACE unchanged"
+    add(
+        "--precision SHARE",
+        "share of proposals that must need fewer edits than the old text, on the validation part "
+        "(default: 0.8)",
+        0.8,
     )
-    parser.add_argument("--memory", metavar="PLACE", type=Path, help="more files to match from")
-    parser.add_argument(
-        "--terms",
-        metavar="FILE",
-        type=Path,
-        help="glossary of source<TAB>translation; proposals contain its terms",
-    )
-    _precision(parser, "share of proposals that must need fewer edits than the old text, on the "
-                       "validation part")  # fmt: skip
-    parser.add_argument("--dry-run", action="store_true", help="only report")
-    parser.add_argument("--diff", action="store_true", help="print the changes, do not write them")
-    parser.add_argument("--backup", action="store_true", help="keep the old file as FILE.bak")
+    add("--dry-run", "only report")
+    add("--diff", "print the changes, do not write them")
+    add("--backup", "keep the old file as FILE.bak")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Returns the options of the command."""
-    parser = Parser(
-        prog=prog("memory"),
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+_ADD = {
+    "prepare": _add_prepare,
+    "train": _add_train,
+    "evaluate": _add_evaluate,
+    "propose": _add_propose,
+}
+
+
+def build_parser(command: str = "") -> argparse.ArgumentParser:
+    """Returns the options of a command; without one, the parser of its name."""
+    if command:
+        parser = make_parser(f"memory {command}", ABOUT[command])
+        _ADD[command](parser, adder(parser))
+        return parser
+    parser = make_parser("memory", __doc__ or "", usage=USAGE)
+    adder(parser)(
+        "command COMMAND",
+        "prepare, train, evaluate or propose; COMMAND --help shows its options",
+        choices=[*ABOUT],
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    _prepare(commands)
-    _train(commands)
-    evaluation = commands.add_parser("evaluate", help="choose settings, and score by similarity")
-    evaluation.add_argument("work", metavar="WORK", type=Path, help="folder of prepare and train")
-    _precision(evaluation, "share of proposals to report")
-    _propose(commands)
     return parser
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Reads the command line; ``extra`` is for fairseq-train."""
-    parser = build_parser()
-    args, extra = parser.parse_known_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    args = build_parser().parse_args(words[:1])
+    parser = build_parser(args.command)
+    args, extra = parser.parse_known_args(words[1:], args)
     if extra and args.command != "train":
         parser.error(f"unrecognized arguments: {' '.join(extra)}")
     args.extra = extra

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lev_runtime.editor import Editor
+from lev_runtime.errors import require_share
 
 from .formats.files import read_lines, stored_pairs
 from .formats.units import Proposal
@@ -195,6 +196,7 @@ def table(rows: Rows, systems: dict[str, list[str]]) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command ``evaluate``."""
+    require_share("--precision", args.precision)
     work: Path = args.work
     evaluation = Evaluation(load(work), Memory(stored_pairs(work)))
     valid, test = part_of(work, "valid"), part_of(work, "test")

@@ -204,7 +204,7 @@ def run(args: argparse.Namespace) -> int:
         if folder.exists():
             raise UserError(f"{folder} is there already: delete it or name another WORK")
     if args.like and not (args.like / "spm.model").is_file():
-        raise UserError(f"--like {args.like}: there is no memory that prepare made")
+        raise UserError(f"--like {args.like}: not a folder of lev-memory prepare")
     problems, language, sides = Problems(), args.language or "", ["", ""]
     known: dict[str, list[list[Match]]] = {}
     parts: dict[str, list[Pair]] = {}

@@ -186,7 +186,7 @@ def read_terms(path: Path | None) -> dict[str, list[str]]:
     try:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--terms {path}: cannot be read: {error}") from error
+        raise UserError(f"--terms {path}: cannot be read: {error}") from None
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
             continue

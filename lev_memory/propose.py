@@ -381,7 +381,7 @@ def paths_of(args: argparse.Namespace) -> list[Path]:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command ``propose``."""
-    require_share("--precision", args.precision, "proposals that need fewer edits")
+    require_share("--precision", args.precision)
     paths = paths_of(args)
     problems, report = Problems(), Counter[tuple[str, str]]()
     proposer = proposer_of(args, problems)

@@ -15,8 +15,8 @@ class Score:
     def __init__(self, name: str, **options: bool) -> None:
         try:
             from sacrebleu import metrics
-        except ModuleNotFoundError as error:
-            raise UserError("TER and BLEU need sacrebleu: pip install '.[memory]'") from error
+        except ModuleNotFoundError:
+            raise UserError("TER and BLEU need sacrebleu: pip install '.[memory]'") from None
         self.metric: Any = getattr(metrics, name)(**options)
 
     def corpus(self, outputs: Sequence[str], references: Sequence[str]) -> float:

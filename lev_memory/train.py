@@ -127,7 +127,7 @@ class Training:
     ) -> None:
         require_work(work)
         if not (work / "data").is_dir():
-            raise UserError(f"no data in {work}: lev-memory prepare makes them")
+            raise UserError(f"no data in {work}: make them with lev-memory prepare {work}")
         self.work, self.minutes, self.seed = work.resolve(), minutes, seed
         self.start, self.extra = start, [*extra]
         self.stages = [LEVT] if start else [TRANSLATION, LEVT]
@@ -227,8 +227,8 @@ class Training:
             content.pop("dropout", None)  # of 0.7; follows from the passes
             try:
                 recipe = Recipe(**content).in_minutes(self.minutes)
-            except TypeError as error:
-                raise UserError(f"{path} is of another version: delete it") from error
+            except TypeError:
+                raise UserError(f"{path} is of another version: delete it") from None
         else:
             recipe = self.measured(self.stages[0])
         write_json(path, recipe._asdict())
@@ -289,7 +289,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--minutes {args.minutes:g}: give a number above 0")
     start = checkpoint_of(args.start / LEVT.name) if args.start else None
     if args.start and not start:
-        raise UserError(f"--start {args.start}: there is no trained model")
+        raise UserError(f"--start {args.start}: no trained model there")
     if start and symbols_of(args.work) != symbols_of(args.start):
         raise UserError(
             f"{args.work} has other subwords than {args.start}: prepare it with --like {args.start}"

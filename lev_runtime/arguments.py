@@ -18,7 +18,7 @@ def strings(name: str, values: Iterable[Any], optional: bool = False, first: int
     for number, text in enumerate(texts, first):
         if not isinstance(text, str) and not (optional and text is None):
             kind = name.replace("_", " ").removesuffix("s")
-            raise UserError(f"{kind} {number}: {text!r:.60} is no text; give strings")
+            raise UserError(f"{kind} {number}: {text!r:.60} is not text; give strings")
     return texts
 
 

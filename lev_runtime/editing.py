@@ -100,7 +100,7 @@ class TextEditor(ABC):
                     raise UserError("has a draft and terms; mark the terms in the draft: [+term+]")
                 sentences.append(self.sentence(source, draft, wanted, old, markup))
             except UserError as error:
-                raise UserError(f"sentence {number}: {error}") from error
+                raise UserError(f"sentence {number}: {error}") from None
         sizes = [len(sentence.tokens) + len(sentence.coded.tokens) for sentence in sentences]
         return in_batches(edited, sentences, sizes, batch_size)
 

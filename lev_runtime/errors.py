@@ -42,10 +42,10 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def require_share(flag: str, value: float, of: str) -> None:
-    """Refuses what is no share ``of`` something: a number outside [0, 1], or none."""
+def require_share(flag: str, value: float) -> None:
+    """Refuses a number outside [0, 1], or none."""
     if not 0 <= value <= 1:
-        raise UserError(f"{flag} {value} is outside [0, 1]; give a share of {of}")
+        raise UserError(f"{flag} {value}: must be between 0 and 1")
 
 
 def parse_names(flag: str, text: str, what: str, known: Sequence[str]) -> tuple[str, ...]:
@@ -53,6 +53,5 @@ def parse_names(flag: str, text: str, what: str, known: Sequence[str]) -> tuple[
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in known:
-            there = ", ".join(known)
-            raise UserError(f"{flag} {text}: there is no {what} {name!r}; there are {there}")
+            raise UserError(f"{flag} {text}: no {what} {name!r}; choose from {', '.join(known)}")
     return tuple(dict.fromkeys(names))

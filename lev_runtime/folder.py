@@ -57,7 +57,7 @@ class Folder:
             content = json.loads(place.read_bytes())
             version, files, model = (content.get(name) for name in ("format", "files", "model"))
         except (OSError, ValueError, AttributeError) as error:
-            raise UserError(f"{place} cannot be read ({error}); {_AGAIN}") from error
+            raise UserError(f"{place} cannot be read ({error}); {_AGAIN}") from None
         if version != FORMAT:
             raise UserError(
                 f"{self.path} has format {version!r:.20}, and this version of lev_runtime reads "

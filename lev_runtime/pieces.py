@@ -128,8 +128,8 @@ class FolderTokenizer(Tokenizer):
     def __init__(self, content: str, has_bos: bool, pieces: Sequence[str] = ()) -> None:
         try:
             library: Any = importlib.import_module("tokenizers")
-        except ImportError as error:
-            raise UserError("this model's tokenizer needs: pip install tokenizers") from error
+        except ImportError:
+            raise UserError("this model's tokenizer needs: pip install tokenizers") from None
         self.hf_tokenizer = content
         self.model = None
         self.pieces = list(pieces)

@@ -96,7 +96,7 @@ class Session:
             )
         except Exception as error:  # onnxruntime has an exception of its own for every failure
             reason = str(error).strip().partition("\n")[0]
-            raise UserError(f"{path}: onnxruntime cannot read it ({reason:.200})") from error
+            raise UserError(f"{path}: onnxruntime cannot read it ({reason:.200})") from None
         self.inputs = frozenset(value.name for value in self.session.get_inputs())
         self.outputs = [value.name for value in self.session.get_outputs()]
 

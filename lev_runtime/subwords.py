@@ -41,7 +41,7 @@ def train_sentencepiece(
             raise UserError(
                 f"{flag} {size}: this text needs at least {least[1]} subwords, one for each "
                 "character and special symbol; give more"
-            ) from error
+            ) from None
         reason = str(error).strip().rpartition("\n")[2]
         fault = f"SentencePiece cannot be trained on this text ({reason})"
-        raise UserError(f"{flag} {size}: {fault}") from error
+        raise UserError(f"{flag} {size}: {fault}") from None

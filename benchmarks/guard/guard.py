@@ -225,7 +225,7 @@ def main() -> int:
     add("--tree", type=Path, default=ROOT, help="whose code (default: this)")
     add("--quickstart", type=Path, help="make: its --work; without: no corrector")
     add("--only", default="", metavar="TEXT", help="record: cases whose name holds it")
-    add("--tolerance", type=float, default=2e-4, help="compare (default 0.0002)")
+    add("--tolerance", type=float, default=2e-4, help="compare (default: 0.0002)")
     args = parser.parse_args()
     first, *rest = args.paths
     if args.action == "compare":

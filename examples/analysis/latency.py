@@ -21,6 +21,7 @@ from typing import Any
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
+from lev_runtime.io.options import Parser
 
 TASK = "translation_edit"
 LANGUAGES = ("source_lang", "target_lang", "draft_lang")
@@ -172,7 +173,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument

@@ -52,9 +52,9 @@ def answered(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--path", help="model (default: the packaged corrector)")
+    parser.add_argument("--path", help="model (default: the built-in English spelling model)")
     parser.add_argument("--edit", action="store_true", help="the model is an exported LevT")
-    parser.add_argument("--workers", type=int, default=1, help="each needs a CPU (%(default)s)")
+    parser.add_argument("--workers", type=int, default=1, help="each needs a CPU (default: 1)")
     args = parser.parse_args()
     ray.init(include_dashboard=False)
     blocks = answered(sys.stdin.buffer, args.workers, args.path, args.edit)

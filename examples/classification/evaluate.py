@@ -1,7 +1,6 @@
 """Scores of tags, labels or classes, in percent, and of what needs no training; evaluate.sh calls
 it."""
 
-import argparse
 import json
 from collections import Counter, defaultdict
 from itertools import chain
@@ -12,6 +11,7 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from lev_runtime.io.commands import run_cli
+from lev_runtime.io.options import Parser
 from lev_runtime.io.text_files import read_lines
 
 SEPARATORS = {"tagging": " ", "multilabel": ","}
@@ -73,7 +73,7 @@ def scores(kind: str, predicted: Rows, labels: Rows, is_known: np.ndarray) -> di
 
 def main() -> None:
     """Scores and prints."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument("work", type=Path, help="folder of prepare.sh and train.sh")
     parser.add_argument("systems", nargs="*", help="folders in WORK")
     args = parser.parse_args()

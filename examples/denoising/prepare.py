@@ -4,7 +4,6 @@ DATA holds {train,dev,test}.clean, plain text, and elsewhere.clean where text of
 to be tested too. OUT gets the splits of --task noisy_translation, one dictionary for both sides.
 """
 
-import argparse
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from fairseq.data import Dictionary
 from lev_plugins.cli import noise
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
+from lev_runtime.io.options import Parser
 from lev_runtime.io.text_files import read_lines
 
 PARTS = {"train": "train", "dev": "valid", "test": "test", "elsewhere": "test-elsewhere"}
@@ -23,12 +23,13 @@ SEEN = 3  # noisy copies of the training text in which the dictionary's symbols 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Text, noise, dictionary."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("data", type=Path, help="folder of the text; gets some files more")
-    parser.add_argument("out", type=Path, help="folder that gets the data")
-    parser.add_argument("--words", type=int, default=0, help="words in a segment; 0: do not cut")
-    parser.add_argument("--test-lines", type=int, default=0, help="segments of test; 0: all")
-    parser.add_argument("--valid-lines", type=int, default=0, help="segments of dev; 0: all")
+    parser = Parser(description=(__doc__ or "").partition("\n")[0])
+    add = parser.add_argument
+    add("data", type=Path, help="folder of the text; gets some files more")
+    add("out", type=Path, help="folder that gets the data")
+    add("--words", type=int, default=0, help="words in a segment (default: 0, not cut)")
+    add("--test-lines", type=int, default=0, help="segments of test (default: 0, all)")
+    add("--valid-lines", type=int, default=0, help="segments of dev (default: 0, all)")
     args = parser.parse_args(argv)
     for part, split in PARTS.items():
         path, out = args.data / f"{part}.clean", args.out / f"{split}.clean"

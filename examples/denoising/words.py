@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lev_runtime.io.commands import run_cli
+from lev_runtime.io.options import Parser
 from lev_runtime.io.text_files import read_lines
 
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
@@ -20,7 +21,7 @@ WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Reads the text once and writes both files."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     for name in ("text", "words", "pairs"):

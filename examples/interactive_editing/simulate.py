@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from lev_plugins import LevenshteinEditor
 from lev_plugins.metrics.corpus import add_up, make_metric
 from lev_runtime.io.commands import run_cli
+from lev_runtime.io.options import Parser
 from lev_runtime.io.text_files import read_parallel
 from lev_runtime.markup import escape_markup, write_mark
 from lev_runtime.words import right_words
@@ -89,7 +90,7 @@ def _print_row(
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
@@ -97,9 +98,9 @@ def _arguments() -> argparse.Namespace:
     add("--sources", required=True, metavar="FILE", help="sources, a sentence a line")
     add("--references", required=True, metavar="FILE", help="what they should become")
     add("--drafts", metavar="FILE", help="drafts; without them the model translates")
-    add("--terms", type=int, default=2, help="words of each reference given as terms (default 2)")
-    add("--sentences", type=int, default=500, help="how many, from the first (default 500)")
-    add("--seed", type=int, default=1, help="of the choice of terms (default 1)")
+    add("--terms", type=int, default=2, help="words of each reference given as terms (default: 2)")
+    add("--sentences", type=int, default=500, help="how many, from the first (default: 500)")
+    add("--seed", type=int, default=1, help="of the choice of terms (default: 1)")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""Cut the text of an example into sentence pieces.
+"""Splits the text of an example into SentencePiece subwords.
 
     python examples/post_editing/pieces.py WORK VOCABULARY train,dev,test src,mt,pe
 
@@ -6,13 +6,13 @@ Learns WORK/spm.model, of about VOCABULARY subwords, from all sides of the first
 and writes WORK/pieces/PART.SIDE for every WORK/text/PART.SIDE. Spaces of any kind are plain ones.
 """
 
-import argparse
 import os
 from collections.abc import Iterator
 
 import sentencepiece
 
 from lev_runtime.io.commands import run_cli
+from lev_runtime.io.options import Parser
 from lev_runtime.io.text_files import read_lines, read_parallel
 from lev_runtime.subwords import train_sentencepiece
 from lev_runtime.text_processing import plain_spaces
@@ -24,7 +24,7 @@ def text_lines(path: str) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Cut the text of an example into sentence pieces.")
+    parser = Parser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("work", metavar="WORK", help="folder with text/PART.SIDE")
     parser.add_argument("vocabulary", metavar="VOCABULARY", type=int, help="subwords, about")
     parser.add_argument("parts", metavar="PARTS", help="such as train,dev,test")

@@ -4,11 +4,13 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
+from lev_runtime.io.options import Parser
+
 
 def parser_of(about: str | None) -> argparse.ArgumentParser:
     """Returns a parser whose help is the text over a script."""
     formatter = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(description=about, formatter_class=formatter)
+    return Parser(description=about, formatter_class=formatter)
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

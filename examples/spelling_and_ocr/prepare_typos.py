@@ -270,7 +270,7 @@ def main() -> None:
     parser = parser_of(__doc__)
     add = parser.add_argument
     add("out_dir", type=Path, help="the folder to write into")
-    add("--lines", type=int, default=300_000, help="of training (default 300000)")
+    add("--lines", type=int, default=300_000, help="of training (default: 300000)")
     args = parser.parse_args()
     rng = random.Random(1)
     words = gather(rng)

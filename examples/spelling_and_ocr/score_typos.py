@@ -98,7 +98,7 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("text", type=Path, help="folder of prepare_typos.py")
     add = parser.add_argument
-    add("checkpoint", nargs="?", help="tuned (default: the package's model)")
+    add("checkpoint", nargs="?", help="tuned (default: the built-in English spelling model)")
     add("--data", help="folder with the dictionaries")
     pair = {"nargs": 2, "type": Path, "metavar": ("NOISY", "CLEAN"), "default": []}
     add("--also", action="append", help="a list: lines as they came and should be", **pair)

@@ -124,9 +124,9 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("data", help="folder that preprocess wrote")
     add("save", help="folder for the checkpoints")
-    add("--minutes", type=float, default=10, help="time to train (default 10)")
-    add("--seed", type=int, default=1, help="random seed (default 1)")
-    add("--system", choices=RECIPES, default="pbd", help="what to train (default pbd)")
+    add("--minutes", type=float, default=10, help="time to train (default: 10)")
+    add("--seed", type=int, default=1, help="random seed (default: 1)")
+    add("--system", choices=RECIPES, default="pbd", help="what to train (default: pbd)")
     end = argv.index("--") if "--" in argv else len(argv)
     args = parser.parse_args(argv[:end])
     args.flags = argv[end + 1 :]

@@ -8,7 +8,6 @@ with --interpolate the one of the beam with the highest sentence BLEU against th
 empty, as long as the search allows, or of another length than the source by a factor of RATIO.
 """
 
-import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from sacrebleu.metrics import BLEU
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
+from lev_runtime.io.options import Parser
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines, read_parallel
 
@@ -53,10 +53,10 @@ def choose(beam: Sequence[str], source: str, reference: str, longest: int, neare
 
 def main() -> None:
     """Write OUTPUT, whole or not at all."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = Parser(description=(__doc__ or "").partition("\n")[0])
     for name in ("printed", "source", "reference", "output"):
         parser.add_argument(name, metavar=name.upper())
-    parser.add_argument("--longest", type=int, default=200, help="as of --max-len-b")
+    parser.add_argument("--longest", type=int, default=200, help="as of --max-len-b (default: 200)")
     parser.add_argument("--interpolate", action="store_true", help="the nearest to the reference")
     args = parser.parse_args()
     beams = hypotheses(args.printed)

@@ -88,7 +88,7 @@ def source_lines(path: str) -> Iterator[bytes]:
     try:
         text = data.decode(encoding, "surrogatepass")
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not valid {encoding.upper()}: {error.reason}") from error
+        raise UserError(f"{path} is not valid {encoding.upper()}: {error.reason}") from None
     yield from io.BytesIO(text.encode("utf-8", "surrogatepass"))
 
 

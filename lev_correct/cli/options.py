@@ -67,7 +67,7 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
         add("noisy NOISY", "text with errors")
         add("clean CLEAN", "the same text without")
     else:
-        add("files FILE", "text to read; - is standard input (default)", nargs="*")
+        add("files FILE", "text to read, or - (default: standard input)", nargs="*")
     packaged = "required" if command == "tune" else "default: the built-in English spelling model"
     add("--path CHECKPOINT", f"checkpoint or its folder ({packaged})")
     _ADD[command](parser, add)
@@ -183,7 +183,7 @@ def check(args: argparse.Namespace) -> None:
 
 def _check_edits(args: argparse.Namespace) -> None:
     if args.min_confidence is not None:
-        require_share("--min-confidence", args.min_confidence, "certainty")
+        require_share("--min-confidence", args.min_confidence)
     in_place = args.command == "" and args.in_place
     if in_place and (not args.files or STANDARD_STREAM in args.files):
         raise UserError("--in-place needs files, not standard input")

@@ -5,6 +5,7 @@ Prints an address, with a token, that opens the page; ``/openapi.json`` describe
 
 import argparse
 import os
+import re
 import secrets
 import signal
 import socket
@@ -73,8 +74,9 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, OverflowError) as error:
-        way = "choose another port, or --port 0 for a free one"
-        raise UserError(f"--host {host} --port {port}: {error}; {way}") from error
+        reason = re.sub(r"^\[.*\] | \(while.*|\.$", "", str(error))
+        way = "choose another address, or --port 0 for a free port"
+        raise UserError(f"--host {host} --port {port}: {reason}; {way}") from None
 
 
 def run(application: object, listening: socket.socket, timeout: float) -> None:
@@ -101,8 +103,8 @@ def build_parser() -> argparse.ArgumentParser:
     add = adder(parser)
     add(
         "--path CHECKPOINT",
-        "checkpoint, its folder, or a folder from lev-export (default: the packaged English "
-        "spelling)",
+        "checkpoint, its folder, or a folder from lev-export (default: the built-in English "
+        "spelling model)",
     )
     add("--device NAME", "device, such as cuda (default: cpu)")
     add("--settings FILE", "as in lev-correct (default: corrector.json beside the checkpoint)")

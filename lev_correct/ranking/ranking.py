@@ -120,7 +120,7 @@ class Ranker(Backend):
     ) -> None:  # fmt: skip
         if unknown := weights.keys() - {*FEATURES}:
             known = ", ".join(FEATURES)
-            raise UserError(f"there is no weight {sorted(unknown)[0]!r}; there are {known}")
+            raise UserError(f"unknown weight {sorted(unknown)[0]!r}; choose from {known}")
         self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
         self.model, self.vocabulary, self.by_word = model, vocabulary, vocabulary.by_word
         self.longest = LONGEST if longest is None else longest

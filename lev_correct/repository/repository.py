@@ -109,7 +109,7 @@ def _read(path: str) -> Repository | None:
     try:
         section = tomllib.loads(text)["tool"][SECTION].items()
     except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{shown} is not valid TOML: {error}") from error
+        raise UserError(f"{shown} is not valid TOML: {error}") from None
     except (KeyError, TypeError, AttributeError):  # of something else
         return None
     folder = _shown(os.path.dirname(path))
@@ -125,7 +125,7 @@ def _read(path: str) -> Repository | None:
             fields[name] = _strings(where, value)
         else:
             names = ", ".join(["threshold", *_LISTS])
-            raise UserError(f"{where} is no setting; there are {names}")
+            raise UserError(f"{where}: unknown setting; choose from {names}")
     return Repository(folder, **fields)
 
 

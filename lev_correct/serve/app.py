@@ -138,7 +138,7 @@ def _add_model(app: FastAPI, runners: Mapping[str, Runner], seconds: float) -> N
             raise HTTPException(504, message) from None
         except UserError as error:
             behind = f" (counted behind the first {len(results)})" if results else ""
-            raise UserError(f"{error}{behind}") from error
+            raise UserError(f"{error}{behind}") from None
         return {"results": results}
 
     async def edit(asked: EditRequest) -> Results:

@@ -87,7 +87,9 @@ class Protection:
             try:
                 self.patterns.append(re.compile(pattern))
             except (re.error, OverflowError) as error:
-                raise UserError(f"protect={pattern!r} is no regular expression: {error}") from error
+                raise UserError(
+                    f"protect={pattern!r} is not a valid regular expression: {error}"
+                ) from None
         self.words = {word.strip() for word in strings("protect_words", words)}
         # by their first token all lengths: a line is then read once, however long the list
         self._lengths: dict[str, set[int]] = {}

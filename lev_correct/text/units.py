@@ -226,5 +226,5 @@ def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
     if unit is not None and unit not in KINDS:
         raise UserError(f"unit={unit}: choose one of {', '.join(KINDS)}")
     if window is not None and (unit != "window" or window < 1):
-        raise UserError(f"window={window} is no size of unit={unit}: a window has 1 word or more")
+        raise UserError(f"window={window}: give 1 word or more, and only with unit=window")
     return next((kind for kind in KINDS if kind == unit), None)

@@ -47,8 +47,8 @@ def _parsed(path: str, parse: Callable[[str], T], form: str, empty: bool = False
         if line and not line.isspace():
             try:
                 rows.append(parse(line))
-            except ValueError as error:
-                raise UserError(f"{path}, line {number}: {line!r} is not {form}") from error
+            except ValueError:
+                raise UserError(f"{path}, line {number}: {line!r} is not {form}") from None
     if not (rows or empty):
         raise UserError(f"{path} holds no words")
     return rows

@@ -40,7 +40,7 @@ def read_arrays(path: str, names: Iterable[str], optional: Iterable[str] = ()) -
             return {name: stored[name] for name in (*names, *present)}
     except _FAULTS as error:
         reason = f"it has no array of {error}" if isinstance(error, KeyError) else str(error)
-        raise UserError(f"{path}: is no prepared list of this kind ({reason})") from error
+        raise UserError(f"{path} is not a prepared list of this kind ({reason})") from None
 
 
 def write_arrays(path: str, arrays: Arrays, compress: bool = True) -> None:

@@ -155,16 +155,16 @@ def is_xliff_2(path: Path) -> bool:
 def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
     """Returns the same of a file in one of the formats that translate-toolkit reads."""
     if path.suffix.lower() not in (*OTHER_FORMATS, *XLIFF):
-        raise UserError(f"{path}: not read here; make a .po file of it, as prop2po and json2po of "
+        raise UserError(f"{path} cannot be read; make a .po file of it, as prop2po and json2po of "
                         "translate-toolkit do")  # fmt: skip
     try:
         storage = importlib.import_module("translate.storage.factory")
         if is_xliff_2(path):
             storage = importlib.import_module("translate.storage.xliff2")
-    except ImportError as error:
+    except ImportError:
         raise UserError(
             f"{path}: translate-toolkit reads {path.suffix}: pip install -e '.[memory]'"
-        ) from error
+        ) from None
     try:
         is_2 = hasattr(storage, "Xliff2File")
         store = storage.Xliff2File.parsefile(str(path)) if is_2 else storage.getobject(str(path))
@@ -172,7 +172,7 @@ def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
         pairs = [(str(unit.source), str(unit.target)) for unit in units]
         language = str(store.gettargetlanguage() or "")
     except Exception as error:  # its formats raise whatever they like
-        raise UserError(f"{path}: translate-toolkit cannot read it: {error}") from error
+        raise UserError(f"{path}: translate-toolkit cannot read it: {error}") from None
     return pairs, language.replace("-", "_")
 
 
@@ -255,16 +255,16 @@ def read_settings(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read ({error}): delete it") from error
+        raise UserError(f"{path}: cannot be read ({error}): delete it") from None
     if not isinstance(content, dict):
-        raise UserError(f"{path}: holds no settings: delete it")
+        raise UserError(f"{path}: has no settings in it: delete it")
     return content
 
 
 def require_work(work: Path) -> None:
     """Refuses a WORK that is no folder."""
     if not work.is_dir():
-        raise UserError(f"{work} is no folder; lev-memory prepare makes it")
+        raise UserError(f"{work} is not a folder; create it with lev-memory prepare")
 
 
 def replace_file(path: Path, data: bytes, backup: bool = False) -> None:
@@ -284,7 +284,7 @@ def replace_file(path: Path, data: bytes, backup: bool = False) -> None:
             if target.exists():
                 shutil.copymode(target, part)
     except OSError as error:
-        raise UserError(f"{path}: not written ({error.strerror or error})") from error
+        raise UserError(f"{path}: not written ({error.strerror or error})") from None
 
 
 def backup_of(path: Path) -> Path:

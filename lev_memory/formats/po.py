@@ -262,7 +262,7 @@ class Parser:
             self.field.text += unquoted(match[1], self.charset)
             self.field.end = self.position + len(line.rstrip())
         else:
-            raise self.refused(f"this is no line of a .po file: {body[:60]}")
+            raise self.refused(f"this is not a line of a .po file: {body[:60]}")
 
     def read_field(self, match: re.Match[str], line: str) -> None:
         keyword, form, strings = match.groups()
@@ -302,7 +302,7 @@ class Parser:
         elif (match := _CONTINUED.match(body)) and self.previous in entry.previous:
             entry.previous[self.previous] += unquoted(match[1], self.charset)
         else:
-            raise self.refused(f"this is no older source: {body[:60]}")
+            raise self.refused(f"this is not an older source: {body[:60]}")
 
 
 class PoFile:
@@ -320,10 +320,10 @@ class PoFile:
             is_same = self.content.encode(self.encoding) == data
         except UnicodeError as error:
             raise UserError(f"{path} is not {self.encoding}, as its header says ({error}): "
-                            f"msgconv -t UTF-8 {path}") from error  # fmt: skip
-        except (LookupError, ValueError) as error:
+                            f"msgconv -t UTF-8 {path}") from None  # fmt: skip
+        except (LookupError, ValueError):
             raise UserError(f"{path}: its header names the encoding {self.encoding}, which is "
-                            "none: set charset=UTF-8") from error  # fmt: skip
+                            "unknown: set charset=UTF-8") from None  # fmt: skip
         if not is_same:
             raise UserError(f"{path}: {self.encoding} would not write it as it is: "
                             f"msgconv -t UTF-8 {path}")  # fmt: skip

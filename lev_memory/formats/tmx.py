@@ -20,7 +20,7 @@ def tmx_pairs(path: Path, data: bytes, language: str) -> tuple[list[tuple[str, s
     units: list[tuple[str, Texts]] = []
     root = Tree(path, data, lambda unit: units.append(texts_of(unit))).root.children[0]
     if root.name != "tmx":
-        raise UserError(f"{path} is {root.name}, no TMX")
+        raise UserError(f"{path} is not a TMX file but {root.name}")
     header = root.first("header")
     named = header.attributes.get("srclang", _ANY) if header else _ANY
     units = [(asked or named.replace("-", "_"), texts) for asked, texts in units]

@@ -107,7 +107,7 @@ class Tree:
                                 "save it as UTF-8")  # fmt: skip
             self.parser.Parse(self.data, True)
         except (expat.ExpatError, UnicodeError, LookupError) as error:
-            raise UserError(f"{path}: no readable XML: {error}; see xmllint {path}") from error
+            raise UserError(f"{path} is not valid XML: {error}; see xmllint {path}") from None
 
     def started(self, name: str, attributes: dict[str, str]) -> None:
         place, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber

@@ -88,8 +88,8 @@ class XliffFile:
         root = self.tree.root.children[0]
         version = root.attributes.get("version", "")
         if root.name != "xliff" or not version.startswith("1."):
-            raise UserError(f"{path} is {root.name} {version}: proposals are written into XLIFF "
-                            "1.2 alone; XLIFF 2 is read as a memory")  # fmt: skip
+            raise UserError(f"{path} is {root.name} {version}: proposals need XLIFF "
+                            "1.2; XLIFF 2 is only read as a memory")  # fmt: skip
         languages = {file.attributes.get("target-language", "") for file in root.all("file")} - {""}
         if len(languages) > 1:
             raise UserError(f"{path} is into {', '.join(sorted(languages))}: split it")

@@ -20,7 +20,7 @@ def build_parser() -> argparse.ArgumentParser:
         "bert-base-uncased --dict dict.txt",
     )
     add = adder(parser)
-    add("directory DIR", "folder with config.json, weights and tokenizer")
+    add("directory FOLDER", "folder with config.json, weights and tokenizer")
     add("--dict FILE", "file for the vocabulary, for fairseq-preprocess --srcdict")
     add("--input FILE", "text to tokenise, one sentence a line")
     add("--output FILE", "the same lines as dictionary symbols")

@@ -35,12 +35,12 @@ def build_parser() -> argparse.ArgumentParser:
     """Returns the options of the command."""
     parser = make_parser(
         "embeddings",
-        "Learn embeddings from which symbols stand in the same pairs of binarised training data, "
-        "for --encoder-embed-path: a model that starts from them needs fewer updates.",
+        "Learn embeddings from which symbols stand in the same pairs of binarised training data. "
+        "Pass the file to --encoder-embed-path; training then needs fewer updates.",
         "data-bin data-bin/embeddings.txt --dim 256",
     )
     add = adder(parser)
-    add("data DATA", "folder that fairseq-preprocess or lev-preprocess made")
+    add("data FOLDER", "folder that fairseq-preprocess or lev-preprocess made")
     add("output FILE", "file for the embeddings; with two dictionaries FILE.SRC and FILE.TGT")
     add("--dim N", "width of the model", type=int, required=True)
     return parser

@@ -36,14 +36,14 @@ def build_parser() -> argparse.ArgumentParser:
         "enct5-prepare",
         "Prepare labelled text for EncT5: split it into subwords and binarise it with its labels.",
         "--kind classification --train train.tsv --valid dev.tsv --vocab-size 4000 --destdir data",
-        "--kind KIND --train FILE --destdir DIR --vocab-size N [options]",
+        "--kind KIND --train FILE --destdir FOLDER [options]",
     )
     add = adder(parser)
     add("--kind", "problem type", required=True, choices=KINDS)
     add("--train FILE", "training examples", required=True)
     add("--valid FILE", "validation set; several, separated by commas, become valid, valid1 …")
     add("--test FILE", "test set, likewise")
-    add("--destdir DIR", "new folder, complete or not written at all", required=True)
+    add("--destdir FOLDER", "new folder, complete or not written at all", required=True)
     add("--format", "format of the files (default: tsv)", "tsv", choices=("tsv", "conllu"))
     add(
         "--label-column N", "column of the label, from 1 (default: tsv 1; conllu 4, upos)", type=int
@@ -54,8 +54,8 @@ def build_parser() -> argparse.ArgumentParser:
     pieces = adder(parser.add_mutually_exclusive_group(required=True))
     pieces("--vocab-size N", "train this many subwords on --train; fewer if it is small", type=int)
     pieces("--bytes", "bytes instead of subwords")
-    pieces("--t5-dir DIR", "subwords of this local T5 or mT5, including its extra ids")
-    pieces("--bert-dir DIR", "subwords of this local BERT")
+    pieces("--t5-dir FOLDER", "subwords of this local T5 or mT5, including its extra ids")
+    pieces("--bert-dir FOLDER", "subwords of this local BERT")
     pieces("--subwords-of PATH", "subwords of prepared data, or of a checkpoint to fine-tune")
     longest = (
         "maximum subwords of an example; longer ones are truncated (default: 512, or a BERT's "

@@ -21,8 +21,8 @@ def build_parser() -> argparse.ArgumentParser:
     about = "Export a trained model to a folder that lev_runtime runs without torch and fairseq."
     parser = make_parser("export", about, "checkpoints/checkpoint_best.pt exported --int8")
     add = adder(parser)
-    add("checkpoint", "checkpoint or its folder", metavar="CHECKPOINT")
-    add("out", "new folder, complete or not written at all", metavar="OUT")
+    add("checkpoint CHECKPOINT", "checkpoint or its folder")
+    add("out FOLDER", "new folder, complete or not written at all")
     add(
         "--int8",
         "8-bit layers: smaller and faster; near ties may end differently, in every batch alike",

@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int | None:
         return command.main()
     lines = [f"  {name:14}{about}" for name, about in COMMANDS.items()]
     about = [
-        f"Commands (lev-NAME is the same as {RUN} NAME; COMMAND --help shows the options):",
+        f"Commands (lev-NAME is {RUN} NAME; --help shows its options):",
         *lines,
     ]
     usage, kind = f"{RUN} [--version] [COMMAND ...]", argparse.RawDescriptionHelpFormatter

@@ -41,7 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
         "noisy text, complete or not written at all (default: standard output)",
         STANDARD_STREAM,
     )
-    add("--seed N", "seed of the noise (%(default)s)", 1)
+    add("--seed N", "seed of the noise (default: %(default)s)", 1)
     _add_noise(parser)
     learning = adder(parser.add_argument_group("learning a table of confusions"))
     about = "align two texts line by line, and write how often each character was read as another"
@@ -54,14 +54,14 @@ def _add_noise(parser: argparse.ArgumentParser) -> None:
     default, add = Noise(), adder(parser.add_argument_group("noise"))
     all_of = f"{', '.join(KINDS)}; all: {', '.join(PAPER)}"
     add("--kind KINDS", f"comma separated; one is sampled for each line: {all_of}")
-    words = "share of a line's words to change, 1 to 10 words (%(default)s)"
+    words = "share of a line's words to change, 1 to 10 words (default: %(default)s)"
     add("--word-rate SHARE", words, default.word_rate)
-    letters = "share of such a word's letters to change, 1 to 10 (%(default)s)"
+    letters = "share of a chosen word's letters to change, 1 to 10 letters (default: %(default)s)"
     add("--char-rate SHARE", letters, default.char_rate)
-    short = "leave shorter words alone (%(default)s)"
+    short = "leave shorter words alone (default: %(default)s)"
     add("--min-length N", short, default.min_length, advanced=True)
     add("--confusions FILE", "table for ocr noise, with its own rates (default: similar shapes)")
-    times = "factor on the rates of --confusions (%(default)s)"
+    times = "factor on the rates of --confusions (default: %(default)s)"
     add("--confusion-scale X", times, default.confusion_scale, advanced=True)
 
 

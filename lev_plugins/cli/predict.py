@@ -43,7 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--input FILE", "UTF-8 lines (default: standard input)", STANDARD_STREAM)
     output = "records, complete or not written at all (default: standard output)"
     add("--output FILE", output, STANDARD_STREAM)
-    form = "default: jsonl; conllu: reads CoNLL-U, and writes the same lines with the tags"
+    form = "conllu: reads CoNLL-U, and writes the same lines with the tags (default: jsonl)"
     add("--format", form, "jsonl", choices=("jsonl", "conllu"))
     add("--label-column N", "conllu: column of the tags, from 1 (default: 4, upos)", type=int)
     top = "also list the N most probable labels (of each word)"

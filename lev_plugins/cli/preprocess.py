@@ -34,18 +34,18 @@ def build_parser() -> argparse.ArgumentParser:
     """Returns the main options, those of fairseq-preprocess and one of our own, without fairseq."""
     parser = make_parser("preprocess", _ABOUT, _EXAMPLE)
     add = adder(parser)
-    add("-s --source-lang LANG", "source language")
-    add("-t --target-lang LANG", "target language")
-    about = "suffix of the draft files PREFIX.LANG, such as mt (default: no drafts, plain pairs)"
-    add("--draft-lang LANG", about)
-    add("--trainpref PREFIX", "train file prefix (also used to build dictionaries)")
-    add("--validpref PREFIX", "comma separated, valid file prefixes")
-    add("--testpref PREFIX", "comma separated, test file prefixes")
-    add("--destdir DIR", "destination (default: data-bin)", "data-bin")
-    add("--srcdict FILE", "reuse given source dictionary")
-    add("--tgtdict FILE", "reuse given target dictionary")
+    add("-s --source-lang CODE", "suffix of the source files PREFIX.CODE")
+    add("-t --target-lang CODE", "suffix of the target files")
+    about = "suffix of the draft files, such as mt (default: no drafts, plain pairs)"
+    add("--draft-lang CODE", about)
+    add("--trainpref PREFIX", "training files without their suffix; dictionaries are made of them")
+    add("--validpref PREFIX", "validation files; several prefixes are separated by commas")
+    add("--testpref PREFIX", "test files, likewise")
+    add("--destdir FOLDER", "folder for the data (default: data-bin)", "data-bin")
+    add("--srcdict FILE", "source dictionary to use")
+    add("--tgtdict FILE", "target dictionary to use")
     add("--joined-dictionary", "one dictionary for all sides")
-    add("--only-source", "process the source language alone")
+    add("--only-source", "process only the source language")
     add("--workers N", "number of parallel workers (default: 1)", 1)
     return parser
 

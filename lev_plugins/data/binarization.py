@@ -108,4 +108,4 @@ def _check_dictionary(path: str) -> None:
     try:
         Dictionary.load(path)
     except (ValueError, RuntimeError) as error:
-        raise UserError(f"{path} is not a dictionary: {error}") from error
+        raise UserError(f"{path} is not a dictionary: {error}") from None

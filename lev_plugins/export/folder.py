@@ -101,7 +101,7 @@ def write_folder(
                 complete(str(content))
             os.replace(content, out)
     except OSError as error:
-        raise UserError(f"{out}: not written ({error.strerror or error})") from error
+        raise UserError(f"{out}: not written ({error.strerror or error})") from None
 
 
 def editor_writer(editor: LevenshteinEditor, int8: bool) -> Writer:

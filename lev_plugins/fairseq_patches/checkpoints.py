@@ -72,7 +72,7 @@ def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any
             reason = f"asks for {refused[1]}, which could run foreign code, and is not loaded"
         elif isinstance(error, OSError) and error.strerror:
             reason = error.strerror
-        raise UserError(f"checkpoint {path}: {reason}") from error
+        raise UserError(f"checkpoint {path}: {reason}") from None
 
 
 class _PlainTorch(ModuleType):
@@ -130,7 +130,7 @@ def load_model_ensemble_and_task(
     if getattr(criterion, "save_predictions", None):
         criterion.save_predictions = None  # a file that fairseq-validate would write
     if running_command() == "eval-lm" and not isinstance(models[0], FairseqLanguageModel):
-        raise UserError(f"{named}: no language model; fairseq-validate has the loss of any model")
+        raise UserError(f"{named} is no language model; fairseq-validate has the loss of any model")
     return models, cfg, task
 
 

@@ -143,7 +143,7 @@ def batch_by_size(
             raise UserError(
                 f"{split_of(self)}line {longest + 1} has {self.num_tokens(longest)} tokens: raise "
                 f"--max-tokens, or --max-tokens-valid, or shorten it ({error})"
-            ) from error
+            ) from None
         batched = sum(map(len, batches))
         rest = np.asarray(indices, dtype=np.int64)[batched:]
         return [*batches, rest] if len(rest) else batches

@@ -109,13 +109,13 @@ def resolve(cfg: DictConfig) -> None:
             would train alone.
     """
     _require_options(cfg)
+    make_absolute(cfg)
     for section, registry in _CLASSES.items():
         if OmegaConf.is_missing(cfg, section):
             continue
         component: Any = registry.get(getattr(cfg[section], "_name", None))
         require_ranges(cfg[section], getattr(component, "__dataclass", None))
         hooks_of(component).check_training(cfg)
-    make_absolute(cfg)
     if cfg.common.fp16 and getattr(cfg.optimizer, "_name", None) not in _FLAT:
         cfg.common.fp16_no_flatten_grads = True
     if not OmegaConf.is_missing(cfg, "model") and cfg.model is not None:
@@ -228,7 +228,7 @@ def _require_start(cfg: DictConfig) -> None:
         if option == "restore_file" and in_own_folder and name.startswith("checkpoint_last"):
             continue  # of this training, which may not have saved yet
         if path and not PathManager.isfile(path):
-            reason = lacking(path) or "is no file"
+            reason = lacking(path) or "is not a file"
             raise UserError(f"{flag(option)} {path} {reason}; name a checkpoint")
 
 

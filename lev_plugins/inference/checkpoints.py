@@ -50,7 +50,7 @@ def device_named(name: str | torch.device | None) -> torch.device:
         return torch.empty(0, device=name or "cpu").device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0][:120]
-        raise UserError(f"device {name} cannot be used here ({reason}); leave it out") from error
+        raise UserError(f"device {name} cannot be used here ({reason}); leave it out") from None
 
 
 def load_state(path: str) -> CheckpointState:
@@ -133,7 +133,7 @@ def load_task(state: CheckpointState, path: str, data: AnyPath | None = None) ->
         folder = data or dictionary_folder([path], options.data, sides) or os.path.dirname(path)
         options.data = os.fspath(folder) or os.curdir
         if None not in sides:
-            way = f"give the folder with the dictionaries of {path}: data=DIR"
+            way = f"give the folder with the dictionaries of {path}: data=FOLDER"
             require_dictionaries(options, way)
         return task.setup_task(options)
 
@@ -201,7 +201,7 @@ def text_encoders(
             raise UserError(
                 f"{kind}: {error}; name one of fairseq's and its file (--sentencepiece-model FILE, "
                 "--bpe-codes FILE; in Python sentencepiece_model=…, bpe_codes=…)"
-            ) from error
+            ) from None
     if unread := sorted(overrides.keys() - read):
         flag = "--" + unread[0].replace("_", "-")
         raise UserError(

@@ -46,7 +46,7 @@ class BackboneAdam(FairseqAdam):
         if not loaded:
             raise UserError(
                 "--optimizer backbone_adam: the model has no pre-trained parameters; give "
-                "it --backbone DIRECTORY (enct5: --t5-dir or --bert-dir), or use "
+                "it --backbone FOLDER (enct5: --t5-dir or --bert-dir), or use "
                 "--optimizer adam"
             )
         new = [p for p in params if getattr(p, "param_group", None) != BACKBONE]

@@ -68,7 +68,7 @@ class Directory:
         except (OSError, ValueError) as error:
             raise UserError(
                 f"{self.path}: {name}, its {purpose}, cannot be read: {error}"
-            ) from error
+            ) from None
         if not isinstance(values, dict):
             raise UserError(f"{self.path}: {name} holds no {purpose} but a {type(values).__name__}")
         return values
@@ -132,7 +132,7 @@ def _read_tensors(path: str) -> Mapping[str, Tensor]:
         return library.load_file(path)  # type: ignore[no-any-return]
     except Exception as error:  # the library's own class is no more special
         message = f"damaged or cut short ({error!s:.200}); copy it again"
-        raise UserError(f"{path}: {message}") from error
+        raise UserError(f"{path}: {message}") from None
 
 
 def _todays_name(name: str) -> str:

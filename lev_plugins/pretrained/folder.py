@@ -55,7 +55,7 @@ class Pretrained:
             backbone = build_backbone(self.description(), source, target, tie, **dropouts)
         except (ArithmeticError, LookupError, RuntimeError, TypeError) as error:
             message = f"no model can be made of its config.json ({error!r:.200})"
-            raise UserError(f"{self.directory.path}: {message}") from error
+            raise UserError(f"{self.directory.path}: {message}") from None
         self.config.load(self.loader, backbone, rows)
         self.unused = self.loader.check_unused(self.config.ignored_tensors)
         return backbone

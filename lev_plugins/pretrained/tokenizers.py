@@ -54,4 +54,4 @@ def read_tokenizer(directory: Directory) -> Any:
     try:
         return library.Tokenizer.from_file(directory.file(TOKENIZER))
     except Exception as error:  # the library has no class of its own for a damaged file
-        raise UserError(f"{directory.path}: cannot read its tokenizer ({error!s:.200})") from error
+        raise UserError(f"{directory.path}: cannot read its tokenizer ({error!s:.200})") from None

@@ -157,7 +157,7 @@ class PretrainedTokenizer:
 
     def __init__(self, cfg: PretrainedTokenizerConfig) -> None:
         if not cfg.hf_directory:
-            raise UserError("--bpe hf needs the model's folder: --hf-directory DIR")
+            raise UserError("--bpe hf needs the model's folder: --hf-directory FOLDER")
         directory = Directory(cfg.hf_directory)
         self.vocabulary = read_vocabulary(directory)
         symbols = self.vocabulary.symbols

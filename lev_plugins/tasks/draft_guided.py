@@ -106,7 +106,7 @@ def build_generator(
     if is_draft_guided(task, args):
         check_options(args)
         if prefix_allowed_tokens_fn is not None:
-            raise UserError("--draft-guided goes with no prefix_allowed_tokens_fn; leave one out")
+            raise UserError("--draft-guided: not with prefix_allowed_tokens_fn; leave one out")
         source = SourceAsDraft(task.source_dictionary, task.target_dictionary)
         extra["drafts"] = getattr(task, "drafts", source)
         seq_gen_cls = DraftGuidedGenerator

@@ -190,7 +190,7 @@ class NoisyTranslationTask(EvaluatedTranslationTask):
         if len({len(side) for side in sides.values()}) > 1:
             counts = ", ".join(f"{side.path} has {len(side)}" for side in sides.values())
             raise UserError(
-                f"line counts differ: {counts}; line n of each file must belong together"
+                f"line counts differ: {counts}; files must be line-aligned"
             )
         clean = sides.get(src)
         if clean is None:

@@ -5,9 +5,11 @@ import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import torch
+from fairseq import utils
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
 from fairseq.tasks.translation import load_langpair_dataset
 from torch import Tensor
@@ -56,6 +58,17 @@ class PostEditingTask(EvaluatedTranslationTask):
             raise UserError(
                 f"--old-source: the dictionary of the sources lacks {' '.join(lacking)}; mark the "
                 "sources' change (lev_memory) and preprocess them, or leave it out"
+            )
+
+    @classmethod
+    def check_training(cls, cfg: Any) -> None:
+        """Refuses a folder without drafts to train on."""
+        folder = utils.split_paths(cfg.task.data)[0]
+        drafts = f"{cfg.dataset.train_subset}.*.{cfg.task.draft_lang}"
+        if cfg.task.draft_lang and not any(Path(folder).glob(f"{drafts}*")):
+            raise UserError(
+                f"{folder} has no {drafts}; check the folder and --draft-lang, or make the data "
+                "with lev-preprocess"
             )
 
     @classmethod
@@ -207,7 +220,7 @@ class PostEditingTask(EvaluatedTranslationTask):
             try:
                 draft = encode_draft(rest[0]) if rest else None
             except UserError as error:
-                raise UserError(f"input line {number}: {error}") from error
+                raise UserError(f"input line {number}: {error}") from None
             tokens = self.encode_text(source, encode_fn, self.src_dict)
             pairs.append((self.cut_source(tokens), draft))
         return pairs, [len(pair[0]) for pair in pairs]

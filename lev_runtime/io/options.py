@@ -18,13 +18,13 @@ from ..errors import UserError
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]
-#: fairseq's options of text processing
+#: fairseq's options of text processing: what each takes, and its help
 TEXT_PROCESSING = {
-    "tokenizer": "fairseq's tokenizer, such as moses",
-    "bpe": "fairseq's subword scheme, such as sentencepiece, subword_nmt or characters",
-    "sentencepiece_model": "model file for --bpe sentencepiece",
-    "bpe_codes": "codes file for --bpe subword_nmt",
-    "hf_directory": "folder for --bpe hf",
+    "tokenizer": "NAME fairseq's tokenizer, such as moses",
+    "bpe": "NAME fairseq's subword scheme, such as sentencepiece, subword_nmt or characters",
+    "sentencepiece_model": "FILE model for --bpe sentencepiece",
+    "bpe_codes": "FILE codes for --bpe subword_nmt",
+    "hf_directory": "FOLDER pre-trained model's folder, for --bpe hf",
 }
 HELP_ALL = "--help-all"
 EXAMPLE = "example: "
@@ -47,7 +47,7 @@ _CHOICE = re.compile(r"'([^']*)' \(choose from '(.*)'\)")
 
 def typing_error(message: str, options: Iterable[str]) -> str:
     """Returns a message of argparse's with the option or choice nearest to what was typed."""
-    typed, known = re.split("[ =]", message.partition(": ")[2])[0], [*options]
+    typed, known = re.split("[ =]", message.partition("unrecognized arguments: ")[2])[0], options
     if choice := _CHOICE.search(message):
         typed, known = choice[1], choice[2].split("', '")
     nearest = get_close_matches(typed, known, 1)
@@ -152,11 +152,12 @@ def add_model_data(add: Add, none: str = "", advanced: bool = False) -> None:
     ``none``: says of tokenizer and bpe how they are switched off.
     """
     folder = "folder with the dictionaries (default: the model's)"
-    add("--data DIR", folder, advanced=advanced)
-    for name, what in TEXT_PROCESSING.items():
-        off = none if name in ("tokenizer", "bpe") else ""
-        flag = "--" + name.replace("_", "-")
-        add(f"{flag} NAME", f"{what}{off} (default: as in training)", advanced=advanced)
+    add("--data FOLDER", folder, advanced=advanced)
+    for name, about in TEXT_PROCESSING.items():
+        takes, what = about.split(maxsplit=1)
+        off = none if takes == "NAME" else ""
+        flag = f"--{name.replace('_', '-')} {takes}"
+        add(flag, f"{what}{off} (default: as in training)", advanced=advanced)
 
 
 def text_processing(args: argparse.Namespace) -> dict[str, str]:
@@ -172,7 +173,7 @@ def as_flags(args: argparse.Namespace) -> Iterator[None]:
     except UserError as error:
         flags = {name: f"--{name.replace('_', '-')} " for name in vars(args)}
         message = re.sub(r"\b([a-z_]+)=", lambda match: flags.get(match[1], match[0]), str(error))
-        raise UserError(message) from error
+        raise UserError(message) from None
 
 
 def say(*lines: object) -> None:

@@ -30,7 +30,7 @@ def atomic_replace(path: str | Path, written: str | Path) -> Iterator[str | Path
         if isinstance(failure, OSError) and failure.filename in (None, str(written)):
             if isinstance(failure, BrokenPipeError):  # the reader of our standard output has gone
                 raise
-            raise UserError(f"{path}: not written ({failure.strerror})") from error
+            raise UserError(f"{path}: not written ({failure.strerror})") from None
         raise
 
 
@@ -81,7 +81,7 @@ def staging_directory(destdir: str) -> Iterator[str]:
         raise
     except OSError as error:
         why = f"{error.strerror or error} ({error.filename})" if error.filename else str(error)
-        raise UserError(f"--destdir {destdir}: {why}; fix that or choose another") from error
+        raise UserError(f"--destdir {destdir}: {why}; fix that or choose another") from None
 
 
 def standard_output() -> TextIO:

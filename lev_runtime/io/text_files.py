@@ -33,10 +33,10 @@ def reading(path: str) -> Iterator[None]:
     """Turns errors of opening and reading ``path`` into a UserError that names it."""
     try:
         yield
-    except FileNotFoundError as error:
-        raise UserError(f"{path} does not exist; check the path") from error
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist; check the path") from None
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def lacking(path: str | os.PathLike[str]) -> str | None:
@@ -78,10 +78,10 @@ def open_text(path: str) -> IO[bytes]:
             shutil.copyfileobj(text, copy)
             copy.seek(0)
         except (lzma.LZMAError, EOFError) as error:
-            raise UserError(f"{path}: cannot be decompressed ({error})") from error
+            raise UserError(f"{path}: cannot be decompressed ({error})") from None
         except OSError as error:
             folder = tempfile.gettempdir()
-            raise UserError(f"{path}: cannot be decompressed into {folder}: {error}") from error
+            raise UserError(f"{path}: cannot be decompressed into {folder}: {error}") from None
         return copy
 
 
@@ -99,7 +99,7 @@ def decode(name: str, number: int, body: bytes, way: str = "") -> str:
         raise UserError(
             f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
             f"{way or 'convert the text: iconv -f ITS_ENCODING -t UTF-8'}"
-        ) from error
+        ) from None
 
 
 def read_lines(path: str, ends: bool = False) -> Iterator[str]:
@@ -147,7 +147,7 @@ def read_parallel(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
         if None in lines:
             counts = ", ".join(f"{path} has {count_lines(path)}" for path in paths)
             raise UserError(
-                f"line counts differ: {counts}; line n of each file must belong together"
+                f"line counts differ: {counts}; files must be line-aligned"
             )
         yield lines
 

@@ -63,6 +63,16 @@ def test_a_command_runs_by_its_name_and_without_one_all_are_listed(monkeypatch, 
         names.main(["corect", "--help"])
 
 
+def test_only_what_was_mistyped_has_a_nearest_option(capsys):
+    parser = names.load("trace").build_parser()
+    for words, is_guessed in (([], False), (["--path", "a", "--max-itr", "3"], True)):
+        with pytest.raises(SystemExit, match="2"):
+            parser.parse_args(words)
+        line = capsys.readouterr().err
+        assert line.count("\n") == 1 and (line.count("--max-iter") > 0) == is_guessed
+        assert line.count("--path") == (not is_guessed)
+
+
 @pytest.mark.parametrize("flag, shown", [("--help", False), ("--help-all", True)])
 def test_advanced_options_are_shown_by_help_all_alone(flag, shown, capsys):
     parser = make_parser("noise", "Adds noise.")

@@ -161,7 +161,7 @@ here/a.po | evaluate here | holds no model
 here/a.po | propose here none.po | none.po
 here/a.po | propose here here/a.po | has no settings | lev-memory evaluate
 here/a.po | propose here here/a.po --precision 2 | --precision 2
-here/a.po | propose nowhere here/a.po | nowhere is no folder | lev-memory prepare
+here/a.po | propose nowhere here/a.po | nowhere | lev-memory prepare
 here/a.po here/settings.json={"delete | propose here here/a.po | settings.json
 here/a.po here/settings.json=[] | propose here here/a.po | settings.json
 here/a.po here/settings.json=\xff | propose here here/a.po | settings.json

@@ -169,6 +169,7 @@ MODELS = {
         ("levt", "--roll-in-updates 9", "--alpha-start"),
         ("levt", "--alpha-start 0", "--roll-in-updates"),
         ("levt", "--alpha-start 0 --roll-in-updates 0.5", "--lr-scheduler time_budget"),
+        ("levt", "--draft-lang mt", "--draft-lang"),
         ("levt", "--max-insertions 0", "--max-insertions 0"),
         ("pbd", "--encoder-layers 0", "--encoder-layers 0"),
         ("pbd", "--optimizer muon --muon-update-rms 0", "--muon-update-rms 0"),

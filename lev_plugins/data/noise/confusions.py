@@ -210,7 +210,7 @@ def load_confusions(path: str) -> Confusions:
             for clean, ways in table.items():
                 _check(clean, ways)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise UserError(f"{path} is not a table of confusions ({error!r}); {_MAKE}") from error
+            raise UserError(f"{path} is not a table of confusions ({error!r}); {_MAKE}") from None
     if not table:
         raise UserError(f"{path} has no confusions; {_MAKE}")
     return Confusions(table)

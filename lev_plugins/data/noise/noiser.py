@@ -209,8 +209,8 @@ class Noise:
     flag: str = "--noise-"
 
     def __post_init__(self) -> None:
-        require_share(f"{self.flag}word-rate", self.word_rate, "the words")
-        require_share(f"{self.flag}char-rate", self.char_rate, "the letters")
+        require_share(f"{self.flag}word-rate", self.word_rate)
+        require_share(f"{self.flag}char-rate", self.char_rate)
         if not 0 <= self.confusion_scale < math.inf:
             raise UserError(f"{self.flag}confusion-scale {self.confusion_scale}: give 0 or more")
 

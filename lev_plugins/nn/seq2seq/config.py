@@ -60,14 +60,14 @@ class TwoSidedConfig(Seq2SeqConfig):
     """A Transformer whose decoder has options of its own."""
 
     decoder_embed_dim: OptionalInt = option(
-        None, "width of the decoder; default: the encoder's", within=COUNT
+        None, "width of the decoder (default: the encoder's)", within=COUNT
     )
     decoder_ffn_embed_dim: OptionalInt = option(
-        None, "feed-forward width; default: the encoder's", within=COUNT
+        None, "feed-forward width (default: the encoder's)", within=COUNT
     )
     decoder_layers: int = option(6, "number of decoder blocks", within=COUNT)
     decoder_attention_heads: OptionalInt = option(
-        None, "heads; default: as many as the encoder", within=COUNT
+        None, "heads (default: as many as the encoder)", within=COUNT
     )
     decoder_normalize_before: bool = option(False, "layer norm before each sub-layer (pre-norm)")
     decoder_learned_pos: bool = option(False, "learned instead of sinusoidal positions")

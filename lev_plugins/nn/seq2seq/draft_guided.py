@@ -132,7 +132,7 @@ class DraftGuidedGenerator(SequenceGenerator):
     ) -> list[list[dict[str, Any]]]:
         """One hypothesis for each sentence, as fairseq's; its ``steps`` are the passes it took."""
         if prefix_tokens is not None or constraints is not None:
-            raise UserError("--draft-guided goes with no prefix and no constraints; leave one out")
+            raise UserError("--draft-guided: not with a prefix or constraints; leave one out")
         inputs = sample["net_input"]
         source = inputs["src_tokens"]
         longest = min(int(self.max_len_a * source.size(1) + self.max_len_b), self.max_len - 1)

@@ -54,7 +54,7 @@ def _load(path: str, dictionary: Dictionary, table: nn.Embedding) -> None:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, StopIteration):
         raise UserError(
-            f"{path} is no file of embeddings: a symbol and its numbers a line"
+            f"{path} is not a file of embeddings (a symbol and its numbers a line)"
         ) from None
     known = {symbol: vectors[symbol] for symbol in dictionary.symbols if symbol in vectors}
     if not known:

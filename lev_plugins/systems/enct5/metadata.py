@@ -51,7 +51,7 @@ class Metadata:
                 values = json.load(file)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise UserError(f"{path}: {reason}; make the data with lev-enct5-prepare") from error
+            raise UserError(f"{path}: {reason}; make the data with lev-enct5-prepare") from None
         return cls.from_dict(values, path)
 
     @classmethod
@@ -60,7 +60,7 @@ class Metadata:
         try:
             return cls(**values)
         except TypeError as error:
-            raise UserError(f"{where}: has no description of EncT5 data ({error})") from error
+            raise UserError(f"{where}: has no description of EncT5 data ({error})") from None
 
     def write(self, folder: str) -> None:
         """Writes it into a folder."""

@@ -83,7 +83,7 @@ class EncT5Model(FollowsDevice, BaseFairseqModel, TrainingHooks):
         if cfg.t5_dir and cfg.bert_dir:
             raise UserError("--t5-dir and --bert-dir: a model has one encoder; leave out one")
         if str(cfg.decoder_init) == "t5" and not cfg.t5_dir:
-            raise UserError("--decoder-init t5 needs the T5: give --t5-dir DIR")
+            raise UserError("--decoder-init t5 needs the T5: give --t5-dir FOLDER")
         for name in DIRECTORIES:
             path = getattr(cfg, name)
             if path:

@@ -128,7 +128,7 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
     if cfg.backbone_plan:
         return build_backbone(cfg.backbone_plan, source, target, **options)
     if cfg.tie_backbone:
-        raise UserError("--tie-backbone needs a BERT: add --backbone DIRECTORY")
+        raise UserError("--tie-backbone needs a BERT: add --backbone FOLDER")
     return transformer(
         transformer_size(cfg),
         len(source),

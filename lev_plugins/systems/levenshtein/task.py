@@ -63,6 +63,7 @@ class TranslationEditTask(PostEditingTask):
     @classmethod
     def check_training(cls, cfg: Any) -> None:
         """Refuses a roll-in that moves from nowhere, or by a time that nobody measures."""
+        super().check_training(cfg)
         duration = cfg.task.roll_in_updates
         starts = cfg.task.alpha_start, cfg.task.beta_start
         if (duration > 0) != any(start is not None for start in starts):

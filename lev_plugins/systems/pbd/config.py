@@ -17,8 +17,8 @@ COPIED_STATES = ChoiceEnum(["input", "output"])
 class PBDTransformerConfig(EmbeddingFilesConfig, RotaryConfig, Seq2SeqConfig):
     decoder_layers: OptionalInt = option(
         None,
-        "number of decoder blocks (default, and required with parameter sharing or future "
-        "modelling: as many as the encoder)",
+        "number of decoder blocks; with parameter sharing or future modelling it must be the "
+        "encoder's (default: as many as the encoder)",
         within=COUNT,
     )
     no_future_modelling: bool = option(
