@@ -19,50 +19,27 @@ class Script:
     other tokens are the model's choice. With the default, sentences of 25 tokens take two or three
     iterations (paper, Table 6: 2.43).
 
-    Args:
-        now: a clock in seconds, of a CPU; by default none.
-
-    Attributes:
-        seconds: what the script itself has taken by that clock; no decoder has such work.
     """
 
-    def __init__(
-        self, period: int = 29, special: int = 4, now: Callable[[], float] = lambda: 0.0
-    ) -> None:
-        self.special, self.period, self.now = special, period, now
-        self.seconds = 0.0
-
-    @contextlib.contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Counts what the block takes as the script's."""
-        started = self.now()
-        yield
-        self.seconds += self.now() - started
-
-    def deleted(self, tokens: Any, position: Any) -> Any:
-        """Which of B × T tokens go, of numpy's or torch's; ``position``: T, their numbers."""
-        state = (tokens * position * (tokens != 1)).sum(1)[:, None]
-        return (13 * tokens + 7 * position * position + state) % self.period == 0
-
-    def inserted(self, tokens: Any, wanted: Any, slot: Any) -> Any:
-        """How many come in each slot, B × (T − 1); ``wanted``: B, length with <s> and </s>;
-        ``slot``: T − 1, their numbers."""
-        lengths = (tokens != 1).sum(1)
-        missing = (wanted - lengths).clip(0)[:, None]
-        slots = (lengths - 1)[:, None]
-        return missing // slots + (slot < missing % slots)
+    def __init__(self, period: int = 29, special: int = 4) -> None:
+        self.special, self.period = special, period
 
     def deletion(self, tokens: Tensor, logits: Tensor) -> Tensor:
         """B × T × 2."""
         position = torch.arange(tokens.size(1), device=tokens.device)
-        goes = self.deleted(tokens, position)
+        state = (tokens * position * (tokens != 1)).sum(1)[:, None]
+        goes = (13 * tokens + 7 * position * position + state) % self.period == 0
         logits[..., 1] = torch.where(goes, SCRIPTED, -SCRIPTED).to(logits)
         return logits
 
     def placeholder(self, tokens: Tensor, wanted: Tensor, logits: Tensor) -> Tensor:
         """B × (T − 1) × (K + 1); ``wanted``: B, length with <s> and </s>."""
         slot = torch.arange(logits.size(1), device=tokens.device)
-        counts = self.inserted(tokens, wanted, slot).clamp(max=logits.size(2) - 1)
+        lengths = (tokens != 1).sum(1)
+        missing = (wanted - lengths).clip(0)[:, None]
+        slots = (lengths - 1)[:, None]
+        counts = missing // slots + (slot < missing % slots)
+        counts = counts.clamp(max=logits.size(2) - 1)
         return logits.scatter(2, counts.unsqueeze(2), SCRIPTED)
 
     def token(self, logits: Tensor) -> Tensor:
@@ -76,12 +53,11 @@ def scripted(stock: Any, ours: Iterable[Any], script: Script) -> Iterator[None]:
     """Lets the script decide for all models inside the block; every head is still computed.
 
     Args:
-        stock: fairseq's LevenshteinTransformerModel, or None.
+        stock: fairseq's LevenshteinTransformerModel.
         ours: our models.
     """
     replaced = {model: _our_heads(model, script) for model in ours}
-    if stock is not None:
-        replaced[stock.decoder] = _stock_heads(stock.decoder, script)
+    replaced[stock.decoder] = _stock_heads(stock.decoder, script)
     for module, methods in replaced.items():
         vars(module).update(methods)
     try:
@@ -120,12 +96,11 @@ def _our_heads(model: Any, script: Script) -> dict[str, Callable[..., Any]]:
 
     def head_logits(head: str, features: Tensor, state: Any) -> Tensor:
         out = says(head, features, state)
-        with script.at_work():
-            if head == "deletion":
-                return script.deletion(state.tokens, out)
-            if head == "token":
-                return script.token(out)
-            real = state.encoder_out.source.ne(model.pad)
-            return script.placeholder(state.tokens, real.sum(1), out)
+        if head == "deletion":
+            return script.deletion(state.tokens, out)
+        if head == "token":
+            return script.token(out)
+        real = state.encoder_out.source.ne(model.pad)
+        return script.placeholder(state.tokens, real.sum(1), out)
 
     return {"head_logits": head_logits}
