@@ -77,24 +77,28 @@ def test_ctranslate2_computes_what_the_converted_model_does(pre_norm, tmp_path):
     symbols = common.dictionary(40)
     task = Namespace(source_dictionary=symbols, target_dictionary=symbols)
     model = TransformerConcatModel.build_model(concat_config(pre_norm), task).eval()
-    deployed.convert(model, symbols, tmp_path / "model", "fp32")
+    deployed.convert(model, symbols, tmp_path / "model", "float32")
     translator = ctranslate2.Translator(str(tmp_path / "model"), intra_threads=1)
     outputs = []
-    for source, draft in (["w5 w6 w7 w8", "w7 w8 w9"], ["w9 w5", ""], ["", "w5 w6 w5 w6 w30"]):
-        parts = [source.split(), draft.split()]
-        joined = [*parts[0], deployed.END, *parts[1], deployed.END]
+    for source, draft in (("w5 w6 w7 w8", "w7 w8 w9"), ("w9 w5", ""), ("", "w5 w6 w5 w6 w30")):
+        joined = f"{source} </s> {draft} </s>".split()
         tokens = torch.tensor([symbols.index(word) for word in joined])
-        written = deployed.greedy(model, symbols, tokens)
-        assert written == deployed.translate(translator, 1, parts)
-        outputs.append(written)
-        (score,) = translator.score_batch([deployed.factored(parts)], [parts[0]])
-        target = torch.tensor([symbols.index(word) for word in [*parts[0], deployed.END]])
-        before = target.roll(1)[None]
+        lengths = torch.tensor([len(tokens)])
+        sample = {"net_input": {"src_tokens": tokens[None], "src_lengths": lengths}}
+        outputs.append(deployed.greedy(model, symbols, sample))
+        assert outputs[-1] == deployed.translate(translator, 1, [source, draft])
+        pairs = [deployed.factored([source, draft])], [source.split()]
+        (score,) = translator.score_batch(*pairs)
+        target = torch.tensor([*map(symbols.index, source.split()), symbols.eos()])
         with torch.no_grad():
-            logits, _ = model(tokens[None], torch.tensor([len(tokens)]), before)
+            logits, _ = model(tokens[None], lengths, target.roll(1)[None])
         expected = logits[0].log_softmax(-1).gather(1, target[:, None])[:, 0]
         torch.testing.assert_close(torch.tensor(score.log_probs), expected, atol=1e-4, rtol=0)
     assert outputs[0] != outputs[1]
+    deployed.convert(model, symbols, tmp_path / "int8", "int8")
+    reduced = ctranslate2.Translator(str(tmp_path / "int8"), compute_type="int8", intra_threads=1)
+    assert deployed.translate(reduced, 5, ["w5 w6 w7 w8", "w7 w8 w9"])
+    assert deployed.greedy(model, symbols, sample) == outputs[-1]  # the model stays as it is
 
 
 # the list of results ---------------------------------------------------------------------------
