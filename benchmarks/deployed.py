@@ -49,8 +49,9 @@ LINE = (
     "TER {ter:.1f}, BLEU {bleu:.1f}; {mb:.1f} MB"
 )
 
-#: returns the output for a row, and how many iterations or tokens it took; with what is deployed
-System = tuple[Callable[[Row], tuple[str, int]], Path]
+#: by their names what returns the output for a row, and how many iterations or tokens it took; and
+#: the folder that is deployed
+Systems = dict[str, tuple[Callable[[Row], tuple[str, int]], Path]]
 
 
 def edited(editor: Editor, threshold: float, row: Row) -> tuple[str, int]:
@@ -137,7 +138,7 @@ def written(translator: Any, beam: int, codec: Any, row: Row) -> tuple[str, int]
     return codec.decode(tokens), len(tokens.split()) + 1
 
 
-def peers(work: Path, rows: Sequence[Row], codec: Any, threads: int) -> dict[str, System]:
+def peers(work: Path, rows: Sequence[Row], codec: Any, threads: int) -> Systems:
     """Returns the converted model of a folder, and prints for how many rows it agrees.
 
     codec: the text processing of LEVT_WORK, which is the same.
@@ -147,7 +148,8 @@ def peers(work: Path, rows: Sequence[Row], codec: Any, threads: int) -> dict[str
     path, overrides = str(work / "concat/checkpoint_best.pt"), {"data": str(work / "data")}
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([path], overrides)
     name = f"transformer_concat {len(model.encoder.layers)} + {len(model.decoder.layers)}"
-    symbols, systems = task.target_dictionary, {}
+    symbols = task.target_dictionary
+    systems: Systems = {}
     for kind in KINDS:
         place = work / f"ctranslate2.{kind}"
         convert(model.eval(), symbols, place, kind)
@@ -157,10 +159,10 @@ def peers(work: Path, rows: Sequence[Row], codec: Any, threads: int) -> dict[str
             systems[f"{name}, {kind}, {search}"] = edit, place
     task.load_dataset("test")
     data, equal = task.dataset("test"), 0
-    edit, _ = systems[f"{name}, float32, greedy"]
+    converted, _ = systems[f"{name}, float32, greedy"]
     for number, row in enumerate(rows):
         own = greedy(model, symbols, data.collater([data[number]]))
-        equal += edit(row)[0] == codec.decode(own)
+        equal += converted(row)[0] == codec.decode(own)
     print(f"{name}: {equal} of {len(rows)} greedy outputs in float32 equal fairseq's")
     return systems
 
@@ -173,7 +175,7 @@ def now() -> Any:
     return np.array([time.process_time(), time.perf_counter()])
 
 
-def measure(systems: dict[str, System], rows: Sequence[Row]) -> list[dict[str, Any]]:
+def measure(systems: Systems, rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Returns times, steps and scores of each system."""
     noted: dict[str, list[Any]] = {name: [] for name in systems}
     for number, row in enumerate([rows[0], *rows]):  # the first warms up
@@ -208,7 +210,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--threads", type=common.count, default=1, help="of both runtimes (default 1)")
     add("--json", type=Path, help="also writes the figures here")
     args = parser.parse_args(argv)
-    threshold, systems = settings_of(args.levt).delete_threshold, {}
+    threshold = settings_of(args.levt).delete_threshold
+    systems: Systems = {}
     for name, folder in {"LevT, float32": "exported", "LevT, int8": "int8"}.items():
         path = args.levt / folder
         editor = Editor(path, args.threads)
