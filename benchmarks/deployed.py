@@ -1,131 +1,230 @@
-"""What models are deployed with: lev_runtime for LevT, CTranslate2 for a Transformer.
+"""Updating fuzzy matches with trained models as they are deployed: how long, and how well.
 
-Both decode numbers or strings of tokens, text processing left out. See levt_against_ar.py.
+    lev-export LEVT_WORK/model/checkpoint_best.pt LEVT_WORK/int8 --int8
+    python benchmarks/deployed.py LEVT_WORK CONCAT_WORK …
+
+LevT by lev_runtime and transformer_concat by CTranslate2, from text to text, one test sentence at
+a time, in turn and in changing order. LEVT_WORK is of lev-memory prepare, train and evaluate, whose
+threshold for deletions is taken. CONCAT_WORK is a copy of what prepare made, with
+concat/checkpoint_best.pt of fuzzy_editor.sh. For the peer: pip install -r
+benchmarks/requirements-peers.txt.
+
+First the conversion, to CONCAT_WORK/ctranslate2.*, is checked: how many of its greedy outputs in
+float32 equal fairseq's, for the sentences as fairseq-generate reads them. Milliseconds are of the
+processor's time unless they are named wall. MB are of what is exported or converted; LevT's has the
+subwords too.
 """
 
+import argparse
 import copy
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import common
 import numpy as np
 import torch
-from scripted import SCRIPTED, Script
 
-from lev_plugins import LevenshteinEditor
-from lev_plugins.export.folder import editor_writer, write_folder
+# isort: split
+from fairseq import checkpoint_utils
+from fairseq.sequence_generator import SequenceGenerator
+
+from lev_memory.evaluate import part_of, scores
+from lev_memory.prepare import Row
+from lev_memory.proposals import settings_of
 from lev_runtime import Editor
-from lev_runtime.decoding import Decoding
-from lev_runtime.errors import UserError
-from lev_runtime.feature_cache import ReusedFeatures
-from lev_runtime.options import RefinementOptions
-from lev_runtime.policy import EditPolicy, EditState
-from lev_runtime.records import EditHypothesis
+from lev_runtime.io.commands import run_cli
+from lev_runtime.source_change import mark_change
 
-KINDS = {"fp32": "float32", "int8": "int8"}  #: ours → CTranslate2's
+KINDS = ("float32", "int8")  # as CTranslate2 names them
 BEAMS = {"greedy": 1, "beam 5": 5}
+LONGEST = 200  # tokens of an output: fairseq-generate's default
+FIGURES = "mean wall_mean median wall_median p95 wall_p95 steps ter bleu mb".split()
+LINE = (
+    "{name}: {mean:.1f} ms (wall {wall_mean:.1f}), median {median:.1f} ({wall_median:.1f}), "
+    "95 % below {p95:.1f} ({wall_p95:.1f}); {steps:.2f} iterations or tokens; "
+    "TER {ter:.1f}, BLEU {bleu:.1f}; {mb:.1f} MB"
+)
+
+#: by their names what returns the output for a row, and how many iterations or tokens it took; and
+#: the folder that is deployed
+Systems = dict[str, tuple[Callable[[Row], tuple[str, int]], Path]]
 
 
-class ScriptedPolicy(EditPolicy):
-    """A policy of the runtime for which a script decides; every head is still computed."""
-
-    def __init__(self, policy: ReusedFeatures, script: Script) -> None:
-        self.policy, self.script = policy, script
-        self.traces = policy.traces
-        self.encode, self.best_tokens = policy.encode, policy.best_tokens
-
-    def logits(self, head: str, state: EditState) -> np.ndarray:
-        """What the script says of deletions and insertions."""
-        computed = self.policy.logits(head, state)
-        tokens, encoder_out = state.tokens, state.encoder_out.encoder_out
-        with self.script.at_work():
-            logits = np.zeros(computed.shape, computed.dtype)
-            place = np.arange(logits.shape[1])
-            if head == "deletion":
-                is_deleted = self.script.deleted(tokens, place)
-                logits[..., 1] = np.where(is_deleted, SCRIPTED, -SCRIPTED)
-                return logits
-            wanted = encoder_out.arrays["source_mask"].sum(1)[encoder_out.index]
-            counts = np.minimum(self.script.inserted(tokens, wanted, place), logits.shape[2] - 1)
-            logits[np.arange(len(logits))[:, None], place, counts] = SCRIPTED
-            return logits
+def edited(editor: Editor, threshold: float, row: Row) -> tuple[str, int]:
+    """Returns LevT's output for a row and its iterations."""
+    (trace,) = editor.edit(
+        [row.new],
+        [row.draft],
+        old_sources=[row.old],
+        delete_threshold=threshold,
+        history=False,
+    )
+    return trace.text, trace.steps
 
 
-def runtime_decoder(peers: Any, folder: Path, int8: bool, script: Script, iterations: int) -> Any:
-    """What decodes a batch as the script says, with the export of the package's model."""
-    model = copy.copy(peers.ours)
-    model.forbidden_symbols = sorted({*model.forbidden_symbols, *range(script.special)})
-    writer = editor_writer(LevenshteinEditor([model], peers.our_task), int8)
-    write_folder(folder, writer, int8)
-    editor = Editor(folder, threads=torch.get_num_threads())
-    policy = ScriptedPolicy(editor.policy, script)
-    options = RefinementOptions(iterations)
-
-    def decode(sample: dict[str, Any]) -> list[EditHypothesis]:
-        source = sample["net_input"]["src_tokens"].numpy()
-        return Decoding(policy, source, None, None, editor.symbols, options).run()
-
-    return decode
+# ---------------------------------------------------------------- transformer_concat
 
 
 @torch.no_grad()
-def translator(model: Any, symbols: Any, args: Any, folder: Path, kind: str) -> Any:
-    """fairseq's Transformer in CTranslate2.
+def convert(model: Any, symbols: Any, folder: Path, kind: str) -> None:
+    """Writes a transformer_concat with relu as CTranslate2 reads it.
 
-    Raises:
-        UserError: it is not installed.
+    Each token has a factor: in which part it stands, and where (:func:`factored`). The factor's
+    embedding is what the model adds to the token's; CTranslate2 scales the sum of both.
     """
-    try:
-        import ctranslate2
-        from ctranslate2.converters import fairseq as converter
-        from ctranslate2.specs import common_spec, transformer_spec
-    except ImportError as error:
-        raise UserError("pip install -r benchmarks/requirements-peers.txt") from error
-    sides = len(model.encoder.layers), len(model.decoder.layers)
-    relu = common_spec.Activation.RELU
+    from ctranslate2.converters import fairseq as converter
+    from ctranslate2.specs import common_spec, transformer_spec
+
+    model = copy.deepcopy(model)  # int8 is made in place
+    encoder, decoder = model.encoder, model.decoder
+    longest = encoder.max_positions()
+    part = [symbols.unk()] * (longest - 1) + [symbols.eos()]
+    added = encoder.embed_positions(torch.tensor([part * 2]))[0]
+    nothing = torch.zeros(len(added) + 1, added.size(1))  # the first row is padding's
+    encoder.embed_positions = torch.nn.Embedding.from_pretrained(nothing, padding_idx=0)
     spec = transformer_spec.TransformerSpec.from_config(
-        sides, args.heads, pre_norm=False, activation=relu
+        (len(encoder.layers), len(decoder.layers)),
+        decoder.cfg.decoder.attention_heads,
+        pre_norm=decoder.cfg.decoder.normalize_before,
+        num_source_embeddings=2,
+        embeddings_merge=common_spec.EmbeddingsMerge.ADD,
     )
-    converter.set_transformer_encoder(spec.encoder, model.encoder)
-    converter.set_transformer_decoder(spec.decoder, model.decoder)
+    converter.set_transformer_encoder(spec.encoder, encoder)
+    converter.set_transformer_decoder(spec.decoder, decoder)
+    spec.encoder.embeddings[1].weight = (added / encoder.embed_scale).numpy()
     words = converter._get_vocab(symbols)
     spec.register_source_vocabulary(words)
+    spec.register_source_vocabulary([f"{i}.{j}" for i in range(2) for j in range(longest)])
     spec.register_target_vocabulary(words)
     spec.config.decoder_start_token = spec.config.eos_token
-    spec.config.add_source_eos = True
     spec.validate()
-    spec.optimize()
-    folder.mkdir()
+    spec.optimize(kind)
+    folder.mkdir(exist_ok=True)
     spec.save(str(folder))
-    threads = {"inter_threads": 1, "intra_threads": torch.get_num_threads()}
-    return ctranslate2.Translator(str(folder), compute_type=KINDS[kind], **threads)
 
 
-def translate(translator: Any, symbols: Any, beam: int, sample: dict[str, Any]) -> Any:
-    """The best output of each sentence; a batch's are all as long as its longest source."""
-    rows = sample["net_input"]["src_tokens"].tolist()
-    special = (symbols.bos(), symbols.pad(), symbols.eos())
-    sources = [[symbols[token] for token in row if token not in special] for row in rows]
-    size = max(map(len, sources))
-    lengths = {"min_decoding_length": size, "max_decoding_length": size}
-    return translator.translate_batch(sources, beam_size=beam, **lengths)
+def factored(parts: Iterable[str]) -> list[str]:
+    """Returns the tokens of all parts, each with its part and its position there."""
+    return [
+        f"{token}￨{number}.{position}"
+        for number, part in enumerate(parts)
+        for position, token in enumerate(f"{part} </s>".split())
+    ]
 
 
-def runtime_decoders(peers: Any, folder: Path, script: Script, iterations: int) -> dict[str, Any]:
-    """By their names the exports that decode a batch."""
-    decoders = {}
+def translate(translator: Any, beam: int, parts: Iterable[str]) -> str:
+    """Returns the tokens of the best output, with spaces between them."""
+    (result,) = translator.translate_batch(
+        [factored(parts)], beam_size=beam, max_decoding_length=LONGEST
+    )
+    return " ".join(result.hypotheses[0])
+
+
+def greedy(model: Any, symbols: Any, sample: dict[str, Any]) -> Any:
+    """Returns the same of fairseq's greedy search."""
+    generator = SequenceGenerator([model], symbols, beam_size=1, max_len_b=LONGEST)
+    (best, *_), *_ = generator.generate([model], sample)
+    return symbols.string(best["tokens"])
+
+
+def written(translator: Any, beam: int, codec: Any, row: Row) -> tuple[str, int]:
+    """Returns the output for a row and how many tokens were written, its end too."""
+    parts = map(codec.encode, (mark_change(row.new, row.old), row.draft))
+    tokens = translate(translator, beam, parts)
+    return codec.decode(tokens), len(tokens.split()) + 1
+
+
+def peers(work: Path, rows: Sequence[Row], codec: Any, threads: int) -> Systems:
+    """Returns the converted model of a folder, and prints for how many rows it agrees.
+
+    codec: the text processing of LEVT_WORK, which is the same.
+    """
+    from ctranslate2 import Translator
+
+    path, overrides = str(work / "concat/checkpoint_best.pt"), {"data": str(work / "data")}
+    (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([path], overrides)
+    name = f"transformer_concat {len(model.encoder.layers)} + {len(model.decoder.layers)}"
+    symbols = task.target_dictionary
+    systems: Systems = {}
     for kind in KINDS:
-        decode = runtime_decoder(peers, folder / kind, kind == "int8", script, iterations)
-        decoders[f"runtime, {kind}"] = decode
-    return decoders
+        place = work / f"ctranslate2.{kind}"
+        convert(model.eval(), symbols, place, kind)
+        translator = Translator(str(place), compute_type=kind, intra_threads=threads)
+        for search, beam in BEAMS.items():
+            edit = partial(written, translator, beam, codec)
+            systems[f"{name}, {kind}, {search}"] = edit, place
+    task.load_dataset("test")
+    data, equal = task.dataset("test"), 0
+    converted, _ = systems[f"{name}, float32, greedy"]
+    for number, row in enumerate(rows):
+        own = greedy(model, symbols, data.collater([data[number]]))
+        equal += converted(row)[0] == codec.decode(own)
+    print(f"{name}: {equal} of {len(rows)} greedy outputs in float32 equal fairseq's")
+    return systems
 
 
-def translators(model: Any, symbols: Any, args: Any, folder: Path) -> dict[str, Any]:
-    """By their names the conversions of fairseq's Transformer that translate a batch."""
-    decoders = {}
-    for kind in KINDS:
-        converted = translator(model, symbols, args, folder / f"ct2_{kind}", kind)
-        for name, beam in BEAMS.items():
-            translate_with = partial(translate, converted, symbols, beam)
-            decoders[f"CTranslate2, {kind}, {name}"] = translate_with
-    return decoders
+# ---------------------------------------------------------------- the report
+
+
+def now() -> Any:
+    """Returns seconds of both clocks."""
+    return np.array([time.process_time(), time.perf_counter()])
+
+
+def measure(systems: Systems, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Returns times, steps and scores of each system."""
+    noted: dict[str, list[Any]] = {name: [] for name in systems}
+    for number, row in enumerate([rows[0], *rows]):  # the first warms up
+        for name in common.in_turn(systems, number):
+            started = now()
+            output, steps = systems[name][0](row)
+            noted[name].append((1000 * (now() - started), output, steps))
+    measured = []
+    for name, (_, folder) in systems.items():
+        times, outputs, steps = zip(*noted[name][1:])
+        values = [
+            *np.mean(times, 0),
+            *np.median(times, 0),
+            *np.percentile(times, 95, 0),
+            np.mean(steps),
+            *map(float, scores(rows, outputs, range(len(rows))).split(" / ")),
+            sum(path.stat().st_size for path in folder.iterdir()) / 1e6,
+        ]
+        measured.append({"name": name, **dict(zip(FIGURES, values))})
+    return measured
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Checks the conversion, measures, and prints a line for each system."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("levt", type=Path, metavar="LEVT_WORK")
+    add("concat", type=Path, nargs="+", metavar="CONCAT_WORK", help="each with other blocks")
+    add("--sentences", type=common.count, help="the first so many (default: all)")
+    add("--threads", type=common.count, default=1, help="of both runtimes (default 1)")
+    add("--json", type=Path, help="also writes the figures here")
+    args = parser.parse_args(argv)
+    threshold = settings_of(args.levt).delete_threshold
+    systems: Systems = {}
+    for name, folder in {"LevT, float32": "exported", "LevT, int8": "int8"}.items():
+        path = args.levt / folder
+        editor = Editor(path, args.threads)
+        systems[name] = partial(edited, editor, threshold), path
+    rows = part_of(args.levt, "test")[: args.sentences]
+    for work in args.concat:
+        systems |= peers(work, rows, editor.codec, args.threads)
+    measured = measure(systems, rows)
+    for figures in measured:
+        print(LINE.format(**figures))
+    if args.json:
+        args.json.write_text(json.dumps({"systems": measured}), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    run_cli(main)

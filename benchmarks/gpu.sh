@@ -46,7 +46,6 @@ step tests 300 python -m pytest -q -p no:cacheprovider -n "${WORKERS:-4}" --dist
 for kind in fp32 bf16; do
   step "speed-$kind" 120 python benchmarks/levt_speed.py --device "$device" "${sizes[@]}" "${large[@]}" $([ "$kind" = fp32 ] || echo --bf16)
 done
-step against-ar 90 python benchmarks/levt_against_ar.py --device "$device" "${sizes[@]}"
 if [ -n "${MULTI30K:-}" ]; then
   work="$out/multi30k"
   [ -e "$work/data" ] || step prepare 60 bash examples/translation/prepare.sh "$MULTI30K" "$work"

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import common
 import torch
 from common import Row
-from scripted import Script, scripted
+from scripted import scripted
 
 # isort: split
 from fairseq.criterions.nat_loss import LabelSmoothedDualImitationCriterion
@@ -323,7 +323,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         notes = [check_training(peers, args)]
         rows = time_training(peers, args)
         if not args.no_decoding:
-            with scripted(peers.stock, [peers.ours, *peers.less.values()], Script()):
+            with scripted(peers.stock, [peers.ours, *peers.less.values()]):
                 decoding, more = time_decoding(peers, args)
             rows, notes = rows + decoding, notes + more
     print(common.table(rows, SIDES))

@@ -1,4 +1,11 @@
-"""What decides in the place of untrained heads, the same for fairseq's LevT and ours."""
+"""What decides in the place of untrained heads, the same for fairseq's LevT and ours.
+
+A sentence grows to the length of its source at once, in one slot. Then about one in twenty-nine
+inner tokens goes, by a number made of the token, its position and the whole sentence, and as many
+as are missing come, one for each slot from the left. Special symbols are never written; other
+tokens are the model's choice. Sentences of 25 tokens take two or three iterations (paper, Table 6:
+2.43).
+"""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
@@ -8,80 +15,46 @@ import torch
 from torch import Tensor
 
 SCRIPTED = 1e4  # a logit that no untrained head reaches
+PERIOD = 29  # one in so many tokens goes
+SPECIAL = 4  # symbols that are never written
 
 
-class Script:
-    """What both decoders do, whatever their heads say.
+def deletion(tokens: Tensor, logits: Tensor) -> Tensor:
+    """B × T × 2."""
+    position = torch.arange(tokens.size(1), device=tokens.device)
+    state = (tokens * position * (tokens != 1)).sum(1)[:, None]
+    goes = (13 * tokens + 7 * position * position + state) % PERIOD == 0
+    logits[..., 1] = torch.where(goes, SCRIPTED, -SCRIPTED).to(logits)
+    return logits
 
-    A sentence grows to the length of its source at once, in one slot. Then about one in ``period``
-    inner tokens goes, by a number made of the token, its position and the whole sentence, and as
-    many as are missing come, one for each slot from the left. Special symbols are never written;
-    other tokens are the model's choice. With the default, sentences of 25 tokens take two or three
-    iterations (paper, Table 6: 2.43).
 
-    Args:
-        now: a clock in seconds, of a CPU; by default none.
+def placeholder(tokens: Tensor, wanted: Tensor, logits: Tensor) -> Tensor:
+    """B × (T − 1) × (K + 1); ``wanted``: B, length with <s> and </s>."""
+    slot = torch.arange(logits.size(1), device=tokens.device)
+    lengths = tokens.ne(1).sum(1)
+    missing = (wanted - lengths).clip(0)[:, None]
+    slots = (lengths - 1)[:, None]
+    counts = missing // slots + (slot < missing % slots)
+    counts = counts.clamp(max=logits.size(2) - 1)
+    return logits.scatter(2, counts.unsqueeze(2), SCRIPTED)
 
-    Attributes:
-        seconds: what the script itself has taken by that clock; no decoder has such work.
-    """
 
-    def __init__(
-        self, period: int = 29, special: int = 4, now: Callable[[], float] = lambda: 0.0
-    ) -> None:
-        self.special, self.period, self.now = special, period, now
-        self.seconds = 0.0
-
-    @contextlib.contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Counts what the block takes as the script's."""
-        started = self.now()
-        yield
-        self.seconds += self.now() - started
-
-    def deleted(self, tokens: Any, position: Any) -> Any:
-        """Which of B × T tokens go, of numpy's or torch's; ``position``: T, their numbers."""
-        state = (tokens * position * (tokens != 1)).sum(1)[:, None]
-        return (13 * tokens + 7 * position * position + state) % self.period == 0
-
-    def inserted(self, tokens: Any, wanted: Any, slot: Any) -> Any:
-        """How many come in each slot, B × (T − 1); ``wanted``: B, length with <s> and </s>;
-        ``slot``: T − 1, their numbers."""
-        lengths = (tokens != 1).sum(1)
-        missing = (wanted - lengths).clip(0)[:, None]
-        slots = (lengths - 1)[:, None]
-        return missing // slots + (slot < missing % slots)
-
-    def deletion(self, tokens: Tensor, logits: Tensor) -> Tensor:
-        """B × T × 2."""
-        position = torch.arange(tokens.size(1), device=tokens.device)
-        goes = self.deleted(tokens, position)
-        logits[..., 1] = torch.where(goes, SCRIPTED, -SCRIPTED).to(logits)
-        return logits
-
-    def placeholder(self, tokens: Tensor, wanted: Tensor, logits: Tensor) -> Tensor:
-        """B × (T − 1) × (K + 1); ``wanted``: B, length with <s> and </s>."""
-        slot = torch.arange(logits.size(1), device=tokens.device)
-        counts = self.inserted(tokens, wanted, slot).clamp(max=logits.size(2) - 1)
-        return logits.scatter(2, counts.unsqueeze(2), SCRIPTED)
-
-    def token(self, logits: Tensor) -> Tensor:
-        """… × V."""
-        logits[..., : self.special] = -SCRIPTED
-        return logits
+def token(logits: Tensor) -> Tensor:
+    """… × V."""
+    logits[..., :SPECIAL] = -SCRIPTED
+    return logits
 
 
 @contextlib.contextmanager
-def scripted(stock: Any, ours: Iterable[Any], script: Script) -> Iterator[None]:
+def scripted(stock: Any, ours: Iterable[Any]) -> Iterator[None]:
     """Lets the script decide for all models inside the block; every head is still computed.
 
     Args:
-        stock: fairseq's LevenshteinTransformerModel, or None.
+        stock: fairseq's LevenshteinTransformerModel.
         ours: our models.
     """
-    replaced = {model: _our_heads(model, script) for model in ours}
-    if stock is not None:
-        replaced[stock.decoder] = _stock_heads(stock.decoder, script)
+    replaced = {model: _our_heads(model) for model in ours}
+    replaced[stock.decoder] = _stock_heads(stock.decoder)
     for module, methods in replaced.items():
         vars(module).update(methods)
     try:
@@ -92,40 +65,39 @@ def scripted(stock: Any, ours: Iterable[Any], script: Script) -> Iterator[None]:
                 del vars(module)[name]
 
 
-def _stock_heads(decoder: Any, script: Script) -> dict[str, Callable[..., Any]]:
+def _stock_heads(decoder: Any) -> dict[str, Callable[..., Any]]:
     delete, insert, fill = (
         getattr(decoder, f"forward_{name}") for name in ("word_del", "mask_ins", "word_ins")
     )
 
     def word_del(prev_output_tokens: Tensor, **options: Any) -> Any:
         out, attention = delete(prev_output_tokens=prev_output_tokens, **options)
-        return script.deletion(prev_output_tokens, out), attention
+        return deletion(prev_output_tokens, out), attention
 
     def mask_ins(prev_output_tokens: Tensor, encoder_out: Any, **options: Any) -> Any:
         inputs = {"prev_output_tokens": prev_output_tokens, "encoder_out": encoder_out}
         out, attention = insert(**inputs, **options)
         wanted = (~encoder_out["encoder_padding_mask"][0]).sum(1)
-        return script.placeholder(prev_output_tokens, wanted, out), attention
+        return placeholder(prev_output_tokens, wanted, out), attention
 
     def word_ins(**options: Any) -> Any:
         out, attention = fill(**options)
-        return script.token(out), attention
+        return token(out), attention
 
     heads = (word_del, mask_ins, word_ins)
     return {f"forward_{head.__name__}": head for head in heads}
 
 
-def _our_heads(model: Any, script: Script) -> dict[str, Callable[..., Any]]:
+def _our_heads(model: Any) -> dict[str, Callable[..., Any]]:
     says = model.head_logits
 
     def head_logits(head: str, features: Tensor, state: Any) -> Tensor:
         out = says(head, features, state)
-        with script.at_work():
-            if head == "deletion":
-                return script.deletion(state.tokens, out)
-            if head == "token":
-                return script.token(out)
-            real = state.encoder_out.source.ne(model.pad)
-            return script.placeholder(state.tokens, real.sum(1), out)
+        if head == "deletion":
+            return deletion(state.tokens, out)
+        if head == "token":
+            return token(out)
+        real = state.encoder_out.source.ne(model.pad)
+        return placeholder(state.tokens, real.sum(1), out)
 
     return {"head_logits": head_logits}
