@@ -20,4 +20,4 @@ if ! "$python" -c 'import furo, myst_parser, sphinx' 2>/dev/null; then
     $("$python" -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
 fi
 "$python" -m sphinx -q -W --keep-going -b html -c docs . build/docs
-echo "docs: build/docs/docs/index.html"
+echo "docs: build/docs/index.html"
