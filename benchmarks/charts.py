@@ -173,8 +173,7 @@ def framed(title: str, y: Axis, x_label: str, shapes: Sequence[str]) -> str:
 
 
 def curved(chart: Curves, rows: Sequence[Record]) -> str:
-    """Returns classes as SVG: a line of means for each system, named at one of
-    them, with their range over seeds."""
+    """Returns classes as SVG: a named line of means for each system, with their ranges."""
     foot, edge = HEIGHT - BOTTOM, WIDTH - RIGHT
     step = (edge - LEFT) / len(chart.metrics)
     places = [LEFT + step * (number + 0.5) for number in range(len(chart.metrics))]
@@ -186,7 +185,10 @@ def curved(chart: Curves, rows: Sequence[Record]) -> str:
     for point in chart.points.splitlines():
         system, name, kind, place = point.strip().split(" | ")
         ranges = [
-            [foot - chart.y.share(value) * (foot - TOP) for value in read_metric(values[system][metric])]
+            [
+                foot - chart.y.share(value) * (foot - TOP)
+                for value in read_metric(values[system][metric])
+            ]
             for metric in chart.metrics
         ]
         corners = [(x, mean) for x, (mean, *_) in zip(places, ranges, strict=True)]

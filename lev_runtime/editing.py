@@ -1,7 +1,7 @@
 """Editing text, whatever computes the edits; and drafts with marks as tokens."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 

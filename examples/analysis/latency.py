@@ -173,9 +173,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = Parser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("data", metavar="DATA", help="folder of preprocess; both dictionaries come from it")
     add("--path", action="append", default=[], metavar="CHECKPOINT", help="an edit model; may be "

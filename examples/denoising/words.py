@@ -21,9 +21,7 @@ WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Reads the text once and writes both files."""
-    parser = Parser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("text", "words", "pairs"):
         parser.add_argument(name, type=Path)
     args = parser.parse_args(argv)

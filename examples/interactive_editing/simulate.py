@@ -90,9 +90,7 @@ def _print_row(
 
 
 def _arguments() -> argparse.Namespace:
-    parser = Parser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("checkpoint", help="a trained levenshtein_editor")
     add("--sources", required=True, metavar="FILE", help="sources, a sentence a line")

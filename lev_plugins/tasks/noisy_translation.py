@@ -189,9 +189,7 @@ class NoisyTranslationTask(EvaluatedTranslationTask):
         sides = {lang: TextDataset(files[lang], encode, dictionaries[lang]) for lang in files}
         if len({len(side) for side in sides.values()}) > 1:
             counts = ", ".join(f"{side.path} has {len(side)}" for side in sides.values())
-            raise UserError(
-                f"line counts differ: {counts}; files must be line-aligned"
-            )
+            raise UserError(f"line counts differ: {counts}; files must be line-aligned")
         clean = sides.get(src)
         if clean is None:
             clean = copy.copy(sides[tgt])

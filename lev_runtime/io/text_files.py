@@ -146,9 +146,7 @@ def read_parallel(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for lines in zip_longest(*(read_lines(path) for path in paths)):
         if None in lines:
             counts = ", ".join(f"{path} has {count_lines(path)}" for path in paths)
-            raise UserError(
-                f"line counts differ: {counts}; files must be line-aligned"
-            )
+            raise UserError(f"line counts differ: {counts}; files must be line-aligned")
         yield lines
 
 

@@ -1,6 +1,5 @@
 """The runtime edits as the package does: same texts, iterations and endings, scores close by."""
 
-import json
 import random
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ from fairseq.data.encoders.space_tokenizer import SpaceTokenizer
 from lev_plugins import EditTrace
 from lev_plugins.inference.text_processing import TextProcessing as PackageProcessing
 from lev_runtime import Editor, session
-from lev_runtime.folder import DESCRIPTION
 from lev_runtime.text_processing import TextProcessing
 
 SOURCE = np.array([0, 4, 5, 6, 7, 2])
