@@ -207,7 +207,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("levt", type=Path, metavar="LEVT_WORK")
     add("concat", type=Path, nargs="+", metavar="CONCAT_WORK", help="each with other blocks")
     add("--sentences", type=common.count, help="the first so many (default: all)")
-    add("--threads", type=common.count, default=1, help="of both runtimes (default 1)")
+    add("--threads", type=common.count, default=1, help="of both runtimes (default: 1)")
     add("--json", type=Path, help="also writes the figures here")
     args = parser.parse_args(argv)
     threshold = settings_of(args.levt).delete_threshold

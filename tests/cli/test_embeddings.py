@@ -106,8 +106,8 @@ def test_two_dictionaries_have_a_file_each_for_their_own_tables():
 #: a file of embeddings, its lines apart by ``;`` | why it is refused
 FILES = """
 - | No such file
- | no file of embeddings
-1 2;a word; | no file of embeddings
+ | not a file of embeddings
+1 2;a word; | not a file of embeddings
 1 2;zz 1 2; | none of the dictionary's symbols
 1 2;a 1 2; | --dim 16
 """
