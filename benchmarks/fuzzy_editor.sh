@@ -6,10 +6,14 @@
 # Sizes, optimizer, batches and shares of the time are those of lev-memory: 30 % for a Transformer that translates,
 # from the same embeddings, and the rest for transformer_concat, which starts from it and reads the repaired draft.
 # WORK/concat.txt gets what fairseq-generate prints with a beam of 5. ENCODER_LAYERS=6 DECODER_LAYERS=1: 6 + 1 blocks.
+# DROPOUT is 0, as lev-memory chooses up to three passes over the matches.
 set -euo pipefail
 unset CDPATH
 
-[ $# -ge 1 ] || { echo "usage: bash benchmarks/fuzzy_editor.sh WORK [MINUTES [SEED]]" >&2 && exit 2; }
+[ -d "${1:-}/data" ] || {
+  echo "error: ${1:-WORK} is not a folder of lev-memory prepare; bash benchmarks/fuzzy_editor.sh WORK [MINUTES [SEED]]" >&2
+  exit 2
+}
 root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 work="$1" minutes="${2:-60}" seed="${3:-1}"
 
