@@ -3,7 +3,6 @@
 import logging
 import re
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 import reference  # noqa: E402
 
+from lev_runtime import __version__ as version  # noqa: E402
+
 project, author = "lev_plugins", "the lev_plugins authors"
-version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from lev_runtime.errors import UserError  # noqa: F401
 from lev_runtime.extras import require_extra
 
+from lev_runtime import __version__ as __version__
+
 from .registration import register
 
 if sys.modules.get("fairseq"):
@@ -25,7 +27,6 @@ if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from .inference.editor import LevenshteinEditor  # noqa: F401
     from .inference.enct5 import EncT5, Prediction  # noqa: F401
 
-__version__ = "0.8.0"
 #: parts of the Python interface: where they are
 _HOMES = {
     **dict.fromkeys(("Correction", "Corrector", "Edit"), "lev_correct"),

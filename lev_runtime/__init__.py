@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .generator import Generator as Generator
     from .labeler import Labeler as Labeler
 
-__version__ = "0.8.0"
+__version__ = "0.9.0"
 #: the classes of exported models, with their modules and fairseq's name of the model
 _KINDS = {
     "Editor": ("editor", "levenshtein_editor"),

@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 from plain_files import put
 
+import lev_plugins
+import lev_runtime
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -69,3 +72,13 @@ def test_every_requirement_has_one_exact_version_in_the_constraints():
     del extras["scale"]  # tried in an environment of its own
     wanted = project["dependencies"] + sum(extras.values(), [])
     assert {re.split(r"[=<>;]", name)[0] for name in wanted} <= set(pins)
+
+
+def test_the_version_is_the_same_everywhere():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    latest = re.search(r"^## (\S+) – (\S+)$", changes, re.M)
+    named = ("version", "date-released")
+    cited = [re.search(rf"^{key}: (\S+)$", citation, re.M)[1] for key in named]
+    assert [*latest.groups()] == cited
+    assert cited[0] == lev_runtime.__version__ == lev_plugins.__version__
