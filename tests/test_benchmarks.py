@@ -1,6 +1,8 @@
 """The benchmarks at a tiny size, and the tables of the documents: what the list of results says."""
 
+import os
 import re
+import shutil
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -13,6 +15,7 @@ from refusals import refuses
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 import common  # noqa: E402
+import correctors  # noqa: E402
 import deployed  # noqa: E402
 import levt_speed  # noqa: E402
 import prose  # noqa: E402
@@ -53,6 +56,31 @@ def test_a_difference_in_the_weights_is_noticed():
         peers.ours.placeholder_head.weight.mul_(1.1)
     with refuses("logits differ"):
         levt_speed.check_training(peers, args)
+
+
+HOSTILE = {
+    "pyproject.toml": "[tool.codespell]\nignore-words-list = 'teh'",
+    "setup.cfg": "[codespell]\nignore-words-list = teh",
+    ".codespellrc": "[codespell]\nskip = *",
+    "_typos.toml": "[default.extend-words]\nteh = 'teh'",
+}
+
+
+@pytest.mark.parametrize("peer", ["codespell", "typos"])
+def test_a_peer_obeys_no_configuration_of_the_folder(peer, tmp_path, monkeypatch):
+    """Neither that of the folder where the benchmark starts, nor that of the texts."""
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    if not shutil.which(peer):
+        pytest.skip(f"{peer} is not installed: benchmarks/requirements-peers.txt")
+    texts = {"right_text/a.txt": "The cat.", "foreign/b.txt": "Der Hund.", **HOSTILE}
+    texts["in_context/c.noisy"] = "In teh house."
+    texts["in_context/c.gold"] = '[["k", ["nonword", ["the"]], "k"]]'
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    figures = correctors.measure(peer, tmp_path)
+    assert (figures["made_right"], figures["broken"], figures["right_text"]) == (100, 0, 0)
 
 
 def concat_config(pre_norm: bool) -> TransformerConcatConfig:
