@@ -6,7 +6,8 @@
 DATA holds ``right_text/*.txt`` and ``foreign/*.txt``, which are to stay, and ``in_context/*.noisy``
 beside ``*.gold``: for each line a JSON list with an entry for each word, ``"k"`` (right), ``"?"``
 (unclear), or ``[kind, [corrections]]``; only the kind ``nonword`` is counted. Every system corrects
-every file, as its users would run it. Peers: ``pip install -r benchmarks/requirements-peers.txt``.
+every file with its default settings: it runs in an empty folder, where no configuration is found.
+Peers: ``pip install -r benchmarks/requirements-peers.txt``.
 
 A line for each system: words changed, of right and of foreign text and per 1,000; misspelt words
 made right, in percent; right words broken, per 1,000; processor seconds, of all files together; and
@@ -58,7 +59,7 @@ def ours(*options: str) -> Callable[[Path], list[str]]:
 
 SYSTEMS: dict[str, Callable[[], Callable[[Path], list[str]]]] = {
     "no edits": lambda: in_place("true"),
-    "codespell": lambda: in_place("codespell", "--config", os.devnull, "-w"),
+    "codespell": lambda: in_place("codespell", "-w"),
     "typos": lambda: in_place("typos", "--isolated", "--write-changes"),
     "symspellpy": lambda: through(
         sys.executable, str(ROOT / "examples/spelling_and_ocr/symspell.py"), own_dictionary()
@@ -79,9 +80,14 @@ print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6)
 """
 
 
-def cost_of(command: Sequence[str]) -> list[float]:
-    """Returns processor seconds and megabytes of memory of a command, with all that it starts."""
-    printed = subprocess.check_output([sys.executable, "-S", "-c", RUNNER, *command], text=True)
+def cost_of(command: Sequence[str], folder: str) -> list[float]:
+    """Returns processor seconds and megabytes of memory of a command, with all that it starts.
+
+    It runs in ``folder``, with this tree's packages.
+    """
+    runner = [sys.executable, "-S", "-c", RUNNER, *command]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    printed = subprocess.check_output(runner, text=True, cwd=folder, env=environment)
     return list(map(float, printed.split()))
 
 
@@ -131,11 +137,11 @@ def measure(name: str, data: Path) -> dict[str, Any]:
     ]
     words, changed, costs = Counter[str](), Counter[str](), []
     command_for = SYSTEMS[name]()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:
         for file in files:
             copy = Path(folder, f"{file.stem}.txt")
             shutil.copy(file, copy)
-            costs.append(cost_of(command_for(copy)))
+            costs.append(cost_of(command_for(copy), empty))
             if file.suffix == ".txt":
                 numbers = words_changed(file, copy)
                 words[file.parent.name] += numbers[0]

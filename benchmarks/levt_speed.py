@@ -250,12 +250,13 @@ def decoders(peers: Peers) -> dict[str, Decoder]:
 
 
 def agreement(
-    decode: dict[str, Decoder], other: str, samples: Sequence[dict[str, Any]], required: bool
+    decode: dict[str, Decoder], other: str, samples: Sequence[dict[str, Any]], least: float
 ) -> str:
     """How many sentences come out as from stock, and in how many iterations.
 
     Raises:
-        UserError: equal outputs are ``required``, and more than one in a hundred differs.
+        UserError: they are less than a share ``least`` of all, so that the times would not be of
+            the same work.
     """
     equal = total = steps = 0
     for sample in samples:
@@ -264,7 +265,7 @@ def agreement(
             equal += theirs["tokens"].tolist() == ours["tokens"].tolist()
             steps += ours["steps"]
             total += 1
-    if required and equal < 0.99 * total:
+    if equal < least * total:
         raise UserError(f"only {equal} of {total} outputs are stock's: no fair race")
     return f"{equal} of {total} outputs equal, {steps / total:.2f} iterations on average"
 
@@ -279,7 +280,8 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
         samples = decoding_samples(args, size)
         for name, label in labels.items():
             # half precision rounds differently in the two models and may turn a close decision
-            equal = agreement(decode, name, samples, name == "same" and not args.bf16)
+            least = 0.99 if name == "same" and not args.bf16 else 0.25
+            equal = agreement(decode, name, samples, least)
             notes.append(f"decoding, batch {size}, {label}: {equal}")
             if args.device == "cuda":  # a shape is a graph from its second time on
                 for sample in samples:

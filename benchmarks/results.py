@@ -139,12 +139,12 @@ def metrics(path: str, name: str) -> dict[str, float]:
         systems = {system["name"]: system for system in systems}
     if name not in systems:
         raise ValueError(f"{path} has no system {name!r}; there are {', '.join(systems)}")
-    values = {**systems[name], **(systems[name].get("scores") or {})}
-    if iterations := values.pop("iterations", None):
-        values["iterations"] = iterations["mean"]
+    values = {**systems[name], **systems[name].get("figures", {})}
+    # a count has its total beside it
+    numbers = {key: of[0] if isinstance(of, list) else of for key, of in values.items()}
     return {
-        re.sub(r"\W+", "_", key.lower()): value
-        for key, value in values.items()
+        re.sub(r"\W+", "_", key.lower().removesuffix(", mean")): value
+        for key, value in numbers.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     }
 

@@ -7,6 +7,7 @@ Shapes: B sentences, T tokens of the sequence being edited.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from .arrays import Array, Arrays
@@ -33,10 +34,12 @@ class FeatureCache:
 class ReusedFeatures(EditPolicy):
     """A policy that reads neither unchanged sentences again nor those with nothing to write."""
 
+    arrays = property(attrgetter("policy.arrays"))
+    traces = property(attrgetter("policy.traces"))
+    max_positions = property(attrgetter("policy.max_positions"))
+
     def __init__(self, policy: FeaturePolicy) -> None:
         self.policy = policy
-        self.arrays, self.traces = policy.arrays, policy.traces
-        self.max_positions = policy.max_positions  # type: ignore[method-assign]
         if policy.best_tokens is not None:
             self.best_tokens = self._best_tokens
 

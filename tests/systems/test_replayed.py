@@ -7,6 +7,7 @@ loaded anew.
 import copy
 import pickle
 
+import pytest
 import tiny
 import torch
 
@@ -37,19 +38,40 @@ def test_a_memory_that_comes_back_is_loaded_anew():
             assert torch.allclose(features[real], eager[turn][real], atol=1e-5)
 
 
-def test_new_weights_in_other_memory_are_noticed():
+def halve(model: torch.nn.Module) -> None:
+    weight = torch.nn.Parameter(model.encoder_embed.weight / 2)
+    model.encoder_embed.register_parameter("weight", weight)
+
+
+@pytest.mark.parametrize("change", [torch.nn.Module.double, halve])
+def test_new_weights_in_other_memory_are_noticed(change):
     task = tiny.task()
-    model, other = (tiny.model(task, seed).eval() for seed in (3, 4))
+    model = tiny.model(task, 3).eval()
     source = tiny.batch(task, tiny.triples(3))["target"]
     model.passes = ReplayedPasses(model, "cpu")
     with torch.no_grad():
         model.passes.encode(source)
         sources = list(model.passes.sources.values())
-        for parameter, weights in zip(model.parameters(), other.parameters(), strict=True):
-            parameter.data = weights.detach().clone()
+        change(model)
         states = model.passes.encode(source).states
-        assert torch.allclose(states, other.encode(source).states, atol=1e-6)
+        assert torch.allclose(states, model.encode(source).states, atol=1e-6)
         assert not set(sources) & set(model.passes.sources.values())
+
+
+def test_heads_that_are_replaced_later_are_obeyed(monkeypatch):
+    task = tiny.task()
+    model = tiny.sharpen(tiny.model(task, 3)).eval()
+    model.passes = ReplayedPasses(model, "cpu")
+    batch = tiny.batch(task, tiny.triples(3))
+    policy = reused(replayed(model))
+    with torch.no_grad():
+        state = EditState(batch["draft"], policy.encode(batch["target"]))
+        before = policy.logits("deletion", state)
+        says = model.head_logits
+        monkeypatch.setattr(model, "head_logits", lambda *read: says(*read) + 1)
+        monkeypatch.setattr(model, "max_positions", lambda: (5, 7))
+        torch.testing.assert_close(policy.logits("deletion", state), before + 1)
+        assert policy.max_positions() == (5, 7)
 
 
 def test_training_and_other_devices_have_passes_of_their_own():

@@ -6,8 +6,10 @@ Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C c
 T and S is padded to one of a few sizes.
 """
 
+import itertools
 import threading
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -35,15 +37,20 @@ class ReplayedPasses(FeaturePolicy):
     They are those of the weights as they lie in memory: others drop all that was kept.
     """
 
+    # asked of the model each time, so that what replaces them there is obeyed
+    arrays = property(attrgetter("model.arrays"))
+    traces = property(attrgetter("model.traces"))
+    exits = property(attrgetter("model.exits"))
+    least_spared = property(attrgetter("model.least_spared"))
+    max_positions = property(attrgetter("model.max_positions"))
+    head_logits = property(attrgetter("model.head_logits"))
+
     def __init__(self, model: LevenshteinEditorModel, device: str = "cuda") -> None:
         self.model = model
         self.device = device
         self.lock = threading.RLock()
-        self.arrays, self.traces, self.exits = model.arrays, model.traces, model.exits
-        self.max_positions = model.max_positions  # type: ignore[method-assign]
-        self.head_logits = model.head_logits  # type: ignore[method-assign]
-        self.least_spared = model.least_spared
-        self.parameters = list(model.parameters())
+        # their tables of parameters: where one is replaced, the table has the new one
+        self.tables = [module._parameters for module in model.modules()]
         self._clear()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> None:
@@ -58,7 +65,8 @@ class ReplayedPasses(FeaturePolicy):
         self.pool: object = None
 
     def _addresses(self) -> list[int]:
-        return [parameter.data_ptr() for parameter in self.parameters]
+        parameters = itertools.chain.from_iterable(table.values() for table in self.tables)
+        return [parameter.data_ptr() for parameter in parameters if parameter is not None]
 
     def serve(self, tokens: Tensor, positions: Positions) -> bool:
         """Returns whether a batch, B × T tokens of these positions, is replayed."""
