@@ -38,6 +38,7 @@ from .ranking.vocabulary import with_case
 from .readings import Line, Text, groups
 from .settings import DEFAULTS, Settings, chosen
 from .text.markup import as_asked, is_shouted
+from .text.places import fitted
 from .text.protection import (
     SURE,
     CodeProtection,
@@ -271,7 +272,9 @@ class Corrector:
     ) -> Text:
         ignored = ignored or [False] * len(lines)
         code = document.read(lines, ignored) if document else [False] * len(lines)
-        shown = document.shown(lines) if document and self.unit == "letters" else lines
+        read = document.shown(lines) if document else lines
+        shown = read if self.unit == "letters" else lines
+        places = document.places(lines) if document else [""] * len(lines)
         skipped = [*map(any, zip(code, ignored, strict=True))]
         words = [
             [] if skip else [*spans(line, "letters")]
@@ -293,7 +296,10 @@ class Corrector:
                     for unit in line_units
                     if not (inside(unit.start, parts) or evidence.leaves_alone(unit.text))
                 ]
-        columns = zip(lines, shown, code, skipped, words, units, foreign, strict=True)
+        if shown is not read:  # what is hidden stands in the units
+            pairs = zip(lines, read, foreign, strict=True)
+            foreign = [[*parts, *differing(line, seen)] for line, seen, parts in pairs]
+        columns = zip(lines, shown, places, code, skipped, words, units, foreign, strict=True)
         return Text([Line(*row) for row in columns], document, evidence)
 
     def _learn(self, text: Text) -> None:
@@ -393,7 +399,8 @@ class Corrector:
             wanted, respaced = self.backend.spacing.combined(line.shown, line.words, wanted, *asks)
         answers = zip(line.units, line.answers, strict=True)
         unterminated = tuple((unit.start, unit.end) for unit, answer in answers if answer is None)
-        changes = whole_words(line.text, sorted([*wanted, *respaced]))
+        fitting, unfit = fitted(line.text, line.places, sorted([*wanted, *respaced]))
+        changes = whole_words(line.text, fitting)
         edits, longest = [], self.settings.longest
         if changes:
             protected = protected_spans(protections, line.text, line.shown, line.foreign)
@@ -409,10 +416,14 @@ class Corrector:
                 reason = "unknown"
             elif touched(protected, start, before, after) or is_covered:
                 reason = "protected"
+            elif between(unfit, start, end):
+                reason = "protected"
             elif chance < (max(least, spacing.SURE) if spaced and judge is None else least):
                 reason = "confidence"
             elif longest is not None and len(after) - len(before) > longest:
                 reason = "length"
+            elif text.document and text.document.left_out:
+                reason = "reported"
             edits.append(Edit(start, before, after, chance, reason is None, reason))
         return Correction(line.text, apply_edits(line.text, edits), tuple(edits), unterminated)
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-#: Endings of the names of Markdown files.
-ENDINGS = {".md", ".mdx", ".markdown", ".mdown", ".mkd"}
 #: What the parser would take for the end of a line, for no letter, or could not write.
 _UNREADABLE = re.compile("[\r\0-\3\ufeff\ud800-\udfff]")
 _FRONT_MATTER = re.compile(r"---[^\S\n]*\n(?:.*\n)*?(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)")
@@ -27,10 +25,16 @@ _LABEL = re.compile(r"\[([^\[\]]+)\](?:\[\])?")
 
 
 class Markdown(NamedTuple):
-    """The lines of a text: which are code, and each as its words are read, as long as it is."""
+    """The lines of a text: which are code, and each as its words are read, as long as it is.
+
+    places: the signs of their places (:mod:`.places`). left_out: the kind of the file, where its
+    code is not known, or none of it is read.
+    """
 
     code: Sequence[bool]
     shown: Sequence[str]
+    places: Sequence[str] = ()
+    left_out: str = ""
 
 
 def read_markdown(lines: Sequence[str]) -> Markdown:

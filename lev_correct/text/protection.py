@@ -247,6 +247,18 @@ class Document:
             return lines
         return self._grammar.shown[self._read - len(lines) : self._read]
 
+    def places(self, lines: Sequence[str]) -> Sequence[str]:
+        """The signs of the places of the lines that were read last (:mod:`.places`), empty where
+        the text has no grammar."""
+        if self._grammar is None or not self._grammar.places:
+            return [""] * len(lines)
+        return self._grammar.places[self._read - len(lines) : self._read]
+
+    @property
+    def left_out(self) -> str:
+        """The kind of a file that is left alone, or whose comments alone are read."""
+        return self._grammar.left_out if self._grammar else ""
+
     def _code_of(self, lines: Sequence[str]) -> list[bool]:
         """Which of the next lines are code."""
         if self._grammar is None:
