@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 from lev_runtime.arguments import strings
@@ -38,7 +39,6 @@ from .ranking.vocabulary import with_case
 from .readings import Line, Text, groups
 from .settings import DEFAULTS, Settings, chosen
 from .text.markup import as_asked, is_shouted
-from .text.places import fitted
 from .text.protection import (
     SURE,
     CodeProtection,
@@ -274,7 +274,7 @@ class Corrector:
         code = document.read(lines, ignored) if document else [False] * len(lines)
         read = document.shown(lines) if document else lines
         shown = read if self.unit == "letters" else lines
-        places = document.places(lines) if document else [""] * len(lines)
+        numbers = count(document.lines_read - len(lines) if document else 0)
         skipped = [*map(any, zip(code, ignored, strict=True))]
         words = [
             [] if skip else [*spans(line, "letters")]
@@ -299,7 +299,7 @@ class Corrector:
         if shown is not read:  # what is hidden stands in the units
             pairs = zip(lines, read, foreign, strict=True)
             foreign = [[*parts, *differing(line, seen)] for line, seen, parts in pairs]
-        columns = zip(lines, shown, places, code, skipped, words, units, foreign, strict=True)
+        columns = zip(lines, shown, numbers, code, skipped, words, units, foreign)
         return Text([Line(*row) for row in columns], document, evidence)
 
     def _learn(self, text: Text) -> None:
@@ -399,8 +399,7 @@ class Corrector:
             wanted, respaced = self.backend.spacing.combined(line.shown, line.words, wanted, *asks)
         answers = zip(line.units, line.answers, strict=True)
         unterminated = tuple((unit.start, unit.end) for unit, answer in answers if answer is None)
-        fitting, unfit = fitted(line.text, line.places, sorted([*wanted, *respaced]))
-        changes = whole_words(line.text, fitting)
+        changes = whole_words(line.text, sorted([*wanted, *respaced]))
         edits, longest = [], self.settings.longest
         if changes:
             protected = protected_spans(protections, line.text, line.shown, line.foreign)
@@ -416,14 +415,13 @@ class Corrector:
                 reason = "unknown"
             elif touched(protected, start, before, after) or is_covered:
                 reason = "protected"
-            elif between(unfit, start, end):
-                reason = "protected"
             elif chance < (max(least, spacing.SURE) if spaced and judge is None else least):
                 reason = "confidence"
             elif longest is not None and len(after) - len(before) > longest:
                 reason = "length"
-            elif text.document and text.document.left_out:
-                reason = "reported"
+            elif text.document:
+                fitting = text.document.fitted(line.number, line.text, (start, end, after))
+                reason, after = "reported" if fitting is None else None, fitting or after
             edits.append(Edit(start, before, after, chance, reason is None, reason))
         return Correction(line.text, apply_edits(line.text, edits), tuple(edits), unterminated)
 

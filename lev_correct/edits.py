@@ -15,7 +15,7 @@ from lev_runtime.word_edits import WordEdit
 Patch = tuple[int, int, str]
 #: A change of a line and its probability.
 Chance = tuple[Patch, float]
-Reason = Literal["unknown", "protected", "reported", "length", "confidence"]
+Reason = Literal["unknown", "protected", "length", "confidence", "reported"]
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Edit:
     offset: where it begins, in characters of the line, from 0. before, after: what stood there and
     what the model wants there; of words that come or go with the space next to them, and the other
     is empty. probability: in [0, 1]. applied: whether the corrected line has it. reason: why not:
-    ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected`` (also where it does
-    not fit its place), ``reported`` (in a comment of a file of unknown kind), ``length`` (it adds
-    more characters than any correction that the model was tuned on) or ``confidence``.
+    ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``length`` (it adds
+    more characters than any correction that the model was tuned on), ``confidence``, or
+    ``reported`` (a person is to make it: it would end a string, or the file's kind is unknown).
     """
 
     offset: int

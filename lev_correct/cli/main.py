@@ -28,7 +28,7 @@ from lev_runtime.io.output import standard_output, whole_file
 from ..report import Report, diff
 from ..repository.ignore import IgnoreComments
 from ..repository.repository import NAMED, find_repository
-from ..text.file_kinds import has_grammar
+from ..text.file_kinds import PROSE, kind_of
 from .check import FAILED, check_files, diff_header
 from .files import (
     corrected_files,
@@ -164,7 +164,7 @@ class Run:
 
     def corrected(self, path: str) -> Iterator[tuple["Correction", bytes]]:
         """Yields the lines of a file, corrected, and their line ends."""
-        text = read_file(path).lines if not is_stream(path) and has_grammar(path) else ()
+        text = read_file(path).lines if not is_stream(path) and kind_of(path, ()) != PROSE else ()
         document, noted = self.corrector.document(path=path, text=text), False
         self.report.begin(path, document.left_out if document else "")
         ends: deque[bytes] = deque()  # of the lines that are not answered yet

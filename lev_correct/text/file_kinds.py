@@ -1,24 +1,21 @@
-"""Which grammar a file is read by: a format of text, a lexer of Pygments, or none that is known."""
+"""Which grammar a file is read by: a format of text, a language of Pygments, or none."""
 
 import os
 import re
 from collections.abc import Sequence
 from fnmatch import translate
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from pygments.lexer import Lexer
-
-#: Kinds that are neither a format of :mod:`.formats` nor a lexer of Pygments: prose; files with
+#: Kinds that are neither a format of :mod:`.formats` nor a language of Pygments: prose; files with
 #: comments after a ``#`` that begins a line; files of which nothing is known.
-PROSE, HASH, UNKNOWN = "", "hash", "unknown"
+PROSE, HASH, UNKNOWN = "prose", "hash", "unknown"
 MARKDOWN, NOTEBOOK, DIFF, HTML = "markdown", "notebook", "diff", "html"
 #: Characters by which a file's kind is told, at most.
 HEAD = 8192
 
-#: Kinds, and the names of their files in small letters, where Pygments has another kind or none.
-_BY_NAME = """
+#: Kinds, the names of their files in small letters, and a pattern of their text where others have
+#: such names, too: what Pygments has not, or cannot tell. The first row that fits counts.
+_BY_NAME = r"""
 markdown  *.md *.mdx *.markdown *.mdown *.mkd *.rmd *.qmd
 notebook  *.ipynb
 po  *.po *.pot
@@ -30,147 +27,135 @@ pod  *.pod
 texinfo  *.texi *.texinfo *.txi
 control  control copyright *.dsc *.templates pkg-info
 html  *.plist *.vcxproj *.docbook *.dbk *.sgml *.ejs *.hbs *.mustache *.phtml *.vue *.xsl *.xslt
+html  *.ts *.tsx *.typ *.mm *.mod *.rs  \A\s*<
 components  *.svelte *.astro
 hash  *.conf *.cnf *.env .env .env.* .*ignore .*attributes .npmrc .screenrc .inputrc *.muttrc
 hash  *.nanorc justfile *.just *.ninja hosts crontab fstab procfile manifest.in *.m4 *.ac *.pri
-BashLexer  *.bats *.postinst *.prerm *.postrm *.preinst *.bash_completion
-CLexer  *.y *.yy *.dox *.nut *.move
-CssLexer  *.postcss *.pcss
-DockerLexer  dockerfile.* *.dockerfile containerfile
-GnuplotLexer  *.gp *.gnuplot *.dem
-GoLexer  go.mod go.work
-GroovyLexer  jenkinsfile *.jenkinsfile
-IniLexer  .gitconfig .gitmodules
-JsonLexer  *.jsonc *.code-workspace *.webmanifest
-MakefileLexer  *.am
-PythonLexer  *.star *.gyp *.gypi
-ScalaLexer  *.sbt
-TypeScriptLexer  *.cts *.mts *.gts
-WikitextLexer  *.wiki *.mediawiki *.wikitext
-"""
-#: Names that kinds of files share where Pygments knows one of them, or none by their text: a kind
-#: is the file's if its pattern is found, the first one counts.
-_BY_NAME_AND_TEXT = r"""
-html  *.ts *.tsx *.typ *.mm *.mod *.rs  \A\s*<
 man  *.n *.l *.ms *.mm *.me *.x *.m *.[1-9]*  ^[.'](?:TH|Dd|SH|Sh|PP|TL|so)\b
-tex  *.cls *.sty *.dtx *.clo  \\(?:NeedsTeXFormat|Provides|documentclass|newcommand|def)\b
-VbNetLexer  *.cls *.frm *.bas  ^(?:Attribute|VERSION|Option|Dim|Public|Private|Sub|Function)\b
-CbmBasicV2Lexer  *.bas  \A\d+ ?[A-Z]
-OpenEdgeLexer  *.cls *.p  (?i:^define (?:variable|temp-table|input)\b|^using\b.*\.$|^class\b.*:$)
-DelphiLexer  *.p *.inc *.pp  (?i:^(?:program|procedure|unit) [\w.]+.*;)
-MakefileLexer  *.d  \A[\w./-]+ ?:
-CLexer  *.cl  \b(?:__)?(?:kernel|global)\b[^;]*\(|^#(?:define|include|pragma)\b
-CLexer  *.def *.inc *.i *.l *.x *.fs *.vs *.gs  ^#\s*(?:define|if|ifdef|include|version)\b|^%[%{]
-CommonLispLexer  *.l *.lsp  ^\((?:def|in-package|setq)
-BashLexer  *.inc  ^(?:SRC_URI|inherit|DEPENDS|SUMMARY)\b
-FSharpLexer  *.fs  ^\s*(?:let|module|namespace|open|type)\b
-GoLexer  *.v  ^(?:pub )?fn |^import \w+$
-IDLLexer  *.pro  (?i:^\s*(?:pro|function)\s+\w+)
+tex  *.cls *.sty *.dtx *.clo *.toc  \\(?:NeedsTeXFormat|Provides|documentclass|newcommand|def|co)
+actionscript3  *.as
+antlr-java  *.g  ^(?:lexer |parser |tree )?grammar\b
+bash  *.bats *.postinst *.prerm *.postrm *.preinst *.bash_completion
+bash  *.inc  ^(?:SRC_URI|inherit|DEPENDS|SUMMARY)\b
+c  *.y *.yy *.dox *.nut *.move
+c  *.cl  \b(?:__)?(?:kernel|global)\b[^;]*\(|^#(?:define|include|pragma)\b
+c  *.def *.inc *.i *.l *.x *.fs *.vs *.gs  ^#\s*(?:define|if|ifdef|include|version)\b|^%[%{]
+cbmbas  *.bas  \A\d+ ?[A-Z]
+common-lisp  *.l *.lsp *.cl  ^\((?:def|in-package|setq)
+cpp  *.cp *.hh
+css  *.postcss *.pcss
+delphi  *.p *.inc *.pp  (?i:^(?:program|procedure|unit) [\w.]+.*;)
+docker  dockerfile.* *.dockerfile containerfile
+forth  *.fs  ^: \S|^\\ \S
+fsharp  *.fs  ^\s*(?:let|module|namespace|open|type)\b
+gas  *.s
+gdscript  *.gd  ^(?:extends|class_name|func|var)\b
+gnuplot  *.gp *.gnuplot *.dem
+go  go.mod go.work
+go  *.v  ^(?:pub )?fn |^import \w+$
+groovy  jenkinsfile *.jenkinsfile
+idl  *.pro  (?i:^\s*(?:pro|function)\s+\w+)
 hash  *.pro  ^\w+\s*[+*-]?=|^-(?:keep|dont)
-Modula2Lexer  *.mod *.def  ^(?:DEFINITION |IMPLEMENTATION )?MODULE\b
-PrologLexer  *.pl *.pro *.ecl *.m  ^:- |^\w+\(.*\) ?:-
-ScalaLexer  *.sc  ^\s*(?:object|def|val|import [a-z]+\.)
-RebolLexer  *.r  ^\s*(?i:REBOL)\b
-SLexer  *.r
-SmalltalkLexer  *.st  ^!|\bsubclass:
-unknown  *.cls *.def *.frm *.l *.lsp *.mod *.p *.pro *.st *.x
+ini  .gitconfig .gitmodules
+ini  *.inf  ^\[
+json  *.jsonc *.code-workspace *.webmanifest
+make  *.am
+make  *.d  \A[\w./-]+ ?:
+mathematica  *.m  ^\(\*|:=
+modula2  *.mod *.def  ^(?:DEFINITION |IMPLEMENTATION )?MODULE\b
+nasm  *.asm
+objective-c  *.m *.h  ^\s*@(?:interface|implementation|protocol|class|end|import)\b|^#import\b
+matlab  *.m  ^\s*(?:%|function\b|classdef\b)|;\s*$
+openedge  *.cls *.p  (?i:^define (?:variable|temp-table|input)\b|^using\b.*\.$|^class\b.*:$)
+php  *.inc  <\?
+prolog  *.pl *.pro *.ecl  ^:- |^\w+\(.*\) ?:-
+perl6  *.pl *.pm *.t  ^\s*use v6
+tads3  *.t  ^#include\b
+perl  *.pl *.pm *.t
+python  *.star *.gyp *.gypi
+ragel-c  *.rl
+rebol  *.r  ^\s*(?i:REBOL)\b
+splus  *.r
+scala  *.sbt
+scala  *.sc  ^\s*(?:object|def|val|import [a-z]+\.)
+smalltalk  *.st  ^!|\bsubclass:
+sql  *.sql
+supercollider  *.sc *.scd
+turtle  *.ttl  ^@?prefix\b|<http
+typescript  *.cts *.mts *.gts
+vb.net  *.cls *.frm *.bas  ^(?:Attribute|VERSION|Option|Dim|Public|Private|Sub|Function)\b
+wikitext  *.wiki *.mediawiki *.wikitext
+yaml  *.sls
+unknown  *.b *.bas *.cl *.cls *.def *.ecl *.frm *.fs *.g *.gd *.i *.inc *.inf *.j *.l *.lsp *.m
+unknown  *.mac *.mi *.mm *.mod *.n *.p *.pro *.st *.toc *.tst *.ttl *.u *.x
+unknown  *.liquid *.mc *.spt *.tmpl *.tpl *.vm  \A[^<]*\Z
 """
-#: Kinds of files whose names say nothing, by what is found in them.
-_BY_TEXT = r"""
+#: The same for names that Pygments has not either, as they are written.
+_OTHERS = r"""
+prose  *.txt *.text *.csv *.tsv *.log *.srt *.vtt *.en *.eml *.1st *.news *.readme
+prose  README* Readme* readme* NEWS* CHANGE* Change* change[sl]* COPYING* LICEN[CS]E* *LICENSE TODO*
+prose  INSTALL* HACKING* COPYRIGHT* BUGS* FAQ* NOTICE* HISTORY* History* RELEASE* UPGRAD* UPDAT*
 html  *  \A\s*<(?:\?xml|!DOCTYPE|!doctype|html)\b
-PhpLexer  *  \A<\?php\b
+php  *  \A<\?php\b
 man  *  ^[.'](?:TH|Dd)\s
 """
-#: Lexers that are right where several claim a name and the text tells nothing.
-_LIKELY = set(
-    "ActionScript3Lexer BugsLexer CLexer CppLexer GasLexer GherkinLexer IniLexer Lean4Lexer "
-    "NasmLexer ObjectiveCppLexer PerlLexer RagelCLexer SqlLexer SuperColliderLexer TexLexer "
-    "TurtleLexer VbNetLexer VerilogLexer".split()
-)
-_BY_LEXER = {"RstLexer": "rst", "TexLexer": "tex", "GroffLexer": "man", "TextLexer": PROSE} | {
-    name: name for name in "DtdLexer HamlLexer PugLexer ScamlLexer TiddlyWiki5Lexer".split()
+#: Kinds of languages of Pygments by other names: formats, and those that are no text between tags.
+_BY_LANGUAGE = {"restructuredtext": "rst", "groff": "man", "text": ""} | {
+    name: name for name in ("tex", "dtd", "haml", "pug", "scaml", "tid")
 }
-_TAGGED = ("pygments.lexers.html", "pygments.lexers.markup")
-_TEMPLATES = "pygments.lexers.templates"
-_TAG = re.compile(r"<[A-Za-z!]")
+_TAGGED = {"pygments.lexers." + name for name in ("html", "markup", "templates")}
 _TEMPLATE = re.compile(
     r"(?<=\w)\.(?:in|te?mpl|tpl|template|example|sample|dist|orig|bak|old|save|erb|j2|jinja2?"
     r"|mustache|hbs|ejs|liquid|twig)\Z"
 )
 _SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-S\s+)?)?@?([A-Za-z]+)[\d.@]*(?:\s|$)")
-#: Files of prose, by their endings and by how their names begin.
-_PROSE_ENDINGS = set(".txt .text .csv .tsv .log .srt .vtt .en .eml .1st .news .readme".split())
-_DOCUMENT = re.compile(
-    r"(?=[A-Z]|(?i:read-?me|change-?log|copying|licen[cs]e))(?i:read-?me|news|change(?:s|-?log)|todo"
-    r"|install|hacking|copying|copyright|(?:un)?licen[cs]e|bugs|about|history|releases?|notice|faq"
-    r"|up(?:grad|dat)ing|contributing)(?![A-Za-z])"
-)
+_NO_ENDING = re.compile(r"[^.]+(?:\.\d+)*")
 _PLAIN_TOKEN = re.compile(r"[(\"'\[*_-]*(?:[^\W\d_]+(?:['\u2019/-][^\W\d_]+)*|\d[\d.,]*)?[\W_]{,4}")
-_COMMENT = re.compile(r"\s*(?:#|//|;|/\*|--)")
+_COMMENT = re.compile(r"^\s*(?:#|//|;|/\*|--)", re.MULTILINE)
 #: A text without an ending is prose if so many of its tokens are words and numbers, and no more of
 #: its lines look like comments: of 470 such files in 14 source trees none of code or settings is.
 WORDS, COMMENTS = 0.75, 1 / 3
 
 
-_HAS_TAGS = re.compile(
-    r"\.(?:j2|jinja2?|erb|ejs|hbs|mustache|liquid|twig|te?mpl|tpl|template|sls|sql)(?:\.|\Z)"
-)
-
-
-def is_template(path: str) -> bool:
-    """Returns whether tags may stand in a file that its grammar does not know."""
-    return bool(_HAS_TAGS.search(os.path.basename(path).lower()))
-
-
-def has_grammar(path: str) -> bool:
-    """Returns whether a file of that name may be something else than prose."""
-    return bool(kind_of(path, ()))
-
-
 def kind_of(path: str, lines: Sequence[str]) -> str:
-    """Returns the kind of a file, by its name and its lines: a format of text, the name of a lexer,
-    or one of those above."""
+    """Returns the kind of a file, by its name and its lines: a format of text, a language, or one
+    of those above."""
     name, text = os.path.basename(path), "\n".join(lines)[:HEAD]
     inner = _TEMPLATE.sub("", name)
-    for written in dict.fromkeys((inner, name)):
-        if kind := _by_name(written, text):
-            return kind
-    ending = os.path.splitext(inner)[1].lower()
-    if ending in _PROSE_ENDINGS or _DOCUMENT.match(inner):
-        return PROSE
-    shebang = _SHEBANG.match(text)
-    if kind := by_language(shebang[1]) if shebang else _listed(_BY_TEXT, name, text):
-        return kind
-    is_named = inner != name or (ending and not ending[1:].isdigit())
-    return UNKNOWN if is_named or not _looks_like_prose(text) else PROSE
+    kind = _by_name(inner, text) or _by_name(name, text)
+    if not kind and (shebang := _SHEBANG.match(text)):
+        kind = by_language(shebang[1])
+    kind = kind or _listed(_OTHERS, inner, text)
+    return kind or (PROSE if _NO_ENDING.fullmatch(name) and _looks_like_prose(text) else UNKNOWN)
+
+
+def by_language(name: str) -> str:
+    """Returns the kind of a language or an interpreter."""
+    from pygments.lexers import find_lexer_class_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        language: str = find_lexer_class_by_name(name).aliases[0]
+    except ClassNotFound:
+        return "bash" if name.endswith("sh") else HASH
+    return language
 
 
 def _looks_like_prose(text: str) -> bool:
-    lines = [line for line in text.split("\n") if line.strip()]
     tokens = text.split()
     words = sum(bool(_PLAIN_TOKEN.fullmatch(token)) for token in tokens)
-    comments = sum(bool(_COMMENT.match(line)) for line in lines)
-    return words >= WORDS * len(tokens) > 0 and comments <= COMMENTS * len(lines)
-
-
-def by_language(language: str) -> str:
-    """Returns the lexer of a language or an interpreter."""
-    from pygments.lexers._mapping import LEXERS
-
-    small = language.lower()
-    named = (name for name, row in LEXERS.items() if small in row[2])
-    return next(named, "BashLexer" if small.endswith("sh") else HASH)
+    comments = len(_COMMENT.findall(text))
+    return words >= WORDS * len(tokens) > 0 and comments <= COMMENTS * len(text.splitlines())
 
 
 @cache
 def _rows(table: str) -> list[tuple[str, re.Pattern[str], re.Pattern[str]]]:
     """Returns the kinds of a table, each with patterns of names and of texts."""
-    rows = []
-    for line in table.strip().splitlines():
-        kind, globs, pattern = [*line.split("  "), ""][:3]
-        names = "|".join(map(translate, globs.split()))
-        rows.append((kind, re.compile(names), re.compile(pattern, re.MULTILINE)))
-    return rows
+    rows = (f"{line}  ".split("  ") for line in table.strip().splitlines())
+    return [
+        (kind, re.compile("|".join(map(translate, names.split()))), re.compile(text, re.MULTILINE))
+        for kind, names, text, *_ in rows
+    ]
 
 
 def _listed(table: str, name: str, text: str) -> str:
@@ -180,60 +165,13 @@ def _listed(table: str, name: str, text: str) -> str:
 
 
 def _by_name(name: str, text: str) -> str:
-    """Returns the kind of a file whose name the tables or Pygments have, else nothing."""
-    small = name.lower()
-    if kind := _listed(_BY_NAME, small, text) or _listed(_BY_NAME_AND_TEXT, small, text):
+    """Returns the kind of a file whose name the table or Pygments has, else nothing."""
+    from pygments.lexers import find_lexer_class_for_filename
+
+    if kind := _listed(_BY_NAME, name.lower(), text):
         return kind
-    ends = [f"*{name[place:]}" for place, char in enumerate(name) if char == "."]
-    known = _lexers()
-    patterns = [name, *ends, *(end.lower() for end in ends[-1:])]
-    claims = next((known[pattern] for pattern in patterns if pattern in known), [])
-    if not claims:
+    lexers = (find_lexer_class_for_filename(written, text) for written in (name, name.lower()))
+    if not (lexer := next(filter(None, lexers), None)):
         return ""
-
-    def fits(lexer: str) -> tuple[float, bool]:
-        return _class(lexer).analyse_text(text), lexer in _LIKELY
-
-    best = max(claims, key=fits) if len(claims) > 1 else claims[0]
-    return _of_lexer(best, text) if len(claims) == 1 or any(fits(best)) else UNKNOWN
-
-
-def _of_lexer(lexer: str, text: str) -> str:
-    """Returns the kind that is read for one of Pygments' lexers: of a template its base language,
-    of what stands between tags :data:`HTML`."""
-    from pygments.lexers._mapping import LEXERS
-
-    module, title = LEXERS[lexer][:2]
-    base, plus, _ = title.partition("+")
-    if lexer in _BY_LEXER:
-        return _BY_LEXER[lexer]
-    if module == _TEMPLATES and plus and base not in ("HTML", "XML"):
-        return by_language(base)
-    if module == _TEMPLATES and not plus and not _TAG.search(text):
-        return UNKNOWN
-    return HTML if module in (*_TAGGED, _TEMPLATES) else lexer
-
-
-@cache
-def _lexers() -> dict[str, list[str]]:
-    """Returns the names of Pygments' lexers by the patterns of file names."""
-    from pygments.lexers._mapping import LEXERS
-
-    names: dict[str, list[str]] = {}
-    for name, (_, _, _, patterns, _) in LEXERS.items():
-        for pattern in patterns:
-            names.setdefault(pattern, []).append(name)
-    return names
-
-
-def _class(name: str) -> Any:
-    import pygments.lexers
-
-    return getattr(pygments.lexers, name)
-
-
-@cache
-def lexer_of(name: str) -> "Lexer":
-    """Returns the lexer of a kind that is one of Pygments'."""
-    lexer: Lexer = _class(name)()
-    return lexer
+    language = lexer.aliases[0]
+    return _BY_LANGUAGE.get(language, HTML if lexer.__module__ in _TAGGED else language)

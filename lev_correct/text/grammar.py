@@ -23,26 +23,22 @@ from .file_kinds import (
     PROSE,
     UNKNOWN,
     by_language,
-    is_template,
     kind_of,
-    lexer_of,
 )
 from .formats import CODE, ESCAPE, FORMATS, hidden, masked, settled
 from .markdown import Markdown, read_markdown
 from .markup import is_prose
-from .places import BACKSLASH, IN_JSON, NEVER, PLAIN, TEXT, marked, places_of_string
+from .places import String, apostrophe
 from .units import Span
 
 #: What a token is, its place and its text.
 Token = tuple[str, int, str]
 Knows = Callable[[str], bool]
 _UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\ufeff"), " ")
-#: Formats whose marks of punctuation are free, and lexers that have prose for text.
-_TEXTS = {"rst", "tex", "adoc", "org"}
-_TEXT_LEXERS = {"TiddlyWiki5Lexer", "TypstLexer", "WikitextLexer"}
-#: What may have quotes: tags, links with a title.
-_IN_TAG = re.compile(r"<[A-Za-z!/][^<>]*>|\]\([^()\s]*\s+'[^'\n]*'\)|^[ >]*\[[^\]\n]+\]:\s.*'.*")
+#: Lexers that have prose for text.
+_TEXT_LEXERS = {"tid", "typst", "wikitext"}
 #: What a template puts in: code, of which no lexer of its base language knows.
+_TEMPLATE = re.compile(r"\.(?:ejs|erb|hbs|j2|jinja2?|liquid|mustache|sls|sql|te?mpl|tpl|twig)\b")
 _TEMPLATE_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|\$\{[^{}]*\}")
 #: Comments as they look: in files whose comments begin so, and in those of which nothing is known.
 _DIRECTIVE = r"(?!\s*(?:include|define|undef|ifn?def|if|el\w+|endif|error|pragma|import)\b)"
@@ -104,45 +100,40 @@ def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Markdo
     if kind := left_alone(path, "\n".join(lines)):
         return Markdown([True] * len(lines), lines, left_out=kind)
     kind = kind_of(path, lines)
-    if kind == PROSE:
-        return None
-    if is_template(path):
+    if _TEMPLATE.search(path):
         lines = [_TEMPLATE_TAG.sub(_as_code, line) for line in lines]
-    read = _read(kind, lines, knows)
-    ending = os.path.splitext(path)[1]
-    return read._replace(left_out=f"unknown kind {ending}".strip()) if kind == UNKNOWN else read
+    if kind == UNKNOWN:
+        left_out = f"unknown kind {os.path.splitext(path)[1]}".strip()
+        return _read(kind, lines, knows)._replace(left_out=left_out)
+    return _read(kind, lines, knows) if kind != PROSE else None
 
 
 def _read(kind: str, lines: Sequence[str], knows: Knows) -> Markdown:
     if kind in (PROSE, MARKDOWN):
-        read = read_markdown(lines) if kind else Markdown([False] * len(lines), lines)
-        places = [marked(line, _IN_TAG).replace(PLAIN, TEXT) for line in lines]
-        return read._replace(places=places)
-    text = "\n".join(lines).translate(_UNREADABLE)
+        return read_markdown(lines) if kind == MARKDOWN else Markdown([False] * len(lines), lines)
+    text, strings = "\n".join(lines).translate(_UNREADABLE), list[String]()
     if kind == NOTEBOOK:
-        shown, places = _notebook(text, knows)
+        shown = _notebook(text, knows)
     elif kind == DIFF:
-        shown, places = _diff(text, knows)
+        shown = _diff(lines, knows)
     elif kind in FORMATS:
-        sign = TEXT if kind in _TEXTS else BACKSLASH if "<resources" in text else PLAIN  # Android
-        shown, places = masked(text, kind), marked(text, _IN_TAG).replace(PLAIN, sign)
+        shown = masked(text, kind)
+        if "<resources" in text:  # of Android
+            strings.append((0, len(text), r"\'"))
     else:
-        shown, places = _source(text, kind, knows)
+        shown, strings = _source(text, kind, knows)
     parts = settled(shown).split("\n")
     pairs = zip(parts, lines, strict=True)
     code = [bool(line.strip()) and not _LETTER.search(part) for part, line in pairs]
-    ends = accumulate(len(line) + 1 for line in lines)
-    signs = [places[end - 1 - len(line) : end - 1] for line, end in zip(lines, ends, strict=True)]
-    return Markdown(code, parts, signs)
+    return Markdown(code, parts, strings)
 
 
 # source -------------------------------------------------------------------------------------------
 
 
-def _source(text: str, lexer: str, knows: Knows) -> tuple[str, str]:
-    """Returns a text in which all but prose is hidden, also names in prose, and the signs of its
-    places."""
-    pieces, places, place, names = list[str](), list[str](), 0, set[str]()
+def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String]]:
+    """Returns a text in which all but prose is hidden, also names in prose, and its strings."""
+    pieces, strings, place, names = list[str](), list[String](), 0, set[str]()
     for role, group in groupby(_tokens(text, lexer), key=itemgetter(0)):
         run = [(start, value) for _, start, value in group]
         if role == "name":
@@ -150,23 +141,22 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, str]:
         elif role in _PROSE:
             start, value = run[0][0], "".join(value for _, value in run)
             before = text[max(0, start - BEFORE) : start]
-            prose = _string(value, before) if role == "string" else _PROSE[role](value)
-            is_string = role in ("string", "doc")
-            signs = places_of_string(lexer, value, before) if is_string else PLAIN * len(value)
-            pieces += [hidden(text[place:start]), prose]
-            places += [PLAIN * (start - place), signs]
+            pieces += [hidden(text[place:start]), _PROSE[role](value, before)]
             place = start + len(value)
+            if role in ("string", "doc"):
+                strings.append((start, place, apostrophe(lexer, value, before)))
     shown = "".join([*pieces, hidden(text[place:])])
     if len(shown) != len(text):  # a lexer that has lost its place
-        return hidden(text), NEVER * len(text)
+        return hidden(text), []
     unknown = {name for name in names if not knows(name)}
     shown = _WORD.sub(lambda word: _as_code(word) if word[0] in unknown else word[0], shown)
-    return shown, "".join([*places, PLAIN * (len(text) - place)])
+    return shown, strings
 
 
 def _tokens(text: str, lexer: str) -> Iterator[Token]:
     """Yields the tokens of a lexer, or of comments by their look. Space after a comment belongs to
     it, and to a string what is to be put in."""
+    from pygments.lexers import get_lexer_by_name
     from pygments.token import Generic, Name, String, Text
 
     if lexer in _BY_LOOK:
@@ -176,7 +166,7 @@ def _tokens(text: str, lexer: str) -> Iterator[Token]:
         return
     role, is_put_in = "", False
     # some lexers know the end of a comment by the line's
-    for place, kind, value in lexer_of(lexer).get_tokens_unprocessed(text + "\n"):
+    for place, kind, value in get_lexer_by_name(lexer).get_tokens_unprocessed(text + "\n"):
         is_blank = not value.strip()
         if kind is String.Interpol:
             is_put_in = value.endswith("{") and value != "{{"
@@ -225,8 +215,13 @@ def _string(text: str, before: str) -> str:
     return hidden(text) if _BYTES.match(text) or not is_sentence(shown, is_said) else shown
 
 
-_PROSE: dict[str, Callable[[str], str]]
-_PROSE = {"comment": _comment, "doc": _doc, "text": str, "string": str}
+#: What is read of a token of each role, and of what stands before it.
+_PROSE: dict[str, Callable[[str, str], str]] = {
+    "comment": lambda text, _: _comment(text),
+    "doc": lambda text, _: _doc(text),
+    "text": lambda text, _: text,
+    "string": _string,
+}
 
 
 def _as_code(match: re.Match[str]) -> str:
@@ -267,52 +262,33 @@ def is_sentence(text: str, is_said: bool = False) -> bool:
 
 # patches ------------------------------------------------------------------------------------------
 
-_HUNK = re.compile(
-    r"^(?:--- .*\n\+\+\+ (?P<path>[^\t\n]*).*|@@ .*)\n"
-    r"(?P<hunk>(?:(?!--- .*\n\+\+\+ )[ +\\-].*(?:\n|\Z)|\n)*)",
-    re.MULTILINE,
-)
-#: The first lines of a part of a file that a comment began before, and quotes of several lines.
-_IN_COMMENT = re.compile(r"\s*\*(?:[ /]|$)", re.MULTILINE)
-_LONG_QUOTES = ('"""', "'''", "`")
+_HUNK = re.compile(r"\+\+\+ (?P<path>[^\t]*)|@@ |diff |--- |-- $")
 
 
-def _diff(text: str, knows: Knows) -> tuple[str, str]:
+def _diff(lines: Sequence[str], knows: Knows) -> str:
     """Returns a patch in which all is hidden but the prose of the lines that it adds, by the
-    grammar of the files that it names, and the signs of its places."""
-    pieces, places, place, path = list[str](), list[str](), 0, ""
-    for part in _HUNK.finditer(text):
-        path = part["path"] or path
-        if not part["hunk"]:
+    grammar of the files that it names."""
+    shown, path = [*map(hidden, lines)], ""
+    headers = [(n, match) for n, line in enumerate(lines) if (match := _HUNK.match(line))]
+    ends = [number for number, _ in headers[1:]]
+    for (number, header), end in zip(headers, [*ends, len(lines)], strict=True):
+        path, first = header["path"] or path, number + 1
+        new = [f" {line[1:]}" if line[:1] in ("+", " ") else "" for line in lines[first:end]]
+        kind = kind_of(path, new)
+        if not new or kind == UNKNOWN or not _is_whole(new):
             continue
-        start, lines = part.start("hunk"), part["hunk"].split("\n")
-        new = iter(_hunk(path, [line[1:] for line in lines if line[:1] in "+ "], knows))
-        pairs = [next(new) if line[:1] in "+ " else ("", "") for line in lines]
-        rows = [
-            (f" {shown}", PLAIN + signs) if line[:1] == "+" else (hidden(line), PLAIN * len(line))
-            for line, (shown, signs) in zip(lines, pairs, strict=True)
-        ]
-        pieces += [hidden(text[place:start]), "\n".join(shown for shown, _ in rows)]
-        places += [PLAIN * (start - place), "\n".join(signs for _, signs in rows)]
-        place = part.end("hunk")
-    return "".join([*pieces, hidden(text[place:])]), "".join([*places, PLAIN * len(text[place:])])
+        read = _read(kind, new, knows)
+        for place, is_code, seen in zip(range(first, end), read.code, read.shown, strict=True):
+            if lines[place][:1] == "+" and not is_code:
+                shown[place] = seen
+    return "\n".join(shown)
 
 
-def _hunk(path: str, lines: Sequence[str], knows: Knows) -> list[tuple[str, str]]:
-    """Returns the lines of a part of a file, each as it is read, and the signs of its places; all
-    hidden where a string or comment began before, but for one that is seen."""
-    text, kind = "\n".join(lines), kind_of(path, lines)
-    is_source = kind not in FORMATS and kind not in (PROSE, MARKDOWN)
-    is_inside = is_source and bool(_IN_COMMENT.match(text))
-    opened, closed = text.find("/*"), text.find("*/")
-    is_torn = closed >= 0 and not 0 <= opened < closed and not is_inside
-    is_torn = is_torn or any(text.count(quote) % 2 for quote in _LONG_QUOTES)
-    if kind in (UNKNOWN, NOTEBOOK, DIFF) or is_source and is_torn:
-        return [(hidden(line), PLAIN * len(line)) for line in lines]
-    read = _read(kind, ["/*", *lines, "*/"] if is_inside else lines, knows)
-    rows = zip(read.shown, read.code, read.places, strict=True)
-    pairs = [(hidden(shown) if is_code else shown, signs) for shown, is_code, signs in rows]
-    return pairs[1:-1] if is_inside else pairs
+def _is_whole(lines: Sequence[str]) -> bool:
+    """Returns whether no string or comment seems to begin before the lines or to end after them."""
+    text = "\n".join(lines)
+    is_even = not any(text.count(quote) % 2 for quote in ('"""', "'''", "`"))
+    return is_even and text.count("/*") == text.count("*/") and text.find("/*") <= text.find("*/")
 
 
 # notebooks ----------------------------------------------------------------------------------------
@@ -327,12 +303,11 @@ _CELL_LINE = re.compile(r"((?:[^\\]|\\[^n])*+)(?:\\n|\Z)")
 _LANGUAGE = re.compile(r"\"language\":\s*\"(\w+)\"")
 
 
-def _notebook(text: str, knows: Knows) -> tuple[str, str]:
-    """Returns a notebook in which all but prose is hidden, each cell a text of its kind, and the
-    signs of its places."""
+def _notebook(text: str, knows: Knows) -> str:
+    """Returns a notebook in which all but prose is hidden: each cell is a text of its kind."""
     language = _LANGUAGE.search(text)
     kinds = {"markdown": MARKDOWN, "code": by_language(language[1] if language else "python")}
-    pieces, places, place, kind = list[str](), list[str](), 0, ""
+    pieces, place, kind = list[str](), 0, ""
     for cell in _CELL.finditer(text):
         kind = cell["kind"] or kind
         spans = _lines_of(text, *cell.span("source")) if cell["source"] else []
@@ -340,12 +315,10 @@ def _notebook(text: str, knows: Knows) -> tuple[str, str]:
             continue
         lines = [ESCAPE.sub(_unescaped, text[start:end]) for start, end in spans]
         read = _read(kinds[kind], lines, knows)
-        rows = zip(spans, read.shown, read.code, read.places, strict=True)
-        for (start, end), shown, is_code, signs in rows:
+        for (start, end), shown, is_code in zip(spans, read.shown, read.code, strict=True):
             pieces += [hidden(text[place:start]), hidden(shown) if is_code else shown]
-            places += [PLAIN * (start - place), signs.replace(BACKSLASH, IN_JSON)]
             place = end
-    return "".join([*pieces, hidden(text[place:])]), "".join([*places, PLAIN * len(text[place:])])
+    return "".join([*pieces, hidden(text[place:])])
 
 
 def _lines_of(text: str, start: int, end: int) -> list[Span]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .formats import hidden, masked, settled
 from .markup import is_prose
+from .places import String
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -27,13 +28,13 @@ _LABEL = re.compile(r"\[([^\[\]]+)\](?:\[\])?")
 class Markdown(NamedTuple):
     """The lines of a text: which are code, and each as its words are read, as long as it is.
 
-    places: the signs of their places (:mod:`.places`). left_out: the kind of the file, where its
-    code is not known, or none of it is read.
+    strings: of source code, by places of the whole text. left_out: the kind of the file where none
+    of it is read, or its comments alone.
     """
 
     code: Sequence[bool]
     shown: Sequence[str]
-    places: Sequence[str] = ()
+    strings: Sequence[String] = ()
     left_out: str = ""
 
 
