@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 from lev_runtime.arguments import strings
@@ -271,7 +272,9 @@ class Corrector:
     ) -> Text:
         ignored = ignored or [False] * len(lines)
         code = document.read(lines, ignored) if document else [False] * len(lines)
-        shown = document.shown(lines) if document and self.unit == "letters" else lines
+        read = document.shown(lines) if document else lines
+        shown = read if self.unit == "letters" else lines
+        numbers = count(document.lines_read - len(lines) if document else 0)
         skipped = [*map(any, zip(code, ignored, strict=True))]
         words = [
             [] if skip else [*spans(line, "letters")]
@@ -293,7 +296,10 @@ class Corrector:
                     for unit in line_units
                     if not (inside(unit.start, parts) or evidence.leaves_alone(unit.text))
                 ]
-        columns = zip(lines, shown, code, skipped, words, units, foreign, strict=True)
+        if shown is not read:  # what is hidden stands in the units
+            pairs = zip(lines, read, foreign, strict=True)
+            foreign = [[*parts, *differing(line, seen)] for line, seen, parts in pairs]
+        columns = zip(lines, shown, numbers, code, skipped, words, units, foreign)
         return Text([Line(*row) for row in columns], document, evidence)
 
     def _learn(self, text: Text) -> None:
@@ -413,6 +419,9 @@ class Corrector:
                 reason = "confidence"
             elif longest is not None and len(after) - len(before) > longest:
                 reason = "length"
+            elif text.document:
+                fitting = text.document.fitted(line.number, line.text, (start, end, after))
+                reason, after = "reported" if fitting is None else None, fitting or after
             edits.append(Edit(start, before, after, chance, reason is None, reason))
         return Correction(line.text, apply_edits(line.text, edits), tuple(edits), unterminated)
 

@@ -15,7 +15,7 @@ from lev_runtime.word_edits import WordEdit
 Patch = tuple[int, int, str]
 #: A change of a line and its probability.
 Chance = tuple[Patch, float]
-Reason = Literal["unknown", "protected", "length", "confidence"]
+Reason = Literal["unknown", "protected", "length", "confidence", "reported"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Edit:
     what the model wants there; of words that come or go with the space next to them, and the other
     is empty. probability: in [0, 1]. applied: whether the corrected line has it. reason: why not:
     ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``length`` (it adds
-    more characters than any correction that the model was tuned on) or ``confidence``.
+    more characters than any correction that the model was tuned on), ``confidence``, or
+    ``reported`` (a person is to make it: it would end a string, or the file's kind is unknown).
     """
 
     offset: int

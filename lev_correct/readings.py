@@ -17,12 +17,14 @@ LINES_TOGETHER = 10_000
 class Line:
     """A line of a text.
 
-    shown: as of :meth:`.Document.shown`. skipped: whether it stays. words: where its words are.
-    foreign: its parts in other languages. answers: the model's, one for each unit.
+    shown: as of :meth:`.Document.shown`. number: in its text, from 0. skipped: whether it stays.
+    words: where its words are. foreign: its parts in other languages, and what is hidden in its
+    units. answers: the model's, one for each unit.
     """
 
     text: str
     shown: str
+    number: int
     is_code: bool
     skipped: bool
     words: Sequence[Span]

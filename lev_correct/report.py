@@ -1,6 +1,6 @@
 """Reports of ``correct``: edits as JSON, a diff, counts."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self, TextIO
@@ -46,15 +46,17 @@ class Report:
         self.file = STANDARD_STREAM
         self.line = self.lines = self.code = 0
         self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
+        self.left_out: Counter[str] = Counter()  # files of each kind
 
     @classmethod
     def opened(cls, edits: str | None, named: bool, stack: ExitStack) -> Self:
         """Returns a report with the file of its edits open for as long as ``stack`` is."""
         return cls(stack.enter_context(whole_file(edits)) if edits else None, named)
 
-    def begin(self, file: str) -> None:
-        """Begins a file."""
+    def begin(self, file: str, left_out: str = "") -> None:
+        """Begins a file; ``left_out``: its kind, where that is."""
         self.file, self.line = file, 0
+        self.left_out.update([left_out] * bool(left_out))
 
     def add(self, done: Sequence["Correction"]) -> None:
         """Notes the next lines."""
@@ -75,6 +77,7 @@ class Report:
         if self.code:
             yield f"left alone as code: {counted(self.code, 'line')} (--protect none reads all)"
         yield from self.unfinished()
+        yield from self.kinds()
 
     def unfinished(self) -> Iterator[str]:
         """Lines that the model's answer had no end of, a note for each file."""
@@ -82,3 +85,9 @@ class Report:
             place = f"{file}: " if self.named else ""
             count = counted(len(lines), "line")
             yield f"{place}{_UNTERMINATED}: {count} ({few(lines, 5)})"
+
+    def kinds(self) -> Iterator[str]:
+        """Which files were left out, by kind."""
+        if self.left_out:
+            kinds = (f"{kind} ({number:,})" for kind, number in sorted(self.left_out.items()))
+            yield f"left out: {', '.join(kinds)}"

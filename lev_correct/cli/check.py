@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -48,6 +48,7 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
     check_overwriting(args, chosen.files)
     with ExitStack() as stack:
         check = Check(args, Report.opened(args.edits, bool(args.files), stack))
+        check.report.left_out.update(chosen.left_out)
         texts = list(_readable(chosen))
         if texts:
             corrector = load(args)
@@ -61,7 +62,7 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
         if args.accept:
             check.accept(repository)
         check.print()
-        check.summarize(len(texts), chosen.left_out)
+        check.summarize(len(texts))
     return FAILED if chosen.problems else FINDINGS if check.findings else 0
 
 
@@ -107,7 +108,7 @@ class Check:
     def note(self, file: CorrectedFile) -> None:
         """Notes the findings of a file."""
         path = file.text.path
-        self.report.begin(path)
+        self.report.begin(path, file.left_out)
         self.report.add(file.corrections)
         for number, correction in enumerate(file.corrections, start=1):
             self.findings += findings(path, number, correction)
@@ -138,7 +139,7 @@ class Check:
             output.writelines(line.encode("utf-8", "surrogateescape") for line in lines)
         output.flush()
 
-    def summarize(self, files: int, left_out: Mapping[str, int]) -> None:
+    def summarize(self, files: int) -> None:
         """Tells how much was read, found and left out."""
         say(*self.report.unfinished())
         if self.foreign:
@@ -146,9 +147,7 @@ class Check:
         code = f", {self.report.code:,} left alone as code" if self.report.code else ""
         lines = f"{counted(self.report.lines, 'line')}{code}"
         say(f"{counted(len(self.findings), 'finding')} in {counted(files, 'file')} ({lines})")
-        if left_out:
-            kinds = (f"{kind} ({number:,})" for kind, number in sorted(left_out.items()))
-            say(f"left out: {', '.join(kinds)}")
+        say(*self.report.kinds())
         if self.findings and not (self.args.accept or self.args.diff):
             say(HINT)
 

@@ -39,11 +39,13 @@ class FileText:
 
 @dataclass(frozen=True)
 class CorrectedFile:
-    """A file, a correction of each of its lines, and whether it is in another language."""
+    """A file, a correction of each of its lines, whether it is in another language, and its kind
+    where that is left out."""
 
     text: FileText
     corrections: Sequence["Correction"]
     foreign: bool
+    left_out: str
 
 
 def protection_of(args: argparse.Namespace, repository: Repository) -> "Protection":
@@ -136,4 +138,5 @@ def corrected_files(
     lines = progress(chain(first, chain.from_iterable(corrected)), "lines", total=total)
     for text, document in zip(texts, documents, strict=True):
         corrections = list(islice(lines, len(text.lines)))
-        yield CorrectedFile(text, corrections, bool(document and document.foreign))
+        foreign, left_out = (document.foreign, document.left_out) if document else (False, "")
+        yield CorrectedFile(text, corrections, foreign, left_out)

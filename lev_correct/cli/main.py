@@ -28,7 +28,7 @@ from lev_runtime.io.output import standard_output, whole_file
 from ..report import Report, diff
 from ..repository.ignore import IgnoreComments
 from ..repository.repository import NAMED, find_repository
-from ..text.grammar import has_grammar
+from ..text.file_kinds import PROSE, kind_of
 from .check import FAILED, check_files, diff_header
 from .files import (
     corrected_files,
@@ -154,7 +154,7 @@ class Run:
         texts = list(map(read_file, self.args.files))
         for file in corrected_files(self.corrector, texts, self.args):
             path = file.text.path
-            self.report.begin(path)
+            self.report.begin(path, file.left_out)
             if file.foreign:
                 self._say_foreign(path)
             with whole_file(path) as out:
@@ -164,9 +164,9 @@ class Run:
 
     def corrected(self, path: str) -> Iterator[tuple["Correction", bytes]]:
         """Yields the lines of a file, corrected, and their line ends."""
-        self.report.begin(path)
-        text = read_file(path).lines if has_grammar(path) and not is_stream(path) else ()
+        text = read_file(path).lines if not is_stream(path) and kind_of(path, ()) != PROSE else ()
         document, noted = self.corrector.document(path=path, text=text), False
+        self.report.begin(path, document.left_out if document else "")
         ends: deque[bytes] = deque()  # of the lines that are not answered yet
 
         def bodies() -> Iterator[str]:

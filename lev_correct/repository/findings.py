@@ -42,11 +42,11 @@ class Finding:
 
 
 def findings(file: str, line: int, correction: Correction) -> Iterator[Finding]:
-    """The edits of a line of a file that are made."""
+    """The edits of a line of a file that are made, or only reported."""
     # a byte order mark is no text
     hidden = line == 1 and correction.source.startswith("\ufeff")
     for edit in correction.edits:
-        if edit.applied:
+        if edit.applied or edit.reason == "reported":
             start, before, after = _bare(edit)
             yield Finding(file, line, start - hidden + 1, before, after, edit.probability)
 

@@ -47,6 +47,19 @@ _TAGS = (
 )
 _TITLE = r"(?:\s+[\"'(](?P<title>[^\n]+?)[\"')])?"
 
+_TEXINFO_BLOCKS = (
+    "example|smallexample|lisp|smalllisp|verbatim|display|format|menu|tex|iftex|html|ifhtml|macro|"
+    "direntry|ignore"
+)
+_TEXINFO_PROSE = (
+    "c|comment|chapter|section|subsection|subsubsection|unnumbered|unnumberedsec|appendix|heading|"
+    "subheading|appendixsec|title|subtitle|settitle|top|item|itemx|tab|noindent|center|emph|strong"
+)
+_TEXINFO_CODE = (
+    "anchor|code|command|email|env|file|image|key|kbd|math|option|pxref|ref|samp|t|uref|url|value|"
+    "var|verb|xref"
+)
+
 _PO = (
     r"^msgctxt .*(?:\n\".*)*|^#[,:|~].*|^\"[A-Z][\w-]+: .*\\n\"$",
     r"^msg(?:id|id_plural|str(?:\[\d+\])?)(?= )|\\[^nt]",
@@ -92,7 +105,6 @@ FORMATS: Mapping[str, Sequence[str]] = {
     ),
     "english.po": _PO,
     "po": (*_PO, r"^msgstr.*(?:\n\".*)*"),
-    "diff": (r"^(?:(?!\+)|\+\+\+ ).+", r"^\+"),
     "adoc": (
         r"^(-{4,}|\.{4,}|`{3,}|\+{4,}|/{4,})[ \t]*\n(?:.*\n)*?\1[ \t]*$",
         r"^:[\w!-]+:.*|^\[.*\]$|^\w+::\S.*",
@@ -101,6 +113,33 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"(?i:^[ \t]*#\+begin_(?:src|example|export)\b.*(?:\n(?![ \t]*#\+end_).*)*+)",
         r"(?i:^[ \t]*#\+(?!title|caption|description)\w+:?.*)|^[ \t]*: .*|^[ \t]*:[\w-]+:.*",
         r"(?<!\w)[=~]\S(?:[^=~\n]*[^\s=~])?[=~](?!\w)|\[\[[^\[\]]*\]\[?|\]\]",
+    ),
+    "components": (  # of Svelte and Astro
+        r"\A---\n(?:.*\n)*?---$|\{(?:[^{}]|\{[^{}]*\})*+\}",
+        *_TAGS,
+        r"&#?\w+;",
+    ),
+    "pod": (
+        r"^=begin (?!rdoc|comment).*(?:\n(?!=end).*)*|^=(?:head\d|item)(?=\s)|^=\w+.*|^[ \t]+\S.*",
+        r"[CEFLSXZ](?:<<+ .*? >>+|<[^<>]*>)",
+        r"(?:[BI]<(?:<+ )?| >>+|>)(?P<markup>)",
+    ),
+    "texinfo": (
+        rf"^@({_TEXINFO_BLOCKS})\b.*(?:\n(?!@end \1).*)*",
+        rf"^@(?!(?:{_TEXINFO_PROSE})\b)[a-z]+\b(?![{{@]).*",
+        rf"@(?:{_TEXINFO_CODE})\{{[^{{}}]*\}}",
+        r"(?:@[A-Za-z]+\{?|\})(?P<markup>)",
+        r"@.",
+    ),
+    "bib": (
+        r"^@\w+\{.*",
+        r"^\s*(?!(?:abstract|annot\w*|note)\b)\w+\s*=.*(?:\n(?!\s*(?:\w+\s*=|\}|@)).*)*",
+        r"^\s*\w+\s*=\s*(?P<markup>)|[{}\"](?P<space>)",
+        r"\\[A-Za-z]+|\$[^$\n]*\$",
+    ),
+    "control": (  # of Debian's packages
+        r"^(?!_?(?:Comment|Description|Disclaimer|License)[\w-]*:)\w[\w-]*:.*(?:\n[ \t].*)*",
+        r"^License:.*|^\w[\w-]*:|^ \.$",
     ),
 }
 _PATTERNS = {

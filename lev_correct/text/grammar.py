@@ -8,42 +8,47 @@ strings and strings that are sentences are prose, everything else is code. Forma
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
-from itertools import groupby
+from functools import cache
+from itertools import accumulate, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..repository.kinds import left_alone
+from .file_kinds import (
+    DIFF,
+    HASH,
+    HTML,
+    MARKDOWN,
+    NOTEBOOK,
+    PROSE,
+    UNKNOWN,
+    by_language,
+    kind_of,
+)
 from .formats import CODE, ESCAPE, FORMATS, hidden, masked, settled
-from .markdown import ENDINGS, Markdown, read_markdown
+from .markdown import Markdown, read_markdown
 from .markup import is_prose
+from .places import String, apostrophe
 from .units import Span
-
-if TYPE_CHECKING:
-    from pygments.lexer import Lexer
 
 #: What a token is, its place and its text.
 Token = tuple[str, int, str]
 Knows = Callable[[str], bool]
-#: Endings of files of prose, for some of which Pygments has lexers.
-PROSE = {"", ".txt", ".text", ".csv", ".tsv", ".log", ".srt", ".vtt", ".en", ".eml"}
-MARKDOWN, NOTEBOOK = "markdown", "notebook"
-#: Kinds by the ending of a file's name, where Pygments does not know it, and by its lexer.
-_BY_ENDING = dict.fromkeys(ENDINGS, MARKDOWN) | {
-    ".ipynb": NOTEBOOK, ".po": "po", ".pot": "po", ".diff": "diff", ".patch": "diff",
-    ".adoc": "adoc", ".asciidoc": "adoc", ".org": "org",
-    ".m4": "BashLexer", ".y": "CLexer", ".cts": "TypeScriptLexer", ".mts": "TypeScriptLexer",
-    ".ejs": "html", ".plist": "html", ".vcxproj": "html",
-}  # fmt: skip
-_BY_LEXER = {"RstLexer": "rst", "TexLexer": "tex", "GroffLexer": "man"} | {
-    name: name for name in ("DtdLexer", "HamlLexer", "PugLexer", "ScamlLexer", "UrlEncodedLexer")
-}
-#: Modules of Pygments' other lexers of text between tags.
-_TAGGED = {"pygments.lexers." + name for name in ("html", "markup", "templates")}
-_MAN_PAGE = re.compile(r".+\.(?:[1-9]\w{0,2}|man)")
-_TEMPLATE = re.compile(r"(?<=\w)\.(?:in|tmpl|example|sample|dist|orig|bak)\Z")
-_SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-S\s+)?)?([A-Za-z]+)[\d.]*(?:\s|$)")
 _UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\ufeff"), " ")
+#: Lexers that have prose for text.
+_TEXT_LEXERS = {"tid", "typst", "wikitext"}
+#: What a template puts in: code, of which no lexer of its base language knows.
+_TEMPLATE = re.compile(r"\.(?:ejs|erb|hbs|j2|jinja2?|liquid|mustache|sls|sql|te?mpl|tpl|twig)\b")
+_TEMPLATE_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|\$\{[^{}]*\}")
+#: Comments as they look: in files whose comments begin so, and in those of which nothing is known.
+_DIRECTIVE = r"(?!\s*(?:include|define|undef|ifn?def|if|el\w+|endif|error|pragma|import)\b)"
+_BY_LOOK = {
+    HASH: re.compile(rf"(?m)(?P<comment>^[^\S\n]*(?:#{_DIRECTIVE}|dnl\b).*)|\w+|\W"),
+    UNKNOWN: re.compile(
+        rf"(?m)(?P<comment>^[^\S\n]*(?:#{_DIRECTIVE}|//|--(?!\w)|;|%+(?=\s)|(?:dnl|REM)\b|[\"'!*]\s).*"
+        r"|\s(?://|#)\s.*|/\*(?s:.{,9999}?)\*/|<!--(?s:.{,9999}?)-->)|\w+|\W"
+    ),
+}
 
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -54,6 +59,7 @@ _COMMENT_SIGNS = re.compile(
 _FENCED = re.compile(r"^[^\w\n]*(?:```|~~~)(?:.*\n)+?[^\w\n]*(?:```|~~~)", re.MULTILINE)
 _CODE_SIGN = re.compile(
     r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|::|&&|\|\||^\W*(?:>>>|\$) "
+    r"|^\W*(?:include|define|undef|ifn?def|pragma)\s+[<\"\w]"
 )
 _QUOTES = re.compile(r"\A\s*[A-Za-z@$]{0,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])\s*\Z")
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
@@ -64,17 +70,23 @@ _STATEMENT = re.compile(
     r"\s*(?:(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH|PRAGMA|BEGIN|COMMIT)\s"
     r"|select\b.*\bfrom\b|insert into\b|update \w+ set\b|create (?:table|index)\b)"
 )
+#: Characters before a string, in which a call may be that says it to people.
+BEFORE = 200
+_SAYS = re.compile(
+    r"(?:\b(?:\w*print\w*|echo|puts|say|\w*log\w*|log\w*[.:>-]+\w+|console\.\w+|info|warn\w*|debug|trace"
+    r"|\w*[Ee]rr(?:or)?s?(?:f|ln|New)?|fatal\w*|critical|notice|\w*(?:Error|Exception|Warning)"
+    r"|errors\.New|die|croak|confess|carp|fail\w*|abort|panic|bail|ensure|expect|context|raise|throw"
+    r"|usage|help|description|option|flags?\.\w+|message|gettext\w*|ngettext|trans\w*|tr|N?_|__?|i18n|alert"
+    r")!?[^\S\n]*(?:\(|\s)\s*(?:[^(){};]*[,\s])?"
+    r"|(?i:\b(?:help|desc\w*|message|msg|summary|usage|epilog|tooltip|hint|error|warning|reason)"
+    r"[\"']?\s*(?:=>?|:)\s*))\Z"
+)
 #: Words that sentences have and lists of names have not.
 _FUNCTION_WORDS = set(
     "a an and are as at be been but by can cannot could did do does for from had has have if in "
     "into is it its may more must no not of on only or should than that the then there these this "
     "to too was we were when which while will with without would you your".split()
 )
-
-
-def has_grammar(path: str | None) -> bool:
-    """Returns whether a file of that name is read by a grammar."""
-    return path is not None and bool(left_alone(path, "") or _kind(path, ""))
 
 
 def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Markdown | None:
@@ -85,116 +97,86 @@ def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Markdo
     """
     if not path or path == "-" or not lines:
         return None
-    if left_alone(path, "\n".join(lines)):
-        return Markdown([True] * len(lines), lines)
-    kind = _kind(path, lines[0])
-    return _read(kind, lines, knows) if kind else None
+    if kind := left_alone(path, "\n".join(lines)):
+        return Markdown([True] * len(lines), lines, left_out=kind)
+    kind = kind_of(path, lines)
+    if _TEMPLATE.search(path):
+        lines = [_TEMPLATE_TAG.sub(_as_code, line) for line in lines]
+    if kind == UNKNOWN:
+        left_out = f"unknown kind {os.path.splitext(path)[1]}".strip()
+        return _read(kind, lines, knows)._replace(left_out=left_out)
+    return _read(kind, lines, knows) if kind != PROSE else None
 
 
 def _read(kind: str, lines: Sequence[str], knows: Knows) -> Markdown:
-    if kind == MARKDOWN:
-        return read_markdown(lines)
-    text = "\n".join(lines).translate(_UNREADABLE)
+    if kind in (PROSE, MARKDOWN):
+        return read_markdown(lines) if kind == MARKDOWN else Markdown([False] * len(lines), lines)
+    text, strings = "\n".join(lines).translate(_UNREADABLE), list[String]()
     if kind == NOTEBOOK:
         shown = _notebook(text, knows)
+    elif kind == DIFF:
+        shown = _diff(lines, knows)
+    elif kind in FORMATS:
+        shown = masked(text, kind)
+        if "<resources" in text:  # of Android
+            strings.append((0, len(text), r"\'"))
     else:
-        shown = masked(text, kind) if kind in FORMATS else _source(text, kind, knows)
+        shown, strings = _source(text, kind, knows)
     parts = settled(shown).split("\n")
     pairs = zip(parts, lines, strict=True)
     code = [bool(line.strip()) and not _LETTER.search(part) for part, line in pairs]
-    return Markdown(code, parts)
-
-
-# kinds of files -----------------------------------------------------------------------------------
-
-
-@lru_cache(1000)
-def _kind(path: str, first_line: str) -> str:
-    """Returns the kind of a file: a format, or the name of a lexer; by its name or first line."""
-    name = _TEMPLATE.sub("", os.path.basename(path))
-    ending = os.path.splitext(name)[1].lower()
-    if ending in _BY_ENDING:
-        return _BY_ENDING[ending]
-    known = _lexers()
-    if name in known or ending not in PROSE:
-        ends = [f"*{name[place:]}" for place, char in enumerate(name) if char == "."]
-        for end in (name, *ends, f"*{ending}"):
-            if end in known:
-                lexer = max(map(_class, known[end]), key=lambda lexer: lexer.priority)
-                default = "html" if lexer.__module__ in _TAGGED else lexer.__name__
-                return _BY_LEXER.get(lexer.__name__, default)
-        if _MAN_PAGE.fullmatch(name):
-            return "man"
-    shebang = _SHEBANG.match(first_line)
-    return _by_language(shebang[1]) if shebang else ""
-
-
-def _by_language(language: str) -> str:
-    from pygments.lexers._mapping import LEXERS
-
-    named = (name for name, row in LEXERS.items() if language.lower() in row[2])
-    return next(named, "BashLexer")
-
-
-@cache
-def _lexers() -> dict[str, list[str]]:
-    """Returns the names of Pygments' lexers by the patterns of file names."""
-    from pygments.lexers._mapping import LEXERS
-
-    names: dict[str, list[str]] = {}
-    for name, (_, _, _, patterns, _) in LEXERS.items():
-        for pattern in patterns:
-            names.setdefault(pattern, []).append(name)
-    return names
-
-
-def _class(name: str) -> Any:
-    import pygments.lexers
-
-    return getattr(pygments.lexers, name)
-
-
-@cache
-def _lexer(name: str) -> "Lexer":
-    lexer: Lexer = _class(name)()
-    return lexer
+    return Markdown(code, parts, strings)
 
 
 # source -------------------------------------------------------------------------------------------
 
 
-def _source(text: str, lexer: str, knows: Knows) -> str:
-    """Returns a text in which all but prose is hidden, also names in prose."""
-    pieces, place, names = list[str](), 0, set[str]()
+def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String]]:
+    """Returns a text in which all but prose is hidden, also names in prose, and its strings."""
+    pieces, strings, place, names = list[str](), list[String](), 0, set[str]()
     for role, group in groupby(_tokens(text, lexer), key=itemgetter(0)):
         run = [(start, value) for _, start, value in group]
         if role == "name":
             names.update(value for _, value in run)
         elif role in _PROSE:
             start, value = run[0][0], "".join(value for _, value in run)
-            pieces += [hidden(text[place:start]), _PROSE[role](value)]
+            before = text[max(0, start - BEFORE) : start]
+            pieces += [hidden(text[place:start]), _PROSE[role](value, before)]
             place = start + len(value)
+            if role in ("string", "doc"):
+                strings.append((start, place, apostrophe(lexer, value, before)))
     shown = "".join([*pieces, hidden(text[place:])])
     if len(shown) != len(text):  # a lexer that has lost its place
-        return hidden(text)
+        return hidden(text), []
     unknown = {name for name in names if not knows(name)}
-    return _WORD.sub(lambda word: _as_code(word) if word[0] in unknown else word[0], shown)
+    shown = _WORD.sub(lambda word: _as_code(word) if word[0] in unknown else word[0], shown)
+    return shown, strings
 
 
 def _tokens(text: str, lexer: str) -> Iterator[Token]:
-    """Yields Pygments' tokens. Space after a comment belongs to it, and to a string what is to be
-    put in."""
-    from pygments.token import String
+    """Yields the tokens of a lexer, or of comments by their look. Space after a comment belongs to
+    it, and to a string what is to be put in."""
+    from pygments.lexers import get_lexer_by_name
+    from pygments.token import Generic, Name, String, Text
 
+    if lexer in _BY_LOOK:
+        for match in _BY_LOOK[lexer].finditer(text):
+            role = "name" if match[0].isidentifier() else "code"
+            yield "comment" if match["comment"] else role, match.start(), match[0]
+        return
     role, is_put_in = "", False
-    for place, kind, value in _lexer(lexer).get_tokens_unprocessed(text):
+    # some lexers know the end of a comment by the line's
+    for place, kind, value in get_lexer_by_name(lexer).get_tokens_unprocessed(text + "\n"):
+        is_blank = not value.strip()
         if kind is String.Interpol:
             is_put_in = value.endswith("{") and value != "{{"
         if is_put_in:
             role = "string"
-        elif role != "comment" or value.strip():
+        elif lexer in _TEXT_LEXERS and (kind in Text or kind in Generic):
+            role = "text"
+        elif not (is_blank and (role == "comment" or kind in Name)):
             role = _role(kind)
-        yield role, place, value
+        yield role, place, value[: len(text) - place]
 
 
 @cache
@@ -211,6 +193,8 @@ def _role(kind: Any) -> str:
 
 
 def _comment(text: str) -> str:
+    if text.startswith("="):
+        return masked(text, "pod")
     text = _COMMENT_SIGNS.sub(_blank, _FENCED.sub(_as_code, text))
     return "\n".join(map(_comment_line, text.split("\n")))
 
@@ -224,13 +208,20 @@ def _doc(text: str) -> str:
     return masked(text, "rst") if "::" in text or "``" in text else ESCAPE.sub(_blank, text)
 
 
-def _string(text: str) -> str:
+def _string(text: str, before: str) -> str:
     """Returns a string that is a sentence, without its quotes and escapes; others hidden."""
     shown = ESCAPE.sub(_blank, _QUOTES.sub(_blank, _PUT_IN.sub(_as_code, text)))
-    return hidden(text) if _BYTES.match(text) or not is_sentence(shown) else shown
+    is_said = bool(_SAYS.search(before))
+    return hidden(text) if _BYTES.match(text) or not is_sentence(shown, is_said) else shown
 
 
-_PROSE = {"comment": _comment, "doc": _doc, "string": _string}
+#: What is read of a token of each role, and of what stands before it.
+_PROSE: dict[str, Callable[[str, str], str]] = {
+    "comment": lambda text, _: _comment(text),
+    "doc": lambda text, _: _doc(text),
+    "text": lambda text, _: text,
+    "string": _string,
+}
 
 
 def _as_code(match: re.Match[str]) -> str:
@@ -244,21 +235,60 @@ def _blank(match: re.Match[str]) -> str:
     return _as_code(match) if is_inside else re.sub(r"[^\n]", " ", match[0])
 
 
-def is_sentence(text: str) -> bool:
+def is_sentence(text: str, is_said: bool = False) -> bool:
     """Returns whether a string is for people to read: several words, mostly in small letters, with
-    a word that sentences have, a capital in front or a mark at the end."""
+    a word that sentences have, a capital in front or a mark at the end.
+
+    Args:
+        is_said: whether a call prints it, so that two small words are enough, or one with a value.
+    """
     tokens = settled(text).replace(CODE, " ").split()
     words = [match[1] for match in map(_PLAIN.fullmatch, tokens) if match]
     small = sum(word.islower() for word in words)
-    if not small or len(words) < 2 or 2 * len(words) <= len(tokens) or _STATEMENT.match(text):
+    if not small or 2 * len(words) <= len(tokens) or _STATEMENT.match(text):
         return False
     is_opened = words[0][:1].isupper() and (words[0][1:].islower() or not words[0][1:])
+    if is_said and len(words) + (CODE in text) > 1:
+        return 2 * small >= len(words) - is_opened
+    if len(words) == 1:
+        return False
     if len(words) == 2:
         return is_opened and words[1].islower() and len(tokens) <= 3
     if 2 * small < len(words) - is_opened:
         return False
     ends = tokens[-1][-1] in ".!?:" and not tokens[-1].startswith(".")
     return is_opened or ends or not _FUNCTION_WORDS.isdisjoint(words)
+
+
+# patches ------------------------------------------------------------------------------------------
+
+_HUNK = re.compile(r"\+\+\+ (?P<path>[^\t]*)|@@ |diff |--- |-- $")
+
+
+def _diff(lines: Sequence[str], knows: Knows) -> str:
+    """Returns a patch in which all is hidden but the prose of the lines that it adds, by the
+    grammar of the files that it names."""
+    shown, path = [*map(hidden, lines)], ""
+    headers = [(n, match) for n, line in enumerate(lines) if (match := _HUNK.match(line))]
+    ends = [number for number, _ in headers[1:]]
+    for (number, header), end in zip(headers, [*ends, len(lines)], strict=True):
+        path, first = header["path"] or path, number + 1
+        new = [f" {line[1:]}" if line[:1] in ("+", " ") else "" for line in lines[first:end]]
+        kind = kind_of(path, new)
+        if not new or kind == UNKNOWN or not _is_whole(new):
+            continue
+        read = _read(kind, new, knows)
+        for place, is_code, seen in zip(range(first, end), read.code, read.shown, strict=True):
+            if lines[place][:1] == "+" and not is_code:
+                shown[place] = seen
+    return "\n".join(shown)
+
+
+def _is_whole(lines: Sequence[str]) -> bool:
+    """Returns whether no string or comment seems to begin before the lines or to end after them."""
+    text = "\n".join(lines)
+    is_even = not any(text.count(quote) % 2 for quote in ('"""', "'''", "`"))
+    return is_even and text.count("/*") == text.count("*/") and text.find("/*") <= text.find("*/")
 
 
 # notebooks ----------------------------------------------------------------------------------------
@@ -276,7 +306,7 @@ _LANGUAGE = re.compile(r"\"language\":\s*\"(\w+)\"")
 def _notebook(text: str, knows: Knows) -> str:
     """Returns a notebook in which all but prose is hidden: each cell is a text of its kind."""
     language = _LANGUAGE.search(text)
-    kinds = {"markdown": MARKDOWN, "code": _by_language(language[1] if language else "python")}
+    kinds = {"markdown": MARKDOWN, "code": by_language(language[1] if language else "python")}
     pieces, place, kind = list[str](), 0, ""
     for cell in _CELL.finditer(text):
         kind = cell["kind"] or kind

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .formats import hidden, masked, settled
 from .markup import is_prose
+from .places import String
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-#: Endings of the names of Markdown files.
-ENDINGS = {".md", ".mdx", ".markdown", ".mdown", ".mkd"}
 #: What the parser would take for the end of a line, for no letter, or could not write.
 _UNREADABLE = re.compile("[\r\0-\3\ufeff\ud800-\udfff]")
 _FRONT_MATTER = re.compile(r"---[^\S\n]*\n(?:.*\n)*?(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)")
@@ -27,10 +26,16 @@ _LABEL = re.compile(r"\[([^\[\]]+)\](?:\[\])?")
 
 
 class Markdown(NamedTuple):
-    """The lines of a text: which are code, and each as its words are read, as long as it is."""
+    """The lines of a text: which are code, and each as its words are read, as long as it is.
+
+    strings: of source code, by places of the whole text. left_out: the kind of the file where none
+    of it is read, or its comments alone.
+    """
 
     code: Sequence[bool]
     shown: Sequence[str]
+    strings: Sequence[String] = ()
+    left_out: str = ""
 
 
 def read_markdown(lines: Sequence[str]) -> Markdown:

@@ -11,10 +11,12 @@ from lev_runtime.arguments import strings
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import STANDARD_STREAM
 
+from ..edits import Patch
 from ..evidence.evidence import Evidence
 from ..evidence.text_prior import TextPrior
 from .grammar import read_grammar
 from .markup import is_prose, is_shouted, without_markup
+from .places import fitted
 from .units import (
     HYPHENS,
     Span,
@@ -246,6 +248,29 @@ class Document:
         if self._grammar is None:
             return lines
         return self._grammar.shown[self._read - len(lines) : self._read]
+
+    def fitted(self, number: int, line: str, patch: Patch) -> str | None:
+        """The new text of a change of the line of that number as it is written there
+        (:mod:`.places`); None where it does not fit, or the file is only reported on."""
+        grammar = self._grammar
+        if grammar is None or self.left_out:
+            return None if grammar else patch[2]
+
+        def written(column: int) -> str:
+            place = sum(len(line) + 1 for line in grammar.shown[:number]) + column
+            return next((mark for start, end, mark in grammar.strings if start <= place < end), "'")
+
+        return fitted(line, patch, written)
+
+    @property
+    def lines_read(self) -> int:
+        """How many lines were read so far."""
+        return self._read
+
+    @property
+    def left_out(self) -> str:
+        """The kind of a file that is left alone, or whose comments alone are read."""
+        return self._grammar.left_out if self._grammar else ""
 
     def _code_of(self, lines: Sequence[str]) -> list[bool]:
         """Which of the next lines are code."""

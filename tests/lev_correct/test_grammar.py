@@ -10,7 +10,8 @@ from tables import rows
 
 from lev_correct.repository.kinds import left_alone
 from lev_correct.text.formats import FORMATS, masked
-from lev_correct.text.grammar import has_grammar, is_sentence, read_grammar
+from lev_correct.text.file_kinds import PROSE, kind_of
+from lev_correct.text.grammar import is_sentence, read_grammar
 from lev_correct.text.units import spans
 
 #: What is prose says *teh*, what is code *hte*.
@@ -62,7 +63,7 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_prose_is_read_and_code_is_not(name):
     lines = TEXTS[name].split("\n")
-    assert has_grammar(name) == (name not in ("a.csv", "a.txt", "run"))
+    assert (kind_of(name, ()) != PROSE) == (name not in ("a.csv", "a.txt"))
     read = read_grammar(f"in/{name}", lines, lambda word: word != "hte")
     assert (read is None) == (name in ("a.csv", "a.txt"))
     shown, code = (read.shown, read.code) if read else (lines, [False] * len(lines))

@@ -1,0 +1,177 @@
+"""Which grammar a file is read by: a format of text, a language of Pygments, or none."""
+
+import os
+import re
+from collections.abc import Sequence
+from fnmatch import translate
+from functools import cache
+
+#: Kinds that are neither a format of :mod:`.formats` nor a language of Pygments: prose; files with
+#: comments after a ``#`` that begins a line; files of which nothing is known.
+PROSE, HASH, UNKNOWN = "prose", "hash", "unknown"
+MARKDOWN, NOTEBOOK, DIFF, HTML = "markdown", "notebook", "diff", "html"
+#: Characters by which a file's kind is told, at most.
+HEAD = 8192
+
+#: Kinds, the names of their files in small letters, and a pattern of their text where others have
+#: such names, too: what Pygments has not, or cannot tell. The first row that fits counts.
+_BY_NAME = r"""
+markdown  *.md *.mdx *.markdown *.mdown *.mkd *.rmd *.qmd
+notebook  *.ipynb
+po  *.po *.pot
+diff  *.diff *.patch
+adoc  *.adoc *.asciidoc
+org  *.org
+bib  *.bib
+pod  *.pod
+texinfo  *.texi *.texinfo *.txi
+control  control copyright *.dsc *.templates pkg-info
+html  *.plist *.vcxproj *.docbook *.dbk *.sgml *.ejs *.hbs *.mustache *.phtml *.vue *.xsl *.xslt
+html  *.ts *.tsx *.typ *.mm *.mod *.rs  \A\s*<
+components  *.svelte *.astro
+hash  *.conf *.cnf *.env .env .env.* .*ignore .*attributes .npmrc .screenrc .inputrc *.muttrc
+hash  *.nanorc justfile *.just *.ninja hosts crontab fstab procfile manifest.in *.m4 *.ac *.pri
+man  *.n *.l *.ms *.mm *.me *.x *.m *.[1-9]*  ^[.'](?:TH|Dd|SH|Sh|PP|TL|so)\b
+tex  *.cls *.sty *.dtx *.clo *.toc  \\(?:NeedsTeXFormat|Provides|documentclass|newcommand|def|co)
+actionscript3  *.as
+antlr-java  *.g  ^(?:lexer |parser |tree )?grammar\b
+bash  *.bats *.postinst *.prerm *.postrm *.preinst *.bash_completion
+bash  *.inc  ^(?:SRC_URI|inherit|DEPENDS|SUMMARY)\b
+c  *.y *.yy *.dox *.nut *.move
+c  *.cl  \b(?:__)?(?:kernel|global)\b[^;]*\(|^#(?:define|include|pragma)\b
+c  *.def *.inc *.i *.l *.x *.fs *.vs *.gs  ^#\s*(?:define|if|ifdef|include|version)\b|^%[%{]
+cbmbas  *.bas  \A\d+ ?[A-Z]
+common-lisp  *.l *.lsp *.cl  ^\((?:def|in-package|setq)
+cpp  *.cp *.hh
+css  *.postcss *.pcss
+delphi  *.p *.inc *.pp  (?i:^(?:program|procedure|unit) [\w.]+.*;)
+docker  dockerfile.* *.dockerfile containerfile
+forth  *.fs  ^: \S|^\\ \S
+fsharp  *.fs  ^\s*(?:let|module|namespace|open|type)\b
+gas  *.s
+gdscript  *.gd  ^(?:extends|class_name|func|var)\b
+gnuplot  *.gp *.gnuplot *.dem
+go  go.mod go.work
+go  *.v  ^(?:pub )?fn |^import \w+$
+groovy  jenkinsfile *.jenkinsfile
+idl  *.pro  (?i:^\s*(?:pro|function)\s+\w+)
+hash  *.pro  ^\w+\s*[+*-]?=|^-(?:keep|dont)
+ini  .gitconfig .gitmodules
+ini  *.inf  ^\[
+json  *.jsonc *.code-workspace *.webmanifest
+make  *.am
+make  *.d  \A[\w./-]+ ?:
+mathematica  *.m  ^\(\*|:=
+modula2  *.mod *.def  ^(?:DEFINITION |IMPLEMENTATION )?MODULE\b
+nasm  *.asm
+objective-c  *.m *.h  ^\s*@(?:interface|implementation|protocol|class|end|import)\b|^#import\b
+matlab  *.m  ^\s*(?:%|function\b|classdef\b)|;\s*$
+openedge  *.cls *.p  (?i:^define (?:variable|temp-table|input)\b|^using\b.*\.$|^class\b.*:$)
+php  *.inc  <\?
+prolog  *.pl *.pro *.ecl  ^:- |^\w+\(.*\) ?:-
+perl6  *.pl *.pm *.t  ^\s*use v6
+tads3  *.t  ^#include\b
+perl  *.pl *.pm *.t
+python  *.star *.gyp *.gypi
+ragel-c  *.rl
+rebol  *.r  ^\s*(?i:REBOL)\b
+splus  *.r
+scala  *.sbt
+scala  *.sc  ^\s*(?:object|def|val|import [a-z]+\.)
+smalltalk  *.st  ^!|\bsubclass:
+sql  *.sql
+supercollider  *.sc *.scd
+turtle  *.ttl  ^@?prefix\b|<http
+typescript  *.cts *.mts *.gts
+vb.net  *.cls *.frm *.bas  ^(?:Attribute|VERSION|Option|Dim|Public|Private|Sub|Function)\b
+wikitext  *.wiki *.mediawiki *.wikitext
+yaml  *.sls
+unknown  *.b *.bas *.cl *.cls *.def *.ecl *.frm *.fs *.g *.gd *.i *.inc *.inf *.j *.l *.lsp *.m
+unknown  *.mac *.mi *.mm *.mod *.n *.p *.pro *.st *.toc *.tst *.ttl *.u *.x
+unknown  *.liquid *.mc *.spt *.tmpl *.tpl *.vm  \A[^<]*\Z
+"""
+#: The same for names that Pygments has not either, as they are written.
+_OTHERS = r"""
+prose  *.txt *.text *.csv *.tsv *.log *.srt *.vtt *.en *.eml *.1st *.news *.readme
+prose  README* Readme* readme* NEWS* CHANGE* Change* change[sl]* COPYING* LICEN[CS]E* *LICENSE TODO*
+prose  INSTALL* HACKING* COPYRIGHT* BUGS* FAQ* NOTICE* HISTORY* History* RELEASE* UPGRAD* UPDAT*
+html  *  \A\s*<(?:\?xml|!DOCTYPE|!doctype|html)\b
+php  *  \A<\?php\b
+man  *  ^[.'](?:TH|Dd)\s
+"""
+#: Kinds of languages of Pygments by other names: formats, and those that are no text between tags.
+_BY_LANGUAGE = {"restructuredtext": "rst", "groff": "man", "text": ""} | {
+    name: name for name in ("tex", "dtd", "haml", "pug", "scaml", "tid")
+}
+_TAGGED = {"pygments.lexers." + name for name in ("html", "markup", "templates")}
+_TEMPLATE = re.compile(
+    r"(?<=\w)\.(?:in|te?mpl|tpl|template|example|sample|dist|orig|bak|old|save|erb|j2|jinja2?"
+    r"|mustache|hbs|ejs|liquid|twig)\Z"
+)
+_SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-S\s+)?)?@?([A-Za-z]+)[\d.@]*(?:\s|$)")
+_NO_ENDING = re.compile(r"[^.]+(?:\.\d+)*")
+_PLAIN_TOKEN = re.compile(r"[(\"'\[*_-]*(?:[^\W\d_]+(?:['\u2019/-][^\W\d_]+)*|\d[\d.,]*)?[\W_]{,4}")
+_COMMENT = re.compile(r"^\s*(?:#|//|;|/\*|--)", re.MULTILINE)
+#: A text without an ending is prose if so many of its tokens are words and numbers, and no more of
+#: its lines look like comments: of 470 such files in 14 source trees none of code or settings is.
+WORDS, COMMENTS = 0.75, 1 / 3
+
+
+def kind_of(path: str, lines: Sequence[str]) -> str:
+    """Returns the kind of a file, by its name and its lines: a format of text, a language, or one
+    of those above."""
+    name, text = os.path.basename(path), "\n".join(lines)[:HEAD]
+    inner = _TEMPLATE.sub("", name)
+    kind = _by_name(inner, text) or _by_name(name, text)
+    if not kind and (shebang := _SHEBANG.match(text)):
+        kind = by_language(shebang[1])
+    kind = kind or _listed(_OTHERS, inner, text)
+    return kind or (PROSE if _NO_ENDING.fullmatch(name) and _looks_like_prose(text) else UNKNOWN)
+
+
+def by_language(name: str) -> str:
+    """Returns the kind of a language or an interpreter."""
+    from pygments.lexers import find_lexer_class_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        language: str = find_lexer_class_by_name(name).aliases[0]
+    except ClassNotFound:
+        return "bash" if name.endswith("sh") else HASH
+    return language
+
+
+def _looks_like_prose(text: str) -> bool:
+    tokens = text.split()
+    words = sum(bool(_PLAIN_TOKEN.fullmatch(token)) for token in tokens)
+    comments = len(_COMMENT.findall(text))
+    return words >= WORDS * len(tokens) > 0 and comments <= COMMENTS * len(text.splitlines())
+
+
+@cache
+def _rows(table: str) -> list[tuple[str, re.Pattern[str], re.Pattern[str]]]:
+    """Returns the kinds of a table, each with patterns of names and of texts."""
+    rows = (f"{line}  ".split("  ") for line in table.strip().splitlines())
+    return [
+        (kind, re.compile("|".join(map(translate, names.split()))), re.compile(text, re.MULTILINE))
+        for kind, names, text, *_ in rows
+    ]
+
+
+def _listed(table: str, name: str, text: str) -> str:
+    """Returns the first kind of a table that a file may be, else nothing."""
+    rows = _rows(table)
+    return next((kind for kind, is_it, has in rows if is_it.match(name) and has.search(text)), "")
+
+
+def _by_name(name: str, text: str) -> str:
+    """Returns the kind of a file whose name the table or Pygments has, else nothing."""
+    from pygments.lexers import find_lexer_class_for_filename
+
+    if kind := _listed(_BY_NAME, name.lower(), text):
+        return kind
+    lexers = (find_lexer_class_for_filename(written, text) for written in (name, name.lower()))
+    if not (lexer := next(filter(None, lexers), None)):
+        return ""
+    language = lexer.aliases[0]
+    return _BY_LANGUAGE.get(language, HTML if lexer.__module__ in _TAGGED else language)
