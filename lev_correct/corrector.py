@@ -9,7 +9,7 @@ from typing import Any
 
 from lev_runtime.arguments import strings
 from lev_runtime.batching import BUFFER, Pause, chunks
-from lev_runtime.errors import UserError, require_share
+from lev_runtime.errors import UserError, require_count, require_number
 from lev_runtime.io.text_files import require_files
 
 from .calibration import calibrated
@@ -243,9 +243,8 @@ class Corrector:
         protections = [*self.protections, Protection(protect, protect_words)]
         protections += [_CODE] if self.settings.protect_code else []
         threshold = self.min_confidence if min_confidence is None else min_confidence
-        require_share("min_confidence=", threshold)
-        if batch_size < 1:
-            raise UserError(f"batch_size={batch_size}: must be 1 or more")
+        threshold = require_number("min_confidence=", threshold, 0, 1)
+        require_count("batch_size", batch_size)
         read = [self._read(*text, counted) for text in texts]
         for group in groups(read):
             # Equal units have equal answers: a text has many words twice.

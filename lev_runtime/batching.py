@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from .errors import UserError
+from .errors import UserError, require_count
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -21,8 +21,7 @@ def in_batches(
 
     The shortest come first. Raises UserError for a size below 1.
     """
-    if size < 1:
-        raise UserError(f"batch_size={size}: must be 1 or more")
+    require_count("batch_size", size)
     sizes = list(lengths)
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
     results: dict[int, R] = {}
@@ -41,8 +40,7 @@ def chunks(items: Iterable[T | Pause], size: int) -> Iterator[list[T]]:
     """
     if isinstance(items, str | bytes):
         raise UserError(f"texts: takes a list, not {items!r:.60}")
-    if size < 1:
-        raise UserError(f"buffer={size}: must be 1 or more")
+    require_count("buffer", size)
     chunk: list[T] = []
     for item in items:
         if not isinstance(item, Pause):

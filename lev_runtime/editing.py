@@ -7,9 +7,10 @@ from typing import Any
 
 from .arguments import Terms, read_rows
 from .batching import BUFFER, Pause, chunks, in_batches
-from .errors import UserError
+from .errors import UserError, require_count
 from .history import EditTrace
 from .markup import joining_of, parse_markup, token_marks, whole_words, write_mark
+from .options import RefinementOptions
 from .policy import Symbols
 from .records import EditHypothesis
 from .sentences import Draft, Sentence
@@ -74,17 +75,20 @@ class TextEditor(ABC):
             UserError: lists of other lengths, or of what is no text; an option that cannot be; a
                 sentence beyond the model's limit; marks that cannot be read; an unknown term.
         """
+        require_count("first", first)
+        require_count("nbest", nbest)
         threshold = self.delete_threshold if delete_threshold is None else delete_threshold
-        decode = self.decoder(
-            history,
+        options = RefinementOptions(
             max_iter=max_iter,
-            empty_penalty=empty_penalty or 0.0,
+            empty_penalty=0.0 if empty_penalty is None else empty_penalty,
             delete_threshold=threshold,
-            candidates=candidates or nbest,
+            retain_history=history,
+            candidates=nbest if candidates is None else candidates,
             nbest=nbest,
             noise_scale=noise_scale,
             seed=seed,
         )
+        decode = self.decoder(options)
         processing = self.text_processing
 
         def edited(batch: Sequence[Sentence]) -> Iterator[list[EditTrace]]:
@@ -142,8 +146,8 @@ class TextEditor(ABC):
             first += len(chunk)
 
     @abstractmethod
-    def decoder(self, history: bool, **options: Any) -> Decode:
-        """Returns a function that makes the n-best of a batch; refuses options that cannot be."""
+    def decoder(self, options: RefinementOptions) -> Decode:
+        """Returns a function that makes the n-best of a batch."""
 
     @abstractmethod
     def encode_draft(self, text: str, markup: bool) -> Draft:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from .arrays import padded
@@ -60,10 +61,10 @@ class Editor(TextEditor):
         """See the base class."""
         return TextProcessing(bpe=self.codec)
 
-    def decoder(self, history: bool, **options: Any) -> Decode:
+    def decoder(self, options: RefinementOptions) -> Decode:
         """See the base class."""
         longest = max(200, self.settings["max_target_positions"])
-        refinement = RefinementOptions(max_len_b=longest, retain_history=history, **options)
+        refinement = replace(options, max_len_b=longest)
         pad = self.target.pad
 
         def decode(sentences: Sequence[Sentence]) -> list[list[EditHypothesis]]:

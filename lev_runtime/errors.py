@@ -1,8 +1,12 @@
 """The one exception for a user's mistake, the line that commands print for it, common checks."""
 
+import sys
 import unicodedata
 from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
 
+LARGEST = sys.maxsize  #: of a number that has no other limit
 _LONGEST = 2_000  # characters of a message; a line of text that it quotes may have any number
 # Reorder or break a line without being seen. Joiners stay: scripts need them.
 _UNSEEN = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
@@ -42,10 +46,33 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def require_number(
+    shown: str, value: Any, least: float, most: float = LARGEST, kind: type = float
+) -> Any:
+    """Returns a number of [least, most], also one of numpy, as a ``kind``: float or int.
+
+    Args:
+        shown: ``name=`` or ``--flag ``, for the message.
+
+    Raises:
+        UserError: another number, or none; True and False are none, and 1.0 is no int.
+    """
+    base, noun = (Integral, "whole number") if kind is int else (Real, "number")
+    is_number = isinstance(value, base) and not isinstance(value, bool)
+    if is_number and least <= value <= most:
+        return kind(value)
+    limits = f"between {least:.2g} and {most:.2g}"
+    raise UserError(f"{shown}{value!r:.60}: must be a {noun} {limits}")
+
+
+def require_count(name: str, value: Any) -> Any:
+    """Returns an int of 1 or more; errors of :func:`require_number`."""
+    return require_number(f"{name}=", value, 1, kind=int)
+
+
 def require_share(flag: str, value: float) -> None:
     """Refuses a number outside [0, 1], or none."""
-    if not 0 <= value <= 1:
-        raise UserError(f"{flag} {value}: must be between 0 and 1")
+    require_number(f"{flag} ", value, 0, 1)
 
 
 def parse_names(flag: str, text: str, what: str, known: Sequence[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .arguments import strings
 from .batching import BUFFER, Pause, chunks, in_batches
-from .errors import UserError
+from .errors import UserError, require_count
 from .prefixes import PrefixModel
 
 
@@ -47,9 +47,10 @@ class Generator(PrefixModel):
             UserError: no list of strings; an option that cannot be; a source beyond the model's
                 limit.
         """
-        if not 1 <= nbest <= beam or max_len_b < 1:
-            limits = f"nbest={nbest}, beam={beam}, max_len_b={max_len_b}"
-            raise UserError(f"{limits}: must be 1 or more, and beam no less than nbest")
+        for name, value in {"nbest": nbest, "beam": beam, "max_len_b": max_len_b}.items():
+            require_count(name, value)
+        if nbest > beam:
+            raise UserError(f"nbest={nbest}, beam={beam}: beam must be no less than nbest")
 
         def search(batch: list[list[int]]) -> list[list[Generation]]:
             candidates = self.beam_search(batch, np.full(len(batch), max_len_b), beam)

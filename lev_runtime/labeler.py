@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from .arrays import padded
+from .errors import require_count
 from .folder import SUBWORDS, Folder
 from .labeling import TextLabeler
 from .pieces import Encoding, FolderTokenizer, Tokenizer
@@ -45,7 +46,7 @@ class Labeler(TextLabeler):
         self.texts_per_example = settings["texts"]
         self.max_length = settings["max_length"]
         self.threshold = settings["threshold"]
-        self.batch_tokens = batch_tokens
+        self.batch_tokens = require_count("batch_tokens", batch_tokens)
         self.tokenizer = _tokenizer(folder, settings["pieces"])
         self.session = folder.session(folder.description["graphs"]["labeler"], threads)
 

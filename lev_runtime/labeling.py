@@ -12,7 +12,7 @@ import numpy as np
 
 from .arguments import strings
 from .batching import BUFFER, Pause, by_budget, chunks
-from .errors import UserError
+from .errors import UserError, require_count, require_number
 from .pieces import Encoding, Tokenizer
 from .predictions import MANY, MULTILABEL, REGRESSION, TAGGING, Prediction, Wanted
 
@@ -97,16 +97,15 @@ class TextLabeler(ABC):
 
     def _answer(self, top_k: int | None, threshold: float | None) -> Wanted:
         """Returns the caller's options; errors of :meth:`stream`."""
-        if top_k is not None and top_k < 1:
-            raise UserError(f"top_k={top_k}: must be 1 or more")
+        if top_k is not None:
+            require_count("top_k", top_k)
         if top_k is not None and self.kind == REGRESSION:
             raise UserError(f"top_k: has no meaning for {self.kind}; leave it out")
         if threshold is None:
             threshold = self.threshold
         elif self.kind not in MANY:
             raise UserError(f"threshold: has no meaning for {self.kind}; leave it out")
-        if not 0 <= threshold <= 1:
-            raise UserError(f"threshold {threshold}: must be between 0 and 1")
+        threshold = require_number("threshold=", threshold, 0, 1)
         return Wanted(self.kind, self.labels, top_k, threshold)
 
     # text to subwords ---------------------------------------------------------------------------

@@ -1,9 +1,16 @@
 """How to decode by iterative refinement."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from .errors import UserError
+from .errors import LARGEST, UserError, require_number
+
+#: The least that options may be, and the most; others may be any number.
+_RANGES = {
+    **dict.fromkeys(("max_iter", "candidates", "nbest"), (1, LARGEST)),
+    "noise_scale": (0, LARGEST),
+    "empty_penalty": (0, 3),
+    "delete_threshold": (0, 1),
+}
 
 
 @dataclass(frozen=True)
@@ -20,7 +27,7 @@ class RefinementOptions:
     at most.
 
     Raises:
-        UserError: a value outside of its range.
+        UserError: a value outside of its range, or what is no number.
     """
 
     max_iter: int = 10
@@ -37,26 +44,17 @@ class RefinementOptions:
     nbest: int = 1
 
     def __post_init__(self) -> None:
-        for name, least, most in self.ranges():
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise UserError(f"{self.spelt(name, value)} is outside [{least}, {most}]")
+        for field in fields(self):
+            name, kind = field.name, type(field.default)
+            if kind is not bool:
+                value, limits = getattr(self, name), _RANGES.get(name, (-LARGEST, LARGEST))
+                number = require_number(self.spelt(name), value, *limits, kind)
+                object.__setattr__(self, name, number)
         if self.nbest > self.candidates:
-            wanted = self.spelt("nbest", self.nbest)
-            more = self.spelt("candidates", self.nbest)
-            raise UserError(f"{wanted} is more than the number of candidates; give {more} or more")
-
-    def ranges(self) -> list[tuple[str, float, float]]:
-        """Returns the names of options, and the least and the most that each may be."""
-        return [
-            ("max_iter", 1, math.inf),
-            ("candidates", 1, math.inf),
-            ("nbest", 1, math.inf),
-            ("noise_scale", 0, math.inf),
-            ("delete_threshold", 0, 1),
-        ]
+            nbest, more = self.spelt("nbest"), self.spelt("candidates")
+            raise UserError(f"{nbest}{self.nbest}: give {more}{self.nbest} or more")
 
     @staticmethod
-    def spelt(name: str, value: float) -> str:
-        """Returns an option as the user typed it."""
-        return f"{name}={value}"
+    def spelt(name: str) -> str:
+        """Returns what the user typed before the value of an option."""
+        return f"{name}="

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .errors import UserError
+from .errors import UserError, require_number
 from .onnx_runtime import onnxruntime
 
 Arrays = Mapping[str, np.ndarray]
@@ -85,7 +85,8 @@ class Session:
             self.replaced.append(replacement)
             options.add_initializer(name, replacement)
         options.log_severity_level = _ERRORS_ALONE
-        options.intra_op_num_threads = threads or 0
+        if threads is not None:
+            options.intra_op_num_threads = require_number("threads=", threads, 0, 1 << 15, int)
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self.session = onnxruntime.InferenceSession(

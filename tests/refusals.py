@@ -1,5 +1,6 @@
 """How a user's mistake is told: in one line, and by a command with its folder as it was."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +9,9 @@ from typing import Any
 import pytest
 
 from lev_runtime.errors import UserError
+
+#: values that no numeric option takes
+NO_NUMBERS = (math.nan, math.inf, -(10**30), True, "1", 3.5)
 
 
 @contextmanager

@@ -53,8 +53,8 @@ def test_an_editor_answers_every_line_in_order(lines, data, characters, size):
         assert all(len(step.after) <= limit for step in trace.iterations)
     assert len(of.task.tgt_dict) == of.task.placeholder + 1
     # nothing goes, nothing comes: word for word what it was
-    still = {"delete_threshold": 1.0, "empty_penalty": -1000.0}
-    traces = editor().edit(["a"] * len(lines), lines, max_iter=2, **still)
+    still = editor(max_insertions=0)
+    traces = still.edit(["a"] * len(lines), lines, max_iter=2, delete_threshold=1.0)
     assert [trace.text for trace in traces] == [" ".join(line.split()) for line in lines]
     assert all(trace.terminated == "unchanged" for trace in traces)
 

@@ -9,7 +9,7 @@ import pytest
 from fake_backend import FakeBackend, replaced
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import refuses
+from refusals import NO_NUMBERS, refuses
 
 from lev_correct import Corrector
 from lev_plugins.export.folder import editor_writer, write_folder
@@ -77,19 +77,34 @@ def test_a_stream_answers_as_a_list_and_reads_no_more_than_its_buffer_ahead(
     [
         ("corrector", "a", {}, "takes a list, not 'a'"),
         ("corrector", ["a", "b", None], {}, "line 3: None "),
-        ("corrector", ["a"], {"buffer": 0}, "buffer=0"),
-        ("corrector", ["a"], {"min_confidence": 2}, "min_confidence= 2"),
         ("editor", ["a", ("a", "b", "c", "d")], {}, "from sentence 1 on: give source, draft and"),
         ("editor", ["a", ()], {}, "source 2: None "),
         ("editor", ["a", "b", ("c", "b " * 63)], {}, "sentence 3: 65 draft tokens"),
         ("editor", ["a", "b", ("c", 7)], {}, "draft 3: 7 "),
-        ("runtime", ["a"], {"batch_size": 0}, "batch_size=0"),
         ("enct5", ["a", None], {}, "texts: takes a list, not None"),
     ],
 )
 def test_mistakes_are_named_by_the_number_in_the_stream(models, name, items, options, named):
     with refuses(named):
         list(models[name].stream(items, **{"buffer": 2} | options))
+
+
+NUMBERS = {
+    "editor": "nbest max_iter batch_size empty_penalty delete_threshold candidates seed",
+    "runtime": "buffer max_iter empty_penalty",
+    "corrector": "min_confidence batch_size buffer",
+    "enct5": "top_k buffer",
+}
+
+
+@pytest.mark.parametrize("name, options", NUMBERS.items())
+@pytest.mark.parametrize("value", NO_NUMBERS)
+def test_a_value_that_is_no_number_of_its_range_is_refused_by_its_name(
+    models, name, options, value
+):
+    for option in options.split():
+        with refuses(f"{option}={value!r}"):
+            list(models[name].stream(["a"], **{option: value}))
 
 
 def test_what_a_buffer_tells_of_a_text_counts_for_all_of_its_lines():

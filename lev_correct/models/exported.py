@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lev_runtime.batching import in_batches
-from lev_runtime.errors import UserError
+from lev_runtime.errors import require_count
 from lev_runtime.folder import Folder
 from lev_runtime.prefixes import Prefixes, PrefixModel
 from lev_runtime.text_processing import TextProcessing, Tokens
@@ -24,8 +24,7 @@ class Exported(Searching):
     """
 
     def __init__(self, folder: str | Folder, beam: int = 5) -> None:
-        if beam < 1:
-            raise UserError(f"beam={beam}: must be 1 or more")
+        require_count("beam", beam)
         self.model = PrefixModel(folder, THREADS)
         codec, source, target = self.model.codec, self.model.source, self.model.target
         self.processing = TextProcessing(bpe=codec, by_letter=codec.by_letter)

@@ -14,7 +14,7 @@ from itertools import repeat
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import LARGEST, UserError, require_number
 from lev_runtime.word_edits import WordEdit, word_edits
 
 from ..models.backend import Answer, Backend, Tokens
@@ -111,7 +111,7 @@ class Ranker(Backend):
         longest: letters that a correction of a word may have more.
 
     Raises:
-        UserError: a weight that there is not.
+        UserError: a weight that there is not, or that is no number.
     """
 
     def __init__(
@@ -121,7 +121,11 @@ class Ranker(Backend):
         if unknown := weights.keys() - {*FEATURES}:
             known = ", ".join(FEATURES)
             raise UserError(f"unknown weight {sorted(unknown)[0]!r}; choose from {known}")
-        self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
+        values = [
+            require_number(f"weights: {name}=", weights.get(name, 0.0), -LARGEST)
+            for name in FEATURES
+        ]
+        self.weights = np.array(values)
         self.model, self.vocabulary, self.by_word = model, vocabulary, vocabulary.by_word
         self.longest = LONGEST if longest is None else longest
         self.limit, self.processing = model.limit, model.processing

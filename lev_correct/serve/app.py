@@ -17,6 +17,7 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from lev_runtime import __version__
 from lev_runtime.batching import by_budget
 from lev_runtime.errors import UserError
 
@@ -57,6 +58,7 @@ def make_app(
     """
     app = FastAPI(
         title="lev-serve",
+        version=__version__,
         **dict.fromkeys(("docs_url", "redoc_url")),  # they load scripts from elsewhere
         telemetry={"tracing": False, "metrics": False, "logs": False},  # texts stay here
         responses={"default": {"description": '{"error": "why, in one line"}'}},
@@ -80,10 +82,15 @@ def _guard(token: bytes) -> Callable[..., Awaitable[Response]]:
         if kind.lower() != "bearer":
             credentials = request.query_params.get("token", "")
         public = request.url.path == "/health" or request.url.path.startswith("/static/")
-        if public or hmac.compare_digest(credentials.encode("utf-8", "replace"), token):
-            response = await answer(request)
-        else:
+        encoding = request.headers.get("content-encoding", "identity")
+        if not (public or hmac.compare_digest(credentials.encode("utf-8", "replace"), token)):
             response = JSONResponse({"error": message}, 403)
+        elif encoding != "identity":
+            response = JSONResponse(
+                {"error": f"Content-Encoding: {encoding}; send plain JSON"}, 415
+            )
+        else:
+            response = await answer(request)
         response.headers.update(HEADERS)
         return response
 

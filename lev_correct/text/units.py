@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, require_count
 from lev_runtime.io.lines import UNREADABLE
 
 from .markup import without_markup
@@ -225,6 +225,8 @@ def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
         unit = "window"
     if unit is not None and unit not in KINDS:
         raise UserError(f"unit={unit}: choose one of {', '.join(KINDS)}")
-    if window is not None and (unit != "window" or window < 1):
-        raise UserError(f"window={window}: give 1 word or more, and only with unit=window")
+    if window is not None:
+        require_count("window", window)
+        if unit != "window":
+            raise UserError(f"window={window}: only with unit=window")
     return next((kind for kind in KINDS if kind == unit), None)

@@ -7,11 +7,13 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from lev_runtime import options as runtime_options
 from lev_runtime.editing import Decode, TextEditor
 from lev_runtime.errors import UserError
 from lev_runtime.records import EditHypothesis
@@ -107,11 +109,11 @@ class LevenshteinEditor(TextEditor):
         """See the base class."""
         return TextProcessing(self.tokenizer, self.bpe)
 
-    def decoder(self, history: bool, **options: Any) -> Decode:
+    def decoder(self, options: runtime_options.RefinementOptions) -> Decode:
         """See the base class."""
         cfg = self.task.cfg
         longest = max(200, cfg.max_target_positions)
-        refinement = RefinementOptions.of(cfg, max_len_b=longest, retain_history=history, **options)
+        refinement = RefinementOptions(**vars(replace(options, max_len_b=longest)))
         generator = RefinementGenerator(self.task.tgt_dict, self.task.placeholder, refinement)
         pad = self.task.tgt_dict.pad()
 

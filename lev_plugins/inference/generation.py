@@ -16,7 +16,7 @@ from omegaconf import DictConfig, open_dict
 from torch import Tensor
 
 from lev_runtime import text_processing
-from lev_runtime.errors import UserError
+from lev_runtime.errors import require_count
 from lev_runtime.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
 
 from ..data.batch import Batch, Hypothesis, TextEncoder
@@ -51,8 +51,7 @@ class GeneratingModel:
         device: str | torch.device = "cpu",
         precision: str = "fp32",
     ) -> None:
-        if beam < 1:
-            raise UserError(f"beam={beam}: must be 1 or more")
+        require_count("beam", beam)
         self.model = model
         self.task = task
         self.device = torch.device(device)

@@ -53,9 +53,6 @@ def test_tokens_go_whose_probability_is_above_the_threshold():
     ("values", "flag"),
     [
         ({"max_iter": 0}, "--iter-decode-max-iter 0"),
-        ({"delete_threshold": float("nan")}, "--delete-threshold nan"),
-        ({"candidates": 0}, "--iter-decode-with-beam 0"),
-        ({"nbest": 0}, ""),
         ({"noise_scale": -1.0}, ""),
         ({"nbest": 3, "candidates": 2}, "--iter-decode-with-beam 3"),
     ],

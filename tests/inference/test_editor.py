@@ -151,7 +151,7 @@ def test_terms_are_in_the_output_whole_and_in_their_order(editor):
     [
         ({"sources": ["a", "b " * 63]}, "sentence 2: 65 source tokens"),
         ({"drafts": ["a"]}, "drafts"),
-        ({"batch_size": 0}, "batch_size=0"),
+        ({"first": 1.5}, "first=1.5"),
         ({"terms": [["a"]]}, "terms"),
         ({"drafts": ["a", "b"], "terms": [None, ["a"]]}, "sentence 2"),
         ({"terms": [["a"], ["a", "b xyz"]]}, "sentence 2: the term 'b xyz' has 'xyz'"),

@@ -182,6 +182,7 @@ WRONG = """
 [{"unit": "window"}, "window=N"]
 [{"unit": "line", "window": 3}, "window=3"]
 [{"unit": "window", "window": 0}, "window=0"]
+[{"unit": "window", "window": 1.5}, "window=1.5"]
 [{"min_confidence": -0.1}, "min_confidence"]
 [{"min_confidence": NaN}, "min_confidence"]
 [{"batch_size": 0}, "batch_"]

@@ -97,6 +97,7 @@ WRONG = """
 ["editor", {"beam": 4}, "beam=4: .*editor.pt is an edit model"]
 ["editor", {"lexicon": "/dev/null"}, "--lexicon and --lookup need"]
 ["stock", {"beam": 0}, "beam=0"]
+["stock", {"beam": true}, "beam=True"]
 ["stock", {"bpe": "nonsense"}, "bpe: 'nonsense'"]
 ["stock", {"bpe_codes": "gone"}, "--bpe-codes"]
 ["stock", {"unit": "line"}, "unit=line"]

@@ -3,20 +3,20 @@
 The model is scripted, so that what it says is known; what models say is test_serve.py's.
 """
 
+import re
 import shutil
-import threading
 import time
 
 import pytest
 
 pytest.importorskip("fastapi")
-uvicorn = pytest.importorskip("uvicorn")
+pytest.importorskip("uvicorn")
 webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
+from serving import serving  # noqa: E402
 
 from lev_correct import Edit  # noqa: E402
-from lev_correct.cli import serve  # noqa: E402
 from lev_correct.edits import apply_edits  # noqa: E402
 from lev_correct.serve.app import make_app  # noqa: E402
 from lev_correct.serve.model import ServedModel  # noqa: E402
@@ -38,15 +38,13 @@ PATIENCE = 30.0
 def edited(text, marks=()):
     """Puts right what is wrong, as far as marks allow."""
     kinds = {mark.start: mark.kind for mark in marks}
-    edits, place = [], 0
-    for word in text.split(" "):
-        kind = kinds.get(place)
-        if kind == "drop":
-            edits.append(Edit(place, word, "", 0.75))
-        elif kind is None and word in WRONG:
-            before = word + " " * (not WRONG[word])
-            edits.append(Edit(place, before, WRONG[word], 0.75))
-        place += len(word) + 1
+    edits = []
+    for word in re.finditer(r"\S+", text):
+        before, kind = word[0], kinds.get(word.start())
+        after = {"drop": "", None: WRONG.get(before, before)}.get(kind, before)
+        if after != before:
+            before += " " * (before == "uh")
+            edits.append(Edit(word.start(), before, after, 0.75))
     return {"text": apply_edits(text, edits), "edits": [edit.to_dict() for edit in edits]}
 
 
@@ -79,9 +77,9 @@ def predict(asked, rows):
 class Page:
     """A page in a browser."""
 
-    def __init__(self, driver, address):
-        self.driver, self.address = driver, address
-        driver.get(address)
+    def __init__(self, driver, port, token="token"):
+        self.driver = driver
+        driver.get(f"http://127.0.0.1:{port}/?token={token}")
         self.until(lambda: driver.execute_script("return document.body.dataset.ready"))
 
     def until(self, holds):
@@ -97,14 +95,11 @@ class Page:
     def text(self, name):
         return str(self[name].get_property("textContent"))
 
-    def put(self, name, text):
-        """As if it were pasted."""
-        self.driver.execute_script(
-            "const field = document.getElementById(arguments[0]);"
-            "field.value = arguments[1]; field.dispatchEvent(new Event('input'))",
-            name,
-            text,
-        )
+    def put(self, text):
+        """Pastes a text over the draft."""
+        self["draft"].click()
+        self.keys("a", held=[Keys.CONTROL])
+        self.driver.execute_script("document.execCommand('insertText', 0, arguments[0])", text)
 
     def keys(self, *keys, held=()):
         """To whatever has the focus, while others are held."""
@@ -141,24 +136,20 @@ def driver(tmp_path_factory):
     browser.quit()
 
 
-@pytest.fixture
-def page(driver, request):
-    """The page of a server that does what a test is about."""
-    runner = request.param
+def application(runner, token="token"):
+    """A server that does what a test is about."""
     info = {"model": "<i>m</i>.pt", "modes": [runner.__name__], "min_confidence": 0.0, "texts": 1}
     model = ServedModel({**info, "labels": ["red", "<b>blue</b>"]}, {runner.__name__: runner})
-    app = make_app(model, "token", ["127.0.0.1"])
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
-    sockets = [serve.listen("127.0.0.1", 0)]
-    address = f"http://127.0.0.1:{sockets[0].getsockname()[1]}/?token=token"
-    thread = threading.Thread(target=server.run, args=(sockets,), daemon=True)
-    thread.start()
-    yield Page(driver, address)
-    for entry in driver.get_log("browser"):
-        assert "beforeunload" in entry["message"], entry
-    driver.get("about:blank")
-    server.should_exit = True
-    thread.join(PATIENCE)
+    return make_app(model, token, ["127.0.0.1"])
+
+
+@pytest.fixture
+def page(driver, request):
+    with serving(application(request.param)) as port:
+        yield Page(driver, port)
+        for entry in driver.get_log("browser"):
+            assert "beforeunload" in entry["message"], entry
+        driver.get("about:blank")
 
 
 @pytest.mark.parametrize("page", [edit], indirect=True)
@@ -181,29 +172,29 @@ def test_drafts_are_edited_and_saved(page, tmp_path):
     page.driver.execute_script("document.querySelectorAll('#versions button')[1].click()")
     page.shows("version 2")
     for payload in PAYLOADS:
-        page.put("draft", f"teh {payload}")
+        page.put(f"teh {payload}")
         page.shows(f"the {payload}")
     assert page.driver.title == "<i>m</i>.pt"
 
-    page = Page(page.driver, page.address)
-    lines = ["source one\tteh cat", *["fine\tfine"] * 70, "x\tteh"]
-    file = tmp_path / "lines.tsv"
-    file.write_bytes("\r\n".join(lines).encode())
-    page["load"].send_keys(str(file))
-    page.shows("line 1 of 72", "place")
-    page.shows("the cat")
-    page.keys(Keys.ARROW_DOWN, held=[Keys.ALT, Keys.SHIFT])
-    page.shows("line 72 of 72", "place")
-    expected = ["source one\tthe cat", *lines[1:-1], "x\tthe"]
-    assert page.saved("lines.tsv").decode().split("\r\n") == expected
+
+TEXT = "\ufeff a\tb  c\r\n\r\n\nteh cat\x0b\rx \u2028 y\n  ~ teh\n  big \t uh end\r\n\r\n"
+PAIRS = "teh source\tteh cat\r\n" + "fine\tfine\r\n" * 70 + "x\tbig uh end"
 
 
-@pytest.mark.parametrize("page", [correct], indirect=True)
-def test_documents_are_corrected_and_saved_byte_for_byte_but_for_changes(page, tmp_path):
-    text = "\ufeff a\tb  c\r\n\r\n\nteh cat\x0b\rx \u2028 y\n  ~ teh\n  big \t uh end\r\n\r\n"
+@pytest.mark.parametrize(
+    "page, text, next_line, lines",
+    [(correct, TEXT, 4, 8), (edit, PAIRS, 72, 72)],
+    indirect=["page"],
+)
+def test_documents_are_corrected_and_saved_byte_for_byte_but_for_changes(
+    page, text, next_line, lines, tmp_path
+):
     file = tmp_path / "my file.md"
     file.write_bytes(text.encode())
     page["load"].send_keys(str(file))
+    page.shows(f"line 1 of {lines}", "place")
+    page.keys(Keys.ARROW_DOWN, held=[Keys.ALT, Keys.SHIFT])
+    page.shows(f"line {next_line} of {lines}", "place")
     page.shows("3 of 3 edits applied", "summary")
     assert page.text("lines").count("teh") == 2
 
@@ -223,7 +214,45 @@ def test_documents_are_corrected_and_saved_byte_for_byte_but_for_changes(page, t
     assert page.driver.execute_script(prevented), "work is not lost without a warning"
 
 
+def test_what_is_typed_stays_with_its_caret_also_when_the_server_starts_anew(driver):
+    with serving(application(correct)) as port:
+        page = Page(driver, port)
+
+        def shows(typed):
+            count = typed.count("teh")
+            page.shows(f"{count} of {count} edits applied", "summary")
+            assert page["draft"].get_property("value") == typed
+
+        page["draft"].click()
+        page.keys("teh teh", Keys.ENTER)
+        shows("teh teh\n")
+        page.keys("b teh ", Keys.ENTER, Keys.ENTER)
+        shows("teh teh\nb teh \n\n")
+        page.keys(Keys.LEFT, "teh")
+        shows("teh teh\nb teh \nteh\n")
+        page.put("x\t teh  \r\n\n" * 300)
+        shows("x\t teh  \n\n" * 300)
+        white = "return document.documentElement.scrollHeight - document.body.offsetHeight"
+        assert driver.execute_script(white) <= 1
+        page.keys("z", held=[Keys.CONTROL])
+        shows("teh teh\nb teh \nteh\n")
+        page["refuse-all"].click()
+        page.shows("0 of 4 edits applied", "summary")
+    page["draft"].send_keys(" big")
+    page.until(lambda: page.text("error"))
+    with serving(application(correct), port):
+        page.shows("1 of 5 edits applied", "summary")
+        assert not page.text("error")
+    with serving(application(correct, "new"), port):
+        page["draft"].send_keys(" big")
+        page.until(lambda: page.text("error"))
+        page = Page(driver, port, "new")
+        page.shows("2 of 6 edits applied", "summary")
+        assert page.saved("text.txt") == b"teh teh\nb teh \nteh\n large large"
+    driver.get_log("browser")  # of what could not be reached
+
+
 @pytest.mark.parametrize("page", [predict], indirect=True)
 def test_texts_are_labelled(page):
-    page.put("draft", "a text")
+    page.put("a text")
     page.until(lambda: "<b>blue</b>0.30" in page.text("predictions").replace(" ", ""))

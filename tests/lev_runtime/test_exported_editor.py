@@ -99,8 +99,8 @@ def test_outputs_are_the_packages(name, tmp_path):
 @pytest.mark.parametrize("texts", [[""], ["", ""], ["a", ""], ["a b", "a", ""]])
 @pytest.mark.parametrize("traced", [False, True])
 def test_candidates_may_all_be_empty(tmp_path, texts, options, traced):
-    ours, theirs = both_editors(tmp_path / "model", deletion_trace=traced)
-    asked = {"candidates": 2, "noise_scale": 0.0, "empty_penalty": -1000.0, **options}
+    ours, theirs = both_editors(tmp_path / "model", deletion_trace=traced, max_insertions=0)
+    asked = {"candidates": 2, "noise_scale": 0.0, **options}
     for drafts in (texts, None):
         lists = (editor.edit_nbest(texts, drafts, **asked) for editor in (ours, theirs))
         for traces, other in zip(*lists, strict=True):
@@ -126,9 +126,10 @@ def test_white_space_is_the_packages(tmp_path, tokenizer, subwords):
             tmp_path / "m", [*"abcd", "ab c"] * 9, vocab_size=20, hard_vocab_limit=False, **rule
         )
         bpe = SentencepieceBPE(SentencepieceConfig(sentencepiece_model=str(path)))
-    ours, theirs = both_editors(tmp_path / "model", encoders=(tokenizer, bpe))
-    still = {"delete_threshold": 1.0, "empty_penalty": -1000.0}
-    for options in (still, {"max_iter": 2}):
+    still = {"delete_threshold": 1.0}
+    for most, options in ((5, {"max_iter": 2}), (0, still)):
+        folder, encoders = tmp_path / str(most), (tokenizer, bpe)
+        ours, theirs = both_editors(folder, encoders=encoders, max_insertions=most)
         assert_alike(*(editor.edit(SPACED, SPACED, **options) for editor in (ours, theirs)))
     lines = SPACED[: SPACED.index(f"a{BLANKS[len(SPACES)]}b")]
     for line, trace in zip(lines, theirs.edit(lines, lines, **still), strict=True):

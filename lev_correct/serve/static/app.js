@@ -2,7 +2,7 @@
 // One loop has the model read lines, the line at hand before others.
 
 import * as Row from "./row.js";
-import { clash, counted, visible } from "./text.js";
+import { clash, counted, difference, visible } from "./text.js";
 import { element, showEdits, showLine, showPrediction, showVersions, showWords } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
@@ -14,18 +14,29 @@ const MODES = {
   correct: ["Correct", "Type or paste text, or open a file. Click an edit to accept or refuse it."],
   predict: ["Predict", "Type or paste a text, or open a file with one a line."],
 };
+const KEPT = "lev-serve"; // of this tab's storage
+const AGAIN = 2000; // ms until a server that is away is called again
+const AWAY = "lev-serve cannot be reached. The text stays here; the page tries again.";
+const ANEW = "lev-serve was started anew: in this tab, open the address that it printed. "
+  + "The text stays.";
 const SAID = { waiting: "waiting for the model", failed: "no answer", code: "left alone as code" };
 const start = Row.newRow({});
-const state = { rows: [start], row: start, selected: 0, file: "text.txt", unsaved: false };
+// `box`: the lines in the fields, side by side; `row`: the one at hand, of them; `caret`: where the
+// person typed last
+const state = { rows: [start], box: [start], row: start, selected: 0, caret: -1 };
+Object.assign(state, { file: "text.txt", unsaved: false, own: false }); // own: not the example
 let model = {}; // what the server says of it
 let mode = ""; // what it is to do
 let least = 0; // probability of an edit that it makes, in "correct"
+let trouble = ""; // that the server is away, or another one
+let calling = null; // until it is there again
+let keeping = 0; // of the text, soon
 let reading = null; // until all lines are read
 let drawing = 0; // of the document, in the next frame
 let rested = 0; // from when on
 let places = []; // edits of the document, as they were drawn
 
-const at = () => state.rows.indexOf(state.row);
+const at = (row = state.row) => state.rows.indexOf(row);
 const words = () => [...$("words").querySelectorAll("button")];
 const word = () => words()[state.selected]?.word;
 const threshold = () => (mode === "correct" ? least : 0);
@@ -44,13 +55,26 @@ async function call(path, body) {
   const token = new URLSearchParams(location.search).get("token") ?? "";
   const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
   const request = { headers, method: body ? "POST" : "GET", body: JSON.stringify(body) };
-  const response = await fetch(path, request).catch(() => {
-    throw new Error("the server cannot be reached; is lev-serve still running?");
-  });
+  const response = await fetch(path, request).catch(() => ({}));
   const { status, ok } = response;
+  trouble = !status ? AWAY : status === 403 ? ANEW : "";
+  if (!status) calling ??= callAgain().finally(() => (calling = null));
+  if (trouble) throw new Error(trouble);
   const answer = await response.json().catch(() => ({ error: `the server answers ${status}` }));
   if (!ok) throw Object.assign(new Error(answer.error), { status });
   return answer;
+}
+
+async function callAgain() {
+  while (trouble === AWAY) {
+    await new Promise((done) => setTimeout(done, AGAIN));
+    const { signature } = await call("info").catch(() => model);
+    if (signature !== model.signature) { // another model
+      keep();
+      return begin();
+    }
+  }
+  return update();
 }
 
 // what the model said is known by what it was asked
@@ -81,7 +105,7 @@ async function ask(rows) {
     rows.forEach((row, i) => keyOf(row) === keys[i] && Row.hear(row, asked, keys[i], results[i]));
   } catch (error) {
     const alone = rows.length === 1; // of several, one may be at fault
-    if (!error.status || error.status === 403 || (alone && error.status === 504)) throw error;
+    if (!error.status || (alone && error.status === 504)) throw error;
     if (alone) rows[0].said = { key: keys[0], error: error.message, kind: "failed" };
     else for (const row of rows) await ask([row]);
   }
@@ -119,6 +143,8 @@ function readAll() {
 }
 
 function update() {
+  clearTimeout(keeping);
+  keeping = setTimeout(keep, 300);
   show();
   redraw();
   return readAll();
@@ -132,17 +158,28 @@ function show() {
   const { prediction, error } = row.said ?? {};
   const found = blank(row) || prediction ? "" : applied(edits(row));
   const focused = $("words").contains(document.activeElement);
-  $("source").value = row.source;
-  $("draft").value = row.text;
+  fill($("source"), "source");
+  fill($("draft"), "text");
   $("place").textContent = `line ${at() + 1} of ${rows.length}`;
   $("moves").hidden = $("document").hidden = rows.length < 2;
-  $("error").textContent = visible(error ?? "");
+  $("error").textContent = visible(error ?? trouble);
   status(SAID[kindOf(row)] ?? found);
   showWords($("words"), row, edits(row));
   select(selected, focused);
   $("text").textContent = visible(Row.textOf(row, threshold()));
   showPrediction($("predictions"), prediction ?? {});
   row.seen = true;
+}
+
+const other = (field) => (field === "text" ? "source" : "text");
+
+// Shows a field of the lines at hand, up to the last that only the other field has. What a person
+// types there is never written anew: the caret would move, and a line end at the end be lost.
+function fill(box, field) {
+  const last = state.box.findLastIndex((row) => row[field] || !row[other(field)]);
+  const content = state.box.slice(0, last + 1).map((row) => row[field]).join("\n");
+  const [now, then] = [box.value, content].map((text) => text.replace(/\n+$/, ""));
+  if (now !== then) box.value = content;
 }
 
 // The document, and the list of its edits.
@@ -197,7 +234,7 @@ function change(how, ...rest) {
 }
 
 function changed() {
-  state.unsaved = true;
+  state.unsaved = state.own = true;
   return update();
 }
 
@@ -254,7 +291,7 @@ function pressed(event) {
 
 function go(row) {
   if (!row) return;
-  Object.assign(state, { row, selected: 0 });
+  Object.assign(state, { row, box: [row], selected: 0 });
   update();
   row.item.scrollIntoView({ block: "nearest" });
   showMore();
@@ -283,29 +320,75 @@ async function nextEdit() {
   if (next) select(words().indexOf(next), true);
 }
 
-// What was typed or pasted into a field, `source` or `text`; its further lines are lines of their
-// own, beside those that were pasted into the other field.
-function typed(field, content) {
-  const other = field === "text" ? "source" : "text";
-  const first = at();
-  content.replace(/\n$/, "").split("\n").forEach((text, i) => {
-    const below = state.rows[first + i];
-    const waits = !i || (below?.[other] && !below[field]);
-    const row = waits ? below : addBelow(state.rows[first + i - 1]);
-    if (field === "text") Row.rewrite(row, text);
-    else row.source = text;
-    if (blank(row)) row.said = null;
-    row.past = [];
+// Takes over what was typed or pasted into a field, `source` or `text`. Its lines are lines of the
+// document, beside those of the other field, also of rows below that have none of this one yet.
+function typed(field, target) {
+  const { box, rows } = state;
+  const lines = target.value.split("\n");
+  const waits = (row) => row?.[other(field)] && !row[field];
+  const first = at(box[0]);
+  const below = () => rows[first + box.length];
+  while (box.length < lines.length && waits(below())) box.push(below());
+  const before = box.map((row) => row[field]);
+  const change = difference(before, lines);
+  // side by side with others, lines stay in their rows; else rows move along
+  const beside = box.some((row) => row[other(field)]);
+  const put = beside ? { offset: 0, before, after: lines } : change;
+  put.after.forEach((text, i) => {
+    const place = put.offset + i;
+    if (i >= put.before.length) box.splice(place, 0, addRow(first + place));
+    write(box[place], field, text);
   });
+  for (const row of box.slice(put.offset + put.after.length, put.offset + put.before.length)) {
+    write(row, field, "");
+    if (!row[other(field)]) removeRow(row);
+  }
+  state.caret = target.selectionStart;
+  // of several new lines the first; the caret is behind the last
+  const row = box[change.after.length > 1 ? change.offset : lineOf(target)];
+  Object.assign(state, { row, selected: 0 });
   return changed();
 }
 
-function addBelow(row) {
-  const added = Row.newRow({ ending: row.ending });
-  row.ending ||= "\n";
-  row.item.after(added.item);
-  state.rows.splice(state.rows.indexOf(row) + 1, 0, added);
+function write(row, field, text) {
+  if (row[field] === text) return;
+  if (field === "text") Row.rewrite(row, text);
+  else row.source = text;
+  if (blank(row)) row.said = null;
+  row.past = [];
+}
+
+// Number of the line in a field where its caret is.
+const lineOf = ({ value, selectionStart }) => value.slice(0, selectionStart).split("\n").length - 1;
+
+function addRow(place) {
+  const { rows } = state;
+  const above = rows[place - 1];
+  const ending = rows[0].ending || "\n";
+  const added = Row.newRow({ ending: above?.ending ?? ending });
+  if (above) above.ending ||= ending; // it was the last
+  $("lines").insertBefore(added.item, rows[place]?.item ?? null);
+  rows.splice(place, 0, added);
   return added;
+}
+
+function removeRow(row) {
+  const place = at(row);
+  if (place) state.rows[place - 1].ending = row.ending;
+  for (const rows of [state.rows, state.box]) rows.splice(rows.indexOf(row), 1);
+  screen.unobserve(row.item);
+  row.item.remove();
+}
+
+// The line with the caret is the one at hand.
+function moved() {
+  const { activeElement } = document;
+  if (!activeElement.matches("#source, #draft")) return;
+  if (activeElement.selectionStart === state.caret) return; // it was typed there
+  const row = state.box[lineOf(activeElement)] ?? state.row;
+  if (row === state.row) return;
+  Object.assign(state, { row, selected: 0 });
+  update();
 }
 
 function ownWord({ target }) {
@@ -323,9 +406,41 @@ async function load({ target: { files: [file] } }) {
   });
   if (!content) throw new Error(`${file.name} is empty`);
   const rows = Row.rowsOf(content, mode, file.name);
-  Object.assign(state, { rows, row: rows[0], selected: 0, file: file.name, unsaved: false });
-  $("lines").replaceChildren(...rows.map(({ item }) => item));
+  open(rows, 0, { file: file.name, unsaved: false });
   await update();
+}
+
+function open(rows, place, more) {
+  const row = rows[place];
+  Object.assign(state, { rows, row, box: [row], selected: 0, own: true }, more);
+  $("lines").replaceChildren(...rows.map(({ item }) => item));
+}
+
+// Keeps the text in this tab, for a page that is opened in it later.
+function keep() {
+  if (!state.own) return;
+  const { file, unsaved } = state;
+  const rows = state.rows.map(({ source, text, old, tab, ending, decisions }) => (
+    { source, text, old, tab, ending, decisions }));
+  const kept = { rows, file, unsaved, place: at(), mode, least, signature: model.signature };
+  try {
+    sessionStorage.setItem(KEPT, JSON.stringify(kept));
+  } catch { // it is full, or the browser has none
+    sessionStorage.removeItem(KEPT);
+    $("kept").textContent = "This tab cannot keep the text: save it.";
+  }
+}
+
+// Opens what this tab keeps; returns it, or nothing.
+function restore() {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(KEPT));
+    const rows = kept.rows.map((row) => Object.assign(Row.newRow(row), row));
+    open(rows, kept.place, { file: kept.file, unsaved: kept.unsaved });
+    return kept;
+  } catch {
+    return null;
+  }
 }
 
 // Does something with the whole text, once the model has read it and a person wants no more of it.
@@ -403,14 +518,16 @@ on("click", {
   words: ({ target }) => target.word && select(words().indexOf(target), true),
 });
 on("input", {
-  source: ({ target }) => typed("source", target.value),
-  draft: ({ target }) => typed("text", target.value),
+  source: ({ target }) => typed("source", target),
+  draft: ({ target }) => typed("text", target),
   mode: ({ target }) => setMode(target.value),
   least: setLeast,
 });
 on("change", { own: ownWord, load });
 on("toggle", { more: showMore });
 window.addEventListener("keydown", pressed);
+document.addEventListener("selectionchange", moved);
+window.addEventListener("pagehide", keep);
 window.addEventListener("beforeunload", (event) => state.unsaved && event.preventDefault());
 window.addEventListener("unhandledrejection", (event) => {
   event.preventDefault();
@@ -420,13 +537,19 @@ window.addEventListener("unhandledrejection", (event) => {
 async function begin() {
   model = await call("info");
   document.title = $("model").textContent = visible(`${model.title ?? model.model ?? "lev-serve"}`);
-  $("least").value = least = model.min_confidence ?? 0;
+  least = model.min_confidence ?? 0;
+  let [wanted] = model.modes;
+  const kept = restore();
+  if (!kept) {
+    start.text = model.example ?? ""; // something to edit
+    $("lines").replaceChildren(start.item);
+  } else if (kept.signature === model.signature) ({ mode: wanted, least } = kept);
+  $("least").value = least;
   $("mode").replaceChildren(...model.modes.map((name) => new Option(MODES[name][0], name)));
+  $("mode").value = wanted;
   $("mode").hidden = model.modes.length < 2;
-  start.text = model.example ?? ""; // something to edit
-  $("lines").append(start.item);
   document.body.dataset.ready = "true";
-  await setMode(model.modes[0]);
+  await setMode(wanted);
 }
 
 begin();

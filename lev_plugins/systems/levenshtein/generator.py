@@ -39,13 +39,6 @@ _UNSUPPORTED = (
     "constraints decoding_format sampling retain_dropout lm_path score_reference print_alignment "
     "replace_unk no_repeat_ngram_size match_source_len unnormalized"
 ).split()
-_FLAGS = {  # as a user spells them
-    "max_iter": "--iter-decode-max-iter",
-    "candidates": "--iter-decode-with-beam",
-    "nbest": "--nbest",
-    "noise_scale": "--noise-scale",
-    "delete_threshold": "--delete-threshold",
-}
 
 
 @dataclass(frozen=True)
@@ -60,9 +53,9 @@ class RefinementOptions(options.RefinementOptions):
     length_penalty: float = 1.0
 
     @staticmethod
-    def spelt(name: str, value: float) -> str:
+    def spelt(name: str) -> str:
         """Returns an option as fairseq's flag."""
-        return f"{_FLAGS[name]} {value}"
+        return f"--{_NAMES.get(name, name).replace('_', '-')} "
 
     @classmethod
     def of(cls, cfg: Any, args: object = None, **overrides: Any) -> "RefinementOptions":
