@@ -15,7 +15,6 @@ the most memory that a process took. Each file is a command of its own, which ha
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import shutil
@@ -24,6 +23,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +36,6 @@ from lev_runtime.word_edits import word_edits  # noqa: E402
 def in_place(*command: str) -> Callable[[Path], list[str]]:
     """Returns a command that rewrites the file at its end."""
     return lambda path: [*command, str(path)]
-
-
-def own_dictionary() -> str:
-    """Returns symspellpy's frequency dictionary of English."""
-    spec = importlib.util.find_spec("symspellpy")
-    assert spec is not None and spec.origin is not None, "pip install symspellpy"
-    return str(Path(spec.origin).with_name("frequency_dictionary_en_82_765.txt"))
 
 
 def through(*command: str) -> Callable[[Path], list[str]]:
@@ -62,7 +55,9 @@ SYSTEMS: dict[str, Callable[[], Callable[[Path], list[str]]]] = {
     "codespell": lambda: in_place("codespell", "-w"),
     "typos": lambda: in_place("typos", "--isolated", "--write-changes"),
     "symspellpy": lambda: through(
-        sys.executable, str(ROOT / "examples/spelling_and_ocr/symspell.py"), own_dictionary()
+        sys.executable,
+        str(ROOT / "examples/spelling_and_ocr/symspell.py"),
+        str(resources.files("symspellpy") / "frequency_dictionary_en_82_765.txt"),
     ),
     "lev-correct": ours,
     "lev-correct --min-confidence 0.9": lambda: ours("--min-confidence", "0.9"),

