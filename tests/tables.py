@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 
-def rows(text: str) -> list[list[str]]:
-    r"""Returns the cells of each line, parted by ``|``; ``\n`` and the like are escapes."""
+def rows(text: str, parted_by: str = "|") -> list[list[str]]:
+    r"""Returns the cells of each line, parted by a sign; ``\n`` and the like are escapes."""
     lines = text.strip("\n").split("\n")
-    return [[_unescaped(cell.strip()) for cell in line.split("|")] for line in lines]
+    return [[_unescaped(cell.strip()) for cell in line.split(parted_by)] for line in lines]
 
 
 def json_rows(text: str) -> list[Any]:

@@ -64,7 +64,7 @@ _CODE_SIGN = re.compile(
 _QUOTES = re.compile(r"\A\s*[A-Za-z@$]{0,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])\s*\Z")
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
-_PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
+_PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|\$\w+|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
 _PLAIN = re.compile(r"[(\"'\[]*([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.,;:!?)\"'\]]*")
 _STATEMENT = re.compile(
     r"\s*(?:(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH|PRAGMA|BEGIN|COMMIT)\s"
@@ -74,7 +74,7 @@ _STATEMENT = re.compile(
 BEFORE = 200
 _SAYS = re.compile(
     r"(?:\b(?:\w*print\w*|echo|puts|say|\w*log\w*|log\w*[.:>-]+\w+|console\.\w+|info|warn\w*|debug|trace"
-    r"|\w*[Ee]rr(?:or)?s?(?:f|ln|New)?|fatal\w*|critical|notice|\w*(?:Error|Exception|Warning)"
+    r"|\w*[Ee]rr(?:or)?s?(?:f|ln|New)?|fatal\w*|critical|notice|\w*(?:Error|Exception|Message|Warning)"
     r"|errors\.New|die|croak|confess|carp|fail\w*|abort|panic|bail|ensure|expect|context|raise|throw"
     r"|usage|help|description|option|flags?\.\w+|message|gettext\w*|ngettext|trans\w*|tr|N?_|__?|i18n|alert"
     r")!?[^\S\n]*(?:\(|\s)\s*(?:[^(){};]*[,\s])?"

@@ -23,8 +23,8 @@ _LANGUAGES = {
 #: rule that fits counts.
 _RULES = {
     r"(?:TWICE)\s+'": "''",
-    r"\S+\s+\w?'''|nix\s": "'",
-    r"(?:BACKSLASH)\s+(?i:[bfu]{,2}|e|q[qwx]?)'": r"\'",
+    r"\S+\s+\w?'''|nixos\s": "'",
+    r"(?:BACKSLASH)\s+(?i:[bfu]{,2}|e)'": r"\'",
     r"\S+\s+[\w@$#%~]{,3}'": "",
     r"\S+\s+[\w@$#%~]{,3}[\"`]|properties [^{]*\Z|yaml [^a-z]|\S+ %?[qQ]\w?[^\w\s]": "'",
     r"(?:BACKSLASH|TWICE|SHELL)\s": "",

@@ -2,8 +2,12 @@
 
 import json
 import time
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
 
 import pytest
+from fake_backend import Scripted, ranking
 from hypothesis import given
 from hypothesis import strategies as st
 from tables import rows
@@ -12,6 +16,7 @@ from lev_correct.repository.kinds import left_alone
 from lev_correct.text.formats import FORMATS, masked
 from lev_correct.text.file_kinds import PROSE, kind_of
 from lev_correct.text.grammar import is_sentence, read_grammar
+from lev_correct.text.protection import Document
 from lev_correct.text.units import spans
 
 #: What is prose says *teh*, what is code *hte*.
@@ -26,7 +31,6 @@ TEXTS = {
     "a.js": "const hte = require(hte) /* teh */;\n"
     "\n    let x = 'Unknown teh of it', y = `a ${hte} is teh`\n",
     "a.sh.in": "hte=1 # teh\n",
-    "run": '#!/usr/bin/env python3\nhte = 1  # teh\nhte("/usr/hte is the hte", "hte")\n',
     "a.y": "hte: A {\n  $$.hte = 1;\n  /* teh */ }\n;\n",
     "a.json": '{"hte is the hte": "so the teh is", "x": "hte"}',
     "a.yaml": "hte: so the teh is # teh\nhte: hte\n",
@@ -43,7 +47,6 @@ TEXTS = {
     ".Fl hte\n.B teh\n.nf\nhte\n.fi\n",
     "fr.po": '# teh\n#: hte.c\nmsgctxt "hte"\nmsgid "so\\nteh teh"\nmsgstr "hte"\n',
     "en.po": 'msgid ""\nmsgstr ""\n"Language: en\\n"\n\nmsgid "teh"\nmsgstr "teh"\n',
-    "a.diff": "--- hte\n+++ hte\n-hte\n hte\n+teh\n",
     "a.adoc": ":hte: hte\n\n----\nhte\n----\n\nteh\n",
     "a.org": "* teh\n#+begin_src hte\nhte\n#+end_src\nteh =hte= [[hte][teh]]\n",
     "a.ipynb": json.dumps(
@@ -60,17 +63,58 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_prose_is_read_and_code_is_not(name):
-    lines = TEXTS[name].split("\n")
-    assert (kind_of(name, ()) != PROSE) == (name not in ("a.csv", "a.txt"))
+def table(name):
+    """The rows of a table in a file, whose cells have tabs between them."""
+    return rows((Path(__file__).parent / name).read_text("utf-8"), "\t")
+
+
+#: name, kind, text of a file
+KINDS = table("file_kinds.tsv")
+
+
+@pytest.mark.parametrize("name, text", [*TEXTS.items(), *((row[0], row[2]) for row in KINDS)])
+def test_prose_is_read_and_code_is_not(name, text):
+    lines = text.split("\n")
     read = read_grammar(f"in/{name}", lines, lambda word: word != "hte")
-    assert (read is None) == (name in ("a.csv", "a.txt"))
+    assert (read is None) == (kind_of(name, lines) == PROSE)
     shown, code = (read.shown, read.code) if read else (lines, [False] * len(lines))
     for line, read_line, is_code in zip(lines, shown, code, strict=True):
         places = [] if is_code else spans(read_line, "letters")
         words = [read_line[start:end].lower() for start, end in places]
         assert (words.count("teh"), "hte" in words) == (line.lower().count("teh"), False), line
+
+
+@pytest.mark.parametrize("name, kind, text", KINDS)
+def test_a_file_is_of_the_kind_that_its_name_and_text_tell(name, kind, text):
+    assert kind_of(name, text.split("\n")) == kind
+    # one whose name is enough to know that it is prose is read a line at a time
+    assert (kind_of(name, ()) == PROSE) <= (kind == PROSE)
+
+
+@pytest.mark.parametrize("name, before, after", table("apostrophes.tsv"))
+def test_an_apostrophe_is_written_by_the_rule_of_its_string_or_not_at_all(name, before, after):
+    lines = before.split("\n")
+    document = Document(lambda word: False, path=name, text=lines)
+    number = next(n for n, line in enumerate(lines) if "dont" in line)
+    place = lines[number].index("dont")
+    written = document.fitted(number, lines[number], (place, place + 4, "don't"))
+    assert (written and before.replace("dont", written) or "") == after
+
+
+@pytest.mark.parametrize("after", ["a\\b", "a{b", "a%b", "a*/b", "a\nb", "'ab", "a--b", 'a"b', "a_b"])
+def test_no_edit_brings_what_code_may_be(after):
+    for name in ("a.py", "a.c", "a.md", "a.po"):
+        document = Document(lambda word: False, path=name, text=["# ab so"])
+        assert document.fitted(0, "# ab so", (2, 4, after)) is None
+
+
+def test_in_a_file_of_unknown_kind_comments_are_only_reported():
+    lines = ["# so teh size", "teh(1)"]
+    corrector = ranking(Scripted(likes={"the": 0.0}))
+    corrector.settings = replace(corrector.settings, protect_code=True)
+    corrections = corrector.correct(lines, document=corrector.document(None, "a.xyz", lines))
+    assert [line.text for line in corrections] == lines
+    assert [edit.reason for line in corrections for edit in line.edits] == ["reported"]
 
 
 SENTENCES = """
@@ -92,6 +136,45 @@ name
 def test_a_string_is_a_sentence_or_none():
     assert all(map(is_sentence, SENTENCES.strip().splitlines()))
     assert not any(map(is_sentence, NONE.strip().splitlines()))
+
+
+#: A file and a string that is read where a call says it to people, and ones that are not.
+SAID = r"""
+a.py | logger.info("account teh")
+a.py | raise ValueError("teh %s" % x)
+a.py | p.add_argument("--x", type=int, help="teh things")
+a.js | throw new Error('teh of ' + x)
+a.js | program.option('-x, --xx', 'teh things')
+a.go | return errors.New("teh failed")
+a.go | flag.String("x", "", "teh things")
+a.rs | panic!("teh {}", x);
+b.pl | use strict; warn("teh $x");
+a.rb | raise ArgumentError, "teh things"
+a.c | fprintf(stderr, "teh %s", x);
+a.c | x = _("teh things");
+a.java | throw new IllegalStateException("teh failed");
+a.sh | echo "teh things"
+a.json | {"description": "teh things"}
+"""
+NOT_SAID = r"""
+a.py | x = d["teh things"]
+a.py | print("teh")
+a.py | print("%s %d" % x)
+a.py | logger.info("/teh/%s")
+a.py | execute("select teh from %s")
+a.py | print("teh=%s" % x)
+a.c | fopen("teh", "rb");
+a.js | el.className = 'teh btn';
+a.js | console.log("teh:%s");
+"""
+
+
+@pytest.mark.parametrize("cells, count", [*product(rows(SAID), [1]), *product(rows(NOT_SAID), [0])])
+def test_two_words_that_a_call_says_are_a_sentence(cells, count):
+    name, text = cells
+    read = read_grammar(name, [text], lambda word: True)
+    words = [read.shown[0][start:end] for start, end in spans(read.shown[0], "letters")]
+    assert words.count("teh") == count
 
 
 #: file | its text | kind
