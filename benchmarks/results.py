@@ -43,6 +43,13 @@ BASELINES = {
     "linear": "the linear model",
 }
 KINDS = (*BASELINES, "published", "system")
+#: columns that lev-report calls otherwise
+COLUMN_OF_FIGURE = {
+    "word_accuracy": "words_right",
+    "ter_normalized": "ter",
+    "accuracy": "exact",
+    "iterations, mean": "iterations",
+}
 MEASURED = ("command", "version", "date", "cpu", "cores", "torch")
 
 
@@ -139,9 +146,12 @@ def metrics(path: str, name: str) -> dict[str, float]:
         systems = {system["name"]: system for system in systems}
     if name not in systems:
         raise ValueError(f"{path} has no system {name!r}; there are {', '.join(systems)}")
-    values = {**systems[name], **(systems[name].get("scores") or {})}
-    if iterations := values.pop("iterations", None):
-        values["iterations"] = iterations["mean"]
+    # a count stands before what it is a share of
+    figures = {
+        COLUMN_OF_FIGURE.get(key, key): value[0] if isinstance(value, list) else value
+        for key, value in systems[name].get("figures", {}).items()
+    }
+    values = {**systems[name], **figures}
     return {
         re.sub(r"\W+", "_", key.lower()): value
         for key, value in values.items()
