@@ -29,6 +29,8 @@ from typing import Any
 
 from charts import CHARTS, CURVES, Range, Record, curved, drawn, read_metric
 
+from lev_runtime import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path("benchmarks", "results.jsonl")
 FIGURES = Path("docs", "figures")
@@ -43,6 +45,13 @@ BASELINES = {
     "linear": "the linear model",
 }
 KINDS = (*BASELINES, "published", "system")
+#: columns that lev-report calls otherwise
+COLUMN_OF_FIGURE = {
+    "word_accuracy": "words_right",
+    "ter_normalized": "ter",
+    "accuracy": "exact",
+    "iterations, mean": "iterations",
+}
 MEASURED = ("command", "version", "date", "cpu", "cores", "torch")
 
 
@@ -139,12 +148,15 @@ def metrics(path: str, name: str) -> dict[str, float]:
         systems = {system["name"]: system for system in systems}
     if name not in systems:
         raise ValueError(f"{path} has no system {name!r}; there are {', '.join(systems)}")
-    values = {**systems[name], **systems[name].get("figures", {})}
-    # a count has its total beside it
-    numbers = {key: of[0] if isinstance(of, list) else of for key, of in values.items()}
+    # a count stands before what it is a share of
+    figures = {
+        COLUMN_OF_FIGURE.get(key, key): value[0] if isinstance(value, list) else value
+        for key, value in systems[name].get("figures", {}).items()
+    }
+    values = {**systems[name], **figures}
     return {
         re.sub(r"\W+", "_", key.lower().removesuffix(", mean")): value
-        for key, value in numbers.items()
+        for key, value in values.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     }
 
@@ -167,7 +179,6 @@ def measured(args: argparse.Namespace, by_name: Mapping[str, Table]) -> Record:
 
     seeds = [metrics(path, name) for path in files]
     columns = [column["metric"] for column in by_name[table].head["columns"]]
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     left_out = ("processor_hours", "commit")  # of the earlier measurement
     record = {
         **{key: value for key, value in row.items() if key not in left_out},
@@ -177,7 +188,7 @@ def measured(args: argparse.Namespace, by_name: Mapping[str, Table]) -> Record:
             for column in columns
             if column in seeds[0]
         },
-        "version": re.findall(r'^version = "([^"]+)"', project, re.M)[0],
+        "version": __version__,
         "date": datetime.date.today().isoformat(),
         "cpu": processor(),
         "cores": len(os.sched_getaffinity(0)),

@@ -1,6 +1,7 @@
 """The benchmarks at a tiny size, and the tables of the documents: what the list of results says."""
 
 import argparse
+import json
 import os
 import re
 import runpy
@@ -202,3 +203,13 @@ def test_tables_show_spread_and_losses_and_the_text_around_them_stays(run):
     line = "| LevT: **loses to the no-edit baseline** | 80.0 (79.0 … 81.0) | 3 |\n"
     lost = PAGE.format(ROWS.format("**80.0**", line))
     assert run(row(spread, "LevT", seeds=[1, 2, 3])) == lost
+
+
+def test_a_row_takes_the_numbers_of_reports_one_for_each_seed(run, tmp_path):
+    for seed, right in ((1, 81.0), (2, 83.0)):
+        figures = {"right": right, "corrected": [4, 5]}
+        report = {"systems": [{"name": "no edits"}, {"name": "pbd", "figures": figures}]}
+        (tmp_path / f"{seed}.json").write_text(json.dumps(report))
+    files = [str(tmp_path / f"{seed}.json") for seed in (1, 2)]
+    page = run(row(84.0, seeds=[1]), "--add", "words", "PBD", "pbd", *files, "--seeds", "1", "2")
+    assert "82.0** (81.0 … 83.0) | 2 |" in page

@@ -4,24 +4,27 @@
 #     bash examples/spelling_and_ocr/train_ocr.sh WORK pbd [fairseq-train's flags …]
 #     LAYERS=4 SEED=2 RUN=4-layers bash examples/spelling_and_ocr/train_ocr.sh WORK ar --bf16
 #     MINUTES=40 NOISE=0.5 bash examples/spelling_and_ocr/train_ocr.sh WORK pbd --bf16
+#     WIDTH=64 GATES=none RUN=no-gates bash examples/spelling_and_ocr/train_ocr.sh WORK gated
 #
 # ar is fairseq's own transformer, which writes the clean text from left to right; pbd also sees the rest of the noisy
-# text. UPDATES (2400) or MINUTES is the length of the training: the learning rate falls to zero at its end. NOISE
-# (0) is the share of training lines whose noisy side is made anew in each epoch from the clean side with the
-# confusions of the training text. LAYERS (2) is the number of blocks of encoder and decoder each; SEED is 1. Flags given
-# here come last and win. The checkpoints go to WORK/SYSTEM, or with RUN to WORK/SYSTEM-RUN; the last one is the one to
-# use. A GPU is used if there is one.
+# text; gated copies from it, with the gates GATES (mask,copy,generate; none: no gates). UPDATES (2400) or MINUTES is the
+# length of the training: the learning rate falls to zero at its end. NOISE (0) is the share of training lines whose
+# noisy side is made anew in each epoch from the clean side with the confusions of the training text. LAYERS (2) is the
+# number of blocks of encoder and decoder each, WIDTH is 256; SEED is 1. Flags given here come last and win. The
+# checkpoints go to WORK/SYSTEM, or with RUN to WORK/SYSTEM-RUN; the last one is the one to use. A GPU is used if there is
+# one.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
-[ $# -ge 2 ] || fail "a folder and a system are needed: bash $here WORK ar|pbd [flags …]"
+[ $# -ge 2 ] || fail "a folder and a system are needed: bash $here WORK ar|pbd|gated [flags …]"
 prepared "$1" data spelling_and_ocr/prepare_ocr.sh
 system="$2" SEED="${SEED:-1}" layers="${LAYERS:-2}" noise="${NOISE:-0}" data="$work/data"
+width="${WIDTH:-256}"
 shift 2
-one_of system "$system" ar pbd
+one_of system "$system" ar pbd gated
 updates="${UPDATES:-2400}"
-number SEED layers
+number SEED layers width
 [[ "$noise" =~ ^(0|1|0?\.[0-9]+)$ ]] || fail "NOISE=$noise: give a share of the lines, from 0 to 1"
 [[ "$noise" =~ [1-9] ]] || noise=0
 budget "$updates" 'updates / 12 > 0 ? updates / 12 : 1' "${MINUTES:-}"
@@ -29,13 +32,16 @@ budget "$updates" 'updates / 12 > 0 ? updates / 12 : 1' "${MINUTES:-}"
 optimizer=(--optimizer muon --muon-update-rms 0.4)
 [[ " $* " != *" --optimizer "* ]] || optimizer=() # the one of "$@", which knows no flags of muon
 pair=(--task translation --criterion label_smoothed_cross_entropy --label-smoothing 0.1
-  --encoder-embed-dim 256 --encoder-ffn-embed-dim 1024 --encoder-attention-heads 4 --encoder-layers "$layers"
-  --encoder-normalize-before --dropout 0.15 --attention-dropout 0.1 ${optimizer[@]+"${optimizer[@]}"} --lr 0.004
+  --encoder-embed-dim "$width" --encoder-ffn-embed-dim "$((4 * width))" --encoder-attention-heads 4
+  --encoder-layers "$layers" --encoder-normalize-before --dropout 0.15 --attention-dropout 0.1
+  ${optimizer[@]+"${optimizer[@]}"} --lr 0.004
   --max-tokens 3000 --required-batch-size-multiple 1)
 case "$system" in
-ar) recipe=(--arch transformer "${pair[@]}" --decoder-embed-dim 256 --decoder-ffn-embed-dim 1024
+ar) recipe=(--arch transformer "${pair[@]}" --decoder-embed-dim "$width" --decoder-ffn-embed-dim "$((4 * width))"
   --decoder-attention-heads 4 --decoder-layers "$layers" --decoder-normalize-before) ;;
 pbd) recipe=(--arch pbd_transformer_char "${pair[@]}") ;;
+gated) recipe=(--arch gated_transformer_char "${pair[@]}" --decoder-layers "$layers"
+  --gates "${GATES:-mask,copy,generate}") ;;
 esac
 if [ "$noise" != 0 ]; then
   data="$work/plain" # noise is made on text: that of the training pairs; dictionaries and other sets as they are
