@@ -171,7 +171,7 @@ def _tokens(text: str, lexer: str) -> Iterator[Token]:
         if kind is String.Interpol:
             is_put_in = value.endswith("{") and value != "{{"
         if is_put_in:
-            role = "string"
+            role, value = "string", re.sub(r"[^\n]", CODE, value)
         elif lexer in _TEXT_LEXERS and (kind in Text or kind in Generic):
             role = "text"
         elif not (is_blank and (role == "comment" or kind in Name)):

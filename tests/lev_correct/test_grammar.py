@@ -29,7 +29,7 @@ TEXTS = {
     'x("so the teh\\n", "hte hte"); // teh\n#include <hte>\n',
     "a.go": "hte := 1 // teh\n// Teh:\n//\n// ```\n// hte\n// ```\n",
     "a.js": "const hte = require(hte) /* teh */;\n"
-    "\n    let x = 'Unknown teh of it', y = `a ${hte} is teh`\n",
+    "\n    let x = 'Unknown teh of it', y = `a ${hte\n  ? hte : {hte}} is teh`\n",
     "a.sh.in": "hte=1 # teh\n",
     "a.y": "hte: A {\n  $$.hte = 1;\n  /* teh */ }\n;\n",
     "a.json": '{"hte is the hte": "so the teh is", "x": "hte"}',
