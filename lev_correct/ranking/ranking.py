@@ -170,6 +170,8 @@ class Ranker(Backend):
     def _answer(self, unit: str, candidates: Candidates, context: Context) -> Answer:
         chances = self.probabilities(candidates, unit, context)
         best = int(chances.argmax())
+        if self.by_word and len(self.misspelt(unit)) == 1:
+            best = len(chances) - 1  # how sure a listed correction is, tells the text
         if self.cased(candidates.texts[best], unit) == unit:
             return {}
         answer = {}
