@@ -418,22 +418,24 @@ class Corrector:
             others = [other for other in protections if other is not self.protections[0]]
             markup = differing(line.text, line.shown)
             asked = protected_spans(others if respaced else (), line.text, line.shown, markup)
-        for (start, end, after), chance in changes:
+        for patch, chance in changes:
+            start, end, after = patch
             before = line.text[start:end]
             spaced = between(respaced, start, end)
             is_covered = any(covered(asked, first, last) for (first, last, _), _ in spaced)
-            reason: Reason | None = None
-            if UNREADABLE in after:
-                reason = "unknown"
-            elif touched(protected, start, before, after) or is_covered:
-                reason = "protected"
-            elif chance < (max(least, spacing.SURE) if spaced and judge is None else least):
-                reason = "confidence"
-            elif longest is not None and len(after) - len(before) > longest:
-                reason = "length"
-            elif text.document:
-                fitting = text.document.fitted(line.number, line.text, (start, end, after))
-                reason, after = "reported" if fitting is None else None, fitting or after
+            fitting = (
+                text.document.fitted(line.number, line.text, patch) if text.document else after
+            )
+            least_here = max(least, spacing.SURE) if spaced and judge is None else least
+            reasons: dict[Reason, bool] = {
+                "unknown": UNREADABLE in after,
+                "protected": touched(protected, start, before, after) or is_covered,
+                "confidence": chance < least_here,
+                "length": longest is not None and len(after) - len(before) > longest,
+                "reported": fitting is None,
+            }
+            reason = next((reason for reason, holds in reasons.items() if holds), None)
+            after = fitting or after
             place, before = origins[start], source[origins[start] : origins[end]]
             if not is_normalized("NFC", source):
                 after = normalize("NFD", after)

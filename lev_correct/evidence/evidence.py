@@ -313,9 +313,6 @@ class LineJudge:
         if " " not in before and (listed := self._words.misspelt(before)):
             is_first = _forms(after)[1] == _forms(listed[0])[1]
             bar = AMBIGUOUS[is_first] if len(listed) > 1 else 0.0
-            import os
-            if len(listed)==1 and self._text.run.known.level(before.lower()) < int(os.environ.get("LV",0)) and case_of(self._line, start, start + len(before)) in ("small","first"):
-                chance = max(chance, 0.777)
             return behind_bar(chance, bar + NAMED * self._is_name(start, before))
         if kind == "word" and self._words.is_confused(before):
             return behind_bar(chance, CONFUSED)

@@ -390,7 +390,7 @@ class Spacing:
         slips = sum(map(OSA.distance, slot.words, meant))
         is_slip = options and not has_letters_of(slot.words, options[0].words)
         first_price = options[0].price if is_slip else SLIP
-        if has_letters_of(slot.words, meant):
+        if "'" in "".join(meant) and has_letters_of(slot.words, meant):
             first_price = APOSTROPHE
         words = tuple(" ".join(meant).split())
         return self._text(words, slot) + first_price + SLIP * (slips - 1)

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import accumulate, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -17,7 +17,6 @@ from ..repository.kinds import left_alone
 from .file_kinds import (
     DIFF,
     HASH,
-    HTML,
     MARKDOWN,
     NOTEBOOK,
     PROSE,
