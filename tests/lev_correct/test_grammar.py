@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tables import rows
 
 from lev_correct.repository.kinds import left_alone
-from lev_correct.text.formats import FORMATS, masked
 from lev_correct.text.file_kinds import PROSE, kind_of
+from lev_correct.text.formats import FORMATS, masked
 from lev_correct.text.grammar import is_sentence, read_grammar
 from lev_correct.text.protection import Document
 from lev_correct.text.units import spans
@@ -39,7 +39,8 @@ TEXTS = {
     "a.html": "<p class=hte>teh <b>h</b>te <code>hte</code> <!-- teh --></p>"
     "<script>var hte</script>",
     "a.xml": "<g>hte</g><description>So teh is.</description><a title='Teh is'>teh</a>\n",
-    "a.rst": "Teh\n===\n\n:type hte: hte\n:param hte: teh\n\n>>> hte\nhte\n\n.. note:: Teh\n\n   Teh ``hte`` :hte:`hte` and `teh <hte>`_ and\n"
+    "a.rst": "Teh\n===\n\n:type hte: hte\n:param hte: teh\n\n>>> hte\nhte\n\n"
+    ".. note:: Teh\n\n   Teh ``hte`` :hte:`hte` and `teh <hte>`_ and\n"
     "   :hte:`teh <hte>`.\n\n.. toctree::\n\n   hte\n\nTeh::\n\n    hte\n\n.. _hte: hte\n\n"
     ".. function:: hte(hte)\n\n   Teh.\n",
     "a.tex": "\\section{Teh} \\label{hte}\\emph{teh} \\hte $hte$ % teh\n"
