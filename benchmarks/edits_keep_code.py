@@ -109,11 +109,17 @@ def main(argv: Sequence[str]) -> int:
         copy, edits = Path(place) / "copy", Path(place) / "edits"
         shutil.copytree(folder, copy, symlinks=True)
         paths = (path for path in sorted(copy.rglob("*")) if path.is_file())
-        files = [str(path) for path in paths if not path.is_symlink() and not kind_left_out(str(path))]
+        files = [
+            str(path) for path in paths if not path.is_symlink() and not kind_left_out(str(path))
+        ]
         correct(["--in-place", "--edits", str(edits), *options, *files])
         made = [edit for edit in map(json.loads, edits.open()) if edit["applied"]]
         changed = Counter(edit["file"] for edit in made)
-        broken = [file for file in changed if _breaks(Path(folder) / Path(file).relative_to(copy), Path(file))]
+        broken = [
+            file
+            for file in changed
+            if _breaks(Path(folder) / Path(file).relative_to(copy), Path(file))
+        ]
         for file in broken:
             print(f"broken: {file}")
             subprocess.run(["diff", Path(folder) / Path(file).relative_to(copy), file])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count
 from typing import Any
+from unicodedata import is_normalized, normalize
 
 from lev_runtime.arguments import strings
 from lev_runtime.batching import BUFFER, Pause, chunks
@@ -39,6 +40,7 @@ from .ranking.vocabulary import with_case
 from .readings import Line, Text, groups
 from .settings import DEFAULTS, Settings, chosen
 from .text.markup import as_asked, is_shouted
+from .text.mentions import mentioned
 from .text.protection import (
     SURE,
     CodeProtection,
@@ -56,6 +58,7 @@ from .text.units import (
     Unit,
     UnitKind,
     check_unit,
+    composed,
     compound,
     context,
     pieces,
@@ -270,9 +273,12 @@ class Corrector:
         counted: bool,
     ) -> Text:
         ignored = ignored or [False] * len(lines)
+        written, by_letters = lines, self.unit == "letters"
+        forms = [composed(line, by_letters) for line in lines]
+        lines = [text for text, _ in forms]
         code = document.read(lines, ignored) if document else [False] * len(lines)
         read = document.shown(lines) if document else lines
-        shown = read if self.unit == "letters" else lines
+        shown = read if by_letters else lines
         numbers = count(document.lines_read - len(lines) if document else 0)
         skipped = [*map(any, zip(code, ignored, strict=True))]
         words = [
@@ -283,7 +289,7 @@ class Corrector:
             [] if skip else [*self._units(line, line_words)]
             for line, line_words, skip in zip(shown, words, skipped, strict=True)
         ]
-        if document and self.unit == "letters":
+        if document and by_letters:
             document.leave_divided_words(lines, units)
         evidence = document.evidence if document else self._evidence()
         foreign: Sequence[Sequence[Span]] = [()] * len(lines)
@@ -298,7 +304,7 @@ class Corrector:
         if shown is not read:  # what is hidden stands in the units
             pairs = zip(lines, read, foreign, strict=True)
             foreign = [[*parts, *differing(line, seen)] for line, seen, parts in pairs]
-        columns = zip(lines, shown, numbers, code, skipped, words, units, foreign)
+        columns = zip(written, *zip(*forms), shown, numbers, code, skipped, words, units, foreign)
         return Text([Line(*row) for row in columns], document, evidence)
 
     def _learn(self, text: Text) -> None:
@@ -327,7 +333,8 @@ class Corrector:
         evidence = self._evidence(others.evidence if others else None, path)
         adapts = self.settings.adapts and not self.eager and evidence is None
         prior = TextPrior(self.backend.doubt, self.protections[0].words) if adapts else None
-        return Document(self.backend.unknown, others, path, evidence, text, prior)
+        lines = [composed(line)[0] for line in text]
+        return Document(self.backend.unknown, others, path, evidence, lines, prior)
 
     def _evidence(self, others: Evidence | None = None, path: str | None = None) -> Evidence | None:
         """Returns that of a text; ``others``: of another text of the same run."""
@@ -388,8 +395,9 @@ class Corrector:
         self, text: Text, line: Line, least: float, protections: Sequence[Protection]
     ) -> Correction:
         """A line of a text with the edits that are sure enough and touch nothing protected."""
+        source, origins = line.written, line.origins
         if line.skipped:
-            return Correction(line.text, line.text, (), code=line.is_code)
+            return Correction(source, source, (), code=line.is_code)
         judge = text.evidence.line(line.shown, line.words) if text.evidence else None
         wanted, respaced = self._wanted(text, line, judge), list[Chance]()
         if self.backend.spacing and line.words:
@@ -397,32 +405,42 @@ class Corrector:
             asks = (judges.respaced,) if judges else ()
             wanted, respaced = self.backend.spacing.combined(line.shown, line.words, wanted, *asks)
         answers = zip(line.units, line.answers, strict=True)
-        unterminated = tuple((unit.start, unit.end) for unit, answer in answers if answer is None)
+        silent = (unit for unit, answer in answers if answer is None)
+        unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)
         changes = whole_words(line.text, sorted([*wanted, *respaced]))
         edits, longest = [], self.settings.longest
         if changes:
-            protected = protected_spans(protections, line.text, line.shown, line.foreign)
+            stay = line.foreign
+            if _CODE in protections:
+                wanted = [*wanted, *respaced]
+                stay = [*stay, *mentioned(line.text, wanted, self.backend.misspelt)]
+            protected = protected_spans(protections, line.text, line.shown, stay)
             others = [other for other in protections if other is not self.protections[0]]
             markup = differing(line.text, line.shown)
             asked = protected_spans(others if respaced else (), line.text, line.shown, markup)
-        for (start, end, after), chance in changes:
+        for patch, chance in changes:
+            start, end, after = patch
             before = line.text[start:end]
             spaced = between(respaced, start, end)
             is_covered = any(covered(asked, first, last) for (first, last, _), _ in spaced)
-            reason: Reason | None = None
-            if UNREADABLE in after:
-                reason = "unknown"
-            elif touched(protected, start, before, after) or is_covered:
-                reason = "protected"
-            elif chance < (max(least, spacing.SURE) if spaced and judge is None else least):
-                reason = "confidence"
-            elif longest is not None and len(after) - len(before) > longest:
-                reason = "length"
-            elif text.document:
-                fitting = text.document.fitted(line.number, line.text, (start, end, after))
-                reason, after = "reported" if fitting is None else None, fitting or after
-            edits.append(Edit(start, before, after, chance, reason is None, reason))
-        return Correction(line.text, apply_edits(line.text, edits), tuple(edits), unterminated)
+            fitting = (
+                text.document.fitted(line.number, line.text, patch) if text.document else after
+            )
+            least_here = max(least, spacing.SURE) if spaced and judge is None else least
+            reasons: dict[Reason, bool] = {
+                "unknown": UNREADABLE in after,
+                "protected": touched(protected, start, before, after) or is_covered,
+                "confidence": chance < least_here,
+                "length": longest is not None and len(after) - len(before) > longest,
+                "reported": fitting is None,
+            }
+            reason = next((reason for reason, holds in reasons.items() if holds), None)
+            after = fitting or after
+            place, before = origins[start], source[origins[start] : origins[end]]
+            if not is_normalized("NFC", source):
+                after = normalize("NFD", after)
+            edits.append(Edit(place, before, after, chance, reason is None, reason))
+        return Correction(source, apply_edits(source, edits), tuple(edits), unterminated)
 
     def _wanted(self, text: Text, line: Line, judge: LineJudge | None) -> list[Chance]:
         """The changes of units that the model wants in a line, each with its probability there."""

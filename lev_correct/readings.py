@@ -17,12 +17,16 @@ LINES_TOGETHER = 10_000
 class Line:
     """A line of a text.
 
-    shown: as of :meth:`.Document.shown`. number: in its text, from 0. skipped: whether it stays.
-    words: where its words are. foreign: its parts in other languages, and what is hidden in its
-    units. answers: the model's, one for each unit.
+    written: as it stands there. text: as its words are read, of which all places are. origins:
+    where each character of the text begins in ``written``. shown: as of :meth:`.Document.shown`.
+    number: in its text, from 0. skipped: whether it stays. words: where its words are. foreign: its
+    parts in other languages, and what is hidden in its units. answers: the model's, one for each
+    unit.
     """
 
+    written: str
     text: str
+    origins: Sequence[int]
     shown: str
     number: int
     is_code: bool

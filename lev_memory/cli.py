@@ -13,7 +13,7 @@ from lev_runtime.io.options import Add, adder, make_parser
 #: each command and what it does
 ABOUT = {
     "prepare": "Make training data from a memory.",
-    "train": "Train the model, or resume. Further options go to fairseq-train.",
+    "train": "Train the model, or resume.",
     "evaluate": "Choose settings, and score by similarity.",
     "propose": "Fill the fuzzy translations in files.",
 }
@@ -46,7 +46,7 @@ def _add_prepare(parser: argparse.ArgumentParser, add: Add) -> None:
 
 
 def _add_train(parser: argparse.ArgumentParser, add: Add) -> None:
-    add("work WORK", "folder of prepare", type=Path)
+    add("work WORK", "folder of prepare; further options go to fairseq-train", type=Path)
     add("--minutes N", "CPU minutes of all stages together (default: 60)", 60.0)
     add("--seed N", "random seed (default: 1)", 1)
     add(
@@ -66,6 +66,7 @@ def _add_propose(parser: argparse.ArgumentParser, add: Add) -> None:
     add("place PATH", "a .po or XLIFF 1.2 file, or a folder with such files", type=Path)
     add("-o --output PATH", "write here and leave the files unchanged", type=Path)
     add("--memory PATH", "more files to match from", type=Path)
+    add("--language CODE", "target language, if neither the files nor WORK say it")
     add(
         "--terms FILE",
         "glossary of source<TAB>translation; proposals contain its terms",
@@ -97,18 +98,22 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
         _ADD[command](parser, adder(parser))
         return parser
     parser = make_parser("memory", __doc__ or "", usage=USAGE)
-    adder(parser)(
-        "command COMMAND",
-        "prepare, train, evaluate or propose; COMMAND --help shows its options",
-        choices=[*ABOUT],
+    order = "one after the other; COMMAND --help shows the options of one"
+    commands = parser.add_subparsers(
+        title="commands", description=order, dest="command", metavar="COMMAND", required=True
     )
+    for name, about in ABOUT.items():
+        commands.add_parser(name, help=about, add_help=False)
     return parser
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Reads the command line; ``extra`` is for fairseq-train."""
     words = list(sys.argv[1:] if argv is None else argv)
-    args = build_parser().parse_args(words[:1])
+    parser = build_parser()
+    if not words:
+        parser.print_help(sys.stderr)
+    args = parser.parse_args(words[:1])
     parser = build_parser(args.command)
     args, extra = parser.parse_known_args(words[1:], args)
     if extra and args.command != "train":

@@ -13,7 +13,7 @@ from pathlib import Path
 from lev_runtime.editor import Editor
 from lev_runtime.errors import require_share
 
-from .formats.files import read_lines, stored_pairs
+from .formats.files import read_lines, stored_language, stored_pairs
 from .formats.units import Proposal
 from .memory import Memory
 from .prepare import Row
@@ -29,6 +29,7 @@ from .proposals import (
     save_settings,
 )
 from .repair.lines import to_text
+from .repair.plurals import Category, counting
 from .repair.repair import repair, repaired
 from .scores import bleu, edits, ter
 
@@ -48,8 +49,8 @@ def part_of(work: Path, part: str) -> list[Row]:
 class Evaluation:
     """Decodes the validation and the test part with the model of a memory."""
 
-    def __init__(self, editor: Editor, memory: Memory) -> None:
-        self.editor, self.memory = editor, memory
+    def __init__(self, editor: Editor, memory: Memory, category: Category) -> None:
+        self.editor, self.memory, self.category = editor, memory, category
 
     def decoded(self, part: str, rows: Rows, threshold: float) -> list[Proposal]:
         """Returns the model's outputs, and prints which are being made."""
@@ -86,11 +87,11 @@ class Evaluation:
         olds = self.memory.translated_from(*asked, itself=False)
         parts = {
             "kept": rows,
-            "found": [with_old(row, old) for row, old in zip(rows, olds, strict=True) if old],
-            "unknown": [with_old(row, "") for row in rows],
+            "found": [self.with_old(*pair) for pair in zip(rows, olds, strict=True) if pair[1]],
+            "unknown": [self.with_old(row, "") for row in rows],
         }
         for way, part in parts.items():
-            drafts = [repair(row.old, row.new, row.raw) for row in part]
+            drafts = [repair(row.old, row.new, row.raw, self.category) for row in part]
             label = f"valid, older source {way}"
             outputs = kept
             if way != "kept":
@@ -100,6 +101,11 @@ class Evaluation:
             settings.outcomes[way] = self.outcomes(part, outputs, drafts)
             settings.rule[way] = rate
             print(f"{label}: of those repaired by rule {100 * rate:.1f} % are better")
+
+    def with_old(self, row: Row, old: str) -> Row:
+        """Returns a row with another older source, and the draft repaired by that."""
+        draft = repaired(old, row.new, row.raw, category=self.category).text
+        return row._replace(old=old, draft=draft)
 
     def outcomes(self, rows: Rows, outputs: Proposals, drafts: Sequence[str]) -> list[Outcome]:
         """Returns the outcomes of sentences that are changed: the probability, and if it is better.
@@ -122,11 +128,6 @@ class Evaluation:
 def change_of(row: Row) -> Change:
     """Returns what the model reads of a row."""
     return Change(row.new, row.old, row.draft)
-
-
-def with_old(row: Row, old: str) -> Row:
-    """Returns a row with another older source, and the draft repaired by that."""
-    return row._replace(old=old, draft=repaired(old, row.new, row.raw).text)
 
 
 def least_margin(margins: Sequence[float], gains: Sequence[float]) -> tuple[float, float]:
@@ -198,7 +199,8 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command ``evaluate``."""
     require_share("--precision", args.precision)
     work: Path = args.work
-    evaluation = Evaluation(load(work), Memory(stored_pairs(work)))
+    category = counting(stored_language(work))
+    evaluation = Evaluation(load(work), Memory(stored_pairs(work)), category)
     valid, test = part_of(work, "valid"), part_of(work, "test")
     settings, proposals = evaluation.tune(valid)
     evaluation.calibrate(valid, settings, proposals)

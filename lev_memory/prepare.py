@@ -33,6 +33,7 @@ from .formats.files import (
 )
 from .memory import Match, Memory, Pair
 from .repair.lines import to_line
+from .repair.plurals import Category, counting
 from .repair.repair import repaired
 
 PARTS = ("train", "valid", "test")
@@ -87,11 +88,11 @@ def given_matches(folder: Path, part: str) -> list[list[Match]]:
     return matches
 
 
-def rows(pair: Pair, matches: Iterable[Match]) -> Iterator[Row]:
+def rows(pair: Pair, matches: Iterable[Match], category: Category) -> Iterator[Row]:
     """Yields a row for each match of a pair."""
     source, target = pair
     for old, draft, similarity in matches:
-        start = repaired(old, source, draft).text
+        start = repaired(old, source, draft, category=category).text
         texts = mark_change(source, old), target, start, source, old, draft
         yield Row(*texts, f"{similarity:.4f}")
 
@@ -106,13 +107,13 @@ def without_changes(part: Sequence[Row]) -> list[Row]:
 
 
 def matched(
-    part: str, pairs: Sequence[Pair], matches: Iterable[list[Match]]
+    part: str, pairs: Sequence[Pair], matches: Iterable[list[Match]], category: Category
 ) -> tuple[list[Row], list[Pair]]:
     """Returns the rows of a part, and the pairs without a match."""
     part_rows: list[Row] = []
     alone: list[Pair] = []
     for number, (pair, near) in enumerate(zip(pairs, matches, strict=True), start=1):
-        part_rows += rows(pair, near)
+        part_rows += rows(pair, near, category)
         if not near:
             alone.append(pair)
         if number % REPORT == 0 or number == len(pairs):
@@ -170,10 +171,12 @@ def prepare(
     known: dict[str, list[list[Match]]],
     vocabulary: int = 8000,
     like: Path | None = None,
+    language: str = "",
 ) -> None:
     """Makes WORK from a memory in parts.
 
-    known: matches of parts. like: another WORK, whose subwords are taken.
+    known: matches of parts. like: another WORK, whose subwords are taken. language: of the
+    translations.
     """
     pairs = parts["train"]
     same = sum(source == target for source, target in pairs)
@@ -186,7 +189,7 @@ def prepare(
     for part, pairs in parts.items():
         sources = [source for source, _ in pairs]
         matches = known.get(part) or memory.matches(sources, MATCHES[part], itself=False)
-        part_rows, alone = matched(part, pairs, matches)
+        part_rows, alone = matched(part, pairs, matches, counting(language))
         if part == "train":
             part_rows = without_changes(part_rows)
             everything = [*(row[:2] for row in part_rows), *alone]
@@ -220,8 +223,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         pairs, language = folder_memory(args.memory, language, problems)
         parts = split(pairs)
-    prepare(work, parts, known, args.vocabulary, args.like)
     source, target = [language_in(Path(side).name, Path(side).stem) for side in sides]
-    write_json(work / "memory.json", {"language": language or target, "source": source})
+    language = language or target
+    prepare(work, parts, known, args.vocabulary, args.like, language)
+    write_json(work / "memory.json", {"language": language, "source": source})
     print(f"next: lev-memory train {work}")
     return 2 if problems.count else 0

@@ -29,8 +29,8 @@ from .formats.files import (
     language_of,
     read_document,
     read_lines,
-    read_settings,
     replace_file,
+    stored_language,
     stored_pairs,
 )
 from .formats.units import (
@@ -51,12 +51,13 @@ from .proposals import (
 from .repair.codes import lost_code
 from .repair.lines import (
     is_nested_like,
+    other_kind,
     same_entities,
-    same_placeholders,
     to_line,
     to_text,
     with_ends,
 )
+from .repair.plurals import Category, counting
 from .repair.repair import Terms, repaired
 from .repair.scripts import places
 
@@ -174,7 +175,8 @@ class Proposer:
     def proposals(self, document: Document, report: Report) -> dict[Unit, Proposal]:
         """Returns the proposals for a file."""
         drafts = self.drafts(document, report)
-        changes = [self.change(draft) for draft in drafts]
+        category = counting(language_of(document) or self.language, document.form_of)
+        changes = [self.change(draft, category) for draft in drafts]
         outputs: Sequence[Proposal | None] = [None] * len(changes)
         if self.has_learnt(document):
             threshold = self.settings.delete_threshold
@@ -187,11 +189,11 @@ class Proposer:
                 proposals[draft.unit] = proposal
         return proposals
 
-    def change(self, draft: Draft) -> Change:
+    def change(self, draft: Draft, category: Category) -> Change:
         """Returns what the model reads of a draft."""
         source, sign = draft.unit.source, self.memory.group_sign
         new = stripped(source)
-        start = repaired(draft.old, new, draft.text, self.terms, sign)
+        start = repaired(draft.old, new, draft.text, self.terms, sign, category)
         terms = [*itertools.chain(*self.wanted(source))]
         return Change(new, draft.old, start.text, terms, start.is_all)
 
@@ -266,8 +268,9 @@ class Proposer:
             return "without a word"
         patterns = source, *unit.alternatives
         old, before = to_text(draft.old), to_text(draft.text)
-        if not any(same_placeholders(like, text, unit.printf, before) for like in patterns):
-            return "with other placeholders"
+        kinds = [other_kind(like, text, unit.printf, before) for like in patterns]
+        if all(kinds):
+            return f"with other {kinds[0]}"
         if not is_nested_like(source, text):
             return "with tags out of order"
         if not same_entities(text, source, old, before):
@@ -291,7 +294,7 @@ def proposer_of(args: argparse.Namespace, problems: Problems) -> Proposer:
     Raises:
         UserError: one of them is not there.
     """
-    language, terms = stored_language(args.work), read_terms(args.terms)
+    language, terms = stored_language(args.work) or args.language or "", read_terms(args.terms)
     settings, editor = settings_of(args.work), load(args.work)
     learnt = memory = Memory(stored_pairs(args.work))
     if args.memory:
@@ -311,12 +314,6 @@ def breaks(text: str) -> tuple[int, int]:
 def holds(text: str, term: str) -> bool:
     """Returns whether a term stands in a text, upper case or lower, not inside a word."""
     return bool(places(text.casefold(), term.casefold()))
-
-
-def stored_language(work: Path) -> str:
-    """Returns the language that the memory of a WORK translates into, "" if unknown."""
-    path = work / "memory.json"
-    return str(read_settings(path).get("language", "")) if path.is_file() else ""
 
 
 def diff(document: Document, before: bytes, after: bytes) -> str:

@@ -170,6 +170,9 @@ class Ranker(Backend):
     def _answer(self, unit: str, candidates: Candidates, context: Context) -> Answer:
         chances = self.probabilities(candidates, unit, context)
         best = int(chances.argmax())
+        listed = self.misspelt(unit) if self.by_word else ()
+        if len(listed) == 1 and listed[0] in candidates.texts:  # the text tells how sure it is
+            best = candidates.texts.index(listed[0])
         if self.cased(candidates.texts[best], unit) == unit:
             return {}
         answer = {}

@@ -299,10 +299,11 @@ class Spacing:
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
             best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
+            is_listed = any(map(self._listed, slot.words))
+            if best and chance < SURE and (is_listed or not has_letters_of(slot.words, best)):
+                continue  # a model and a list know more words
             if len(slot.places) > 1 and 1 - SURE < share < SURE:
                 doubtful.update(slot.places)
-            if best and chance < SURE and not has_letters_of(slot.words, best):
-                continue  # a model knows more words
             text = as_written("".join(written), best) if best else None
             if text == " ".join(meant) and slot.span in chances:
                 if "'" not in text:  # no model takes an apostrophe for a term
@@ -389,6 +390,8 @@ class Spacing:
         slips = sum(map(OSA.distance, slot.words, meant))
         is_slip = options and not has_letters_of(slot.words, options[0].words)
         first_price = options[0].price if is_slip else SLIP
+        if "'" in "".join(meant) and has_letters_of(slot.words, meant):
+            first_price = APOSTROPHE
         words = tuple(" ".join(meant).split())
         return self._text(words, slot) + first_price + SLIP * (slips - 1)
 

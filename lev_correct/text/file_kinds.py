@@ -92,7 +92,8 @@ unknown  *.liquid *.mc *.spt *.tmpl *.tpl *.vm  \A[^<]*\Z
 """
 #: The same for names that Pygments has not either, as they are written.
 _OTHERS = r"""
-prose  *.txt *.text *.csv *.tsv *.log *.srt *.vtt *.en *.eml *.1st *.news *.readme
+prose  *.txt *.text *.csv *.tsv *.log *.srt *.vtt *.eml *.1st *.news *.readme
+prose  *.en *.noisy *.clean *.src *.tgt *.trg *.ref[0-9] *.ref *.hyp *.mt *.pe *.draft *.tok *.untok
 prose  README* Readme* readme* NEWS* CHANGE* Change* change[sl]* COPYING* LICEN[CS]E* *LICENSE TODO*
 prose  INSTALL* HACKING* COPYRIGHT* BUGS* FAQ* NOTICE* HISTORY* History* RELEASE* UPGRAD* UPDAT*
 html  *  \A\s*<(?:\?xml|!DOCTYPE|!doctype|html)\b

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import accumulate, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -17,7 +17,6 @@ from ..repository.kinds import left_alone
 from .file_kinds import (
     DIFF,
     HASH,
-    HTML,
     MARKDOWN,
     NOTEBOOK,
     PROSE,
@@ -34,7 +33,7 @@ from .units import Span
 #: What a token is, its place and its text.
 Token = tuple[str, int, str]
 Knows = Callable[[str], bool]
-_UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\ufeff"), " ")
+_UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\4\ufeff"), " ")
 #: Lexers that have prose for text.
 _TEXT_LEXERS = {"tid", "typst", "wikitext"}
 #: What a template puts in: code, of which no lexer of its base language knows.
@@ -58,7 +57,7 @@ _COMMENT_SIGNS = re.compile(
 #: Lines of a comment between fences, and one that may be code.
 _FENCED = re.compile(r"^[^\w\n]*(?:```|~~~)(?:.*\n)+?[^\w\n]*(?:```|~~~)", re.MULTILINE)
 _CODE_SIGN = re.compile(
-    r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|::|&&|\|\||^\W*(?:>>>|\$) "
+    r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|&&|\|\||^\W*(?:>>>|\$) "
     r"|^\W*(?:include|define|undef|ifn?def|pragma)\s+[<\"\w]"
 )
 _QUOTES = re.compile(r"\A\s*[A-Za-z@$]{0,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])\s*\Z")
@@ -195,7 +194,7 @@ def _role(kind: Any) -> str:
 def _comment(text: str) -> str:
     if text.startswith("="):
         return masked(text, "pod")
-    text = _COMMENT_SIGNS.sub(_blank, _FENCED.sub(_as_code, text))
+    text = _COMMENT_SIGNS.sub(_blank, _FENCED.sub(_as_code, masked(text, "comment")))
     return "\n".join(map(_comment_line, text.split("\n")))
 
 
@@ -204,8 +203,9 @@ def _comment_line(line: str) -> str:
 
 
 def _doc(text: str) -> str:
-    text = _QUOTES.sub(_blank, text)
-    return masked(text, "rst") if "::" in text or "``" in text else ESCAPE.sub(_blank, text)
+    if not _QUOTES.match(text):
+        return _comment(text)
+    return ESCAPE.sub(_blank, masked(_QUOTES.sub(_blank, text), "docstring"))
 
 
 def _string(text: str, before: str) -> str:

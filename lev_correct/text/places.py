@@ -12,8 +12,8 @@ String = tuple[int, int, str]
 #: Languages with a backslash before an apostrophe in a string between apostrophes; with two of
 #: them; and others where one in a text without quotes may begin a string.
 _LANGUAGES = {
-    "BACKSLASH": "actionscript3?|coffeescript|css|cython|dart|elixir|gdscript|groovy|haxe|javascript"
-    "|json5|jsonnet|jsx|less|lua|meson|perl6?|php|puppet|python2?|qml|ruby|sass|scss|splus|tsx"
+    "BACKSLASH": "actionscript3?|coffeescript|css|cython|dart|elixir|gdscript|groovy|haxe"
+    "|javascript|json5|jsonnet|jsx|less|lua|meson|perl6?|php|puppet|python2?|qml|ruby|sass|scss|splus|tsx"
     "|typescript",
     "TWICE": r"\w*sql|cobol\w*|delphi|fortran\w*|idl|matlab|octave|powershell|sas|scilab|smalltalk"
     "|transact-sql|vim|yaml",

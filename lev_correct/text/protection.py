@@ -21,6 +21,7 @@ from .units import (
     HYPHENS,
     Span,
     Unit,
+    composed,
     spans,
 )
 
@@ -92,7 +93,7 @@ class Protection:
                 raise UserError(
                     f"protect={pattern!r} is not a valid regular expression: {error}"
                 ) from None
-        self.words = {word.strip() for word in strings("protect_words", words)}
+        self.words = {composed(word.strip())[0] for word in strings("protect_words", words)}
         # by their first token all lengths: a line is then read once, however long the list
         self._lengths: dict[str, set[int]] = {}
         for word in self.words:

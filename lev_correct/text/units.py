@@ -5,9 +5,9 @@ front belong to no unit, so nothing changes them. Offsets count characters of th
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
+from unicodedata import category, normalize
 
 from lev_runtime.errors import UserError, require_count
 from lev_runtime.io.lines import UNREADABLE
@@ -57,6 +57,13 @@ _CLIPPED = re.compile(r"\u2019|'(?i:tis|twas|twill|twere|twould)\b")
 _QUOTED = re.compile(r"[\w.,;:!?]'(?!\w)")
 # What parts or joins letters of a word and is none: the soft hyphen, zero-width marks.
 _JOINING = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
+# A character, or what is read as others: a ligature, a letter with marks on it, what joins Latin
+# letters (in other scripts joiners tell words apart).
+_SIGN = re.compile(
+    rf"([\ufb00-\ufb06]|[^\W\d_][\u0300-\u036f\u3099\u309a]+"
+    rf"|(?<=[A-Za-z\u00c0-\u036f\ufb00-\ufb06])[{_JOINING}]+(?=[A-Za-z\u00c0-\u024f\ufb00-\ufb06]))|.",
+    re.DOTALL,
+)
 _STRAIGHT = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -72,6 +79,19 @@ class Unit(NamedTuple):
     end: int
     text: str
     context: Context = NO_CONTEXT
+
+
+def composed(line: str, by_letters: bool = True) -> tuple[str, Sequence[int]]:
+    """Returns a line as its words are read by letters: accents and ligatures are a part of them,
+    and nothing joins them; and where in the line each character begins, and where it ends."""
+    signs = _SIGN.finditer("" if line.isascii() or not by_letters else line)
+    read = [
+        (sign.start(), normalize("NFKC", sign[1].strip(_JOINING)) if sign[1] else sign[0])
+        for sign in signs
+    ]
+    text = "".join(letters for _, letters in read) or line
+    places = [start for start, letters in read for _ in letters]
+    return text, [*places, len(line)] if text != line else range(len(line) + 1)
 
 
 def read_unit(line: str, start: int, end: int) -> Unit:
@@ -153,7 +173,7 @@ def with_marks_as_letters(line: str) -> str:
         return line
     shown = [" "]
     for char in line:
-        marks = char in _JOINING or unicodedata.category(char)[0] == "M"
+        marks = char in _JOINING or category(char)[0] == "M"
         shown.append(shown[-1] if marks and shown[-1].isalpha() else char)
     return "".join(shown[1:])
 

@@ -26,7 +26,7 @@ from .xliff import XliffFile
 XLIFF = ".xlf .xliff .mqxliff .sdlxliff .mxliff".split()  # the last: memoQ, Trados, Phrase
 READERS: dict[str, Callable[[Path, bytes], Document]] = {
     ".po": PoFile,
-    **dict.fromkeys(XLIFF, XliffFile),
+    **{ending: XliffFile for ending in XLIFF},
 }
 _XLIFF_2 = re.compile(rb"<(?:\w+:)?xliff\b[^>]*\sversion\s*=\s*[\"']2")
 #: formats of translate-toolkit (the extra ``memory``), as a memory alone
@@ -232,6 +232,12 @@ def stored_pairs(work: Path) -> list[Pair]:
     """
     rows = read_lines(work / "memory.src", work / "memory.tgt")
     return [(source, target) for source, target in rows]
+
+
+def stored_language(work: Path) -> str:
+    """Returns the language that the memory of a WORK translates into, "" if unknown."""
+    path = work / "memory.json"
+    return str(read_settings(path).get("language", "")) if path.is_file() else ""
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

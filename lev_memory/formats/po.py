@@ -3,7 +3,7 @@
 import gettext
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -95,8 +95,9 @@ def line_end(content: str) -> str:
 
 
 class Plurals(NamedTuple):
-    """The form of a plural that is for 1, and the forms that are for a single number."""
+    """The form for each number; that for 1, and those for a single number."""
 
+    form_of: Callable[[int], int]
     singular: int
     single: frozenset[int]
 
@@ -110,7 +111,9 @@ def plurals_of(header: str) -> Plurals | None:
         counts = Counter(form_of(number) for number in range(1000))
     except (ValueError, ArithmeticError, RecursionError):
         return None
-    return Plurals(form_of(1), frozenset(form for form, count in counts.items() if count == 1))
+    return Plurals(
+        form_of, form_of(1), frozenset(form for form, count in counts.items() if count == 1)
+    )
 
 
 @dataclass
@@ -332,6 +335,7 @@ class PoFile:
         named = _LANGUAGE.search(header)
         self.language = named[1] if named else ""
         plurals = plurals_of(header)
+        self.form_of = plurals.form_of if plurals else None
         self.units = [
             entry.unit(number, form, plurals)
             for number, entry in enumerate(self.entries)
@@ -398,8 +402,3 @@ class PoFile:
         if self.content[start : self.content.find("\n", start)].endswith("\r"):
             feed = "\r\n"
         return (feed + indent).join(lines)
-
-
-def read_po(path: Path) -> PoFile:
-    """Reads a .po file; errors of :class:`PoFile`."""
-    return PoFile(path, path.read_bytes())

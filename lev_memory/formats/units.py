@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -52,13 +53,15 @@ class Unit:
 
 
 class Document(Protocol):
-    """A file of translations: :func:`po.read_po` and :func:`xliff.read_xliff` give one.
+    """A file of translations: :class:`po.PoFile` or :class:`xliff.XliffFile`.
 
     ``language``: of the translations, as the file says, else "". ``encoding``: of the file.
+    ``form_of``: the plural form for a number, where the file has a formula.
     """
 
     path: Path
     language: str
+    form_of: Callable[[int], int] | None
     encoding: str
     units: list[Unit]
 

@@ -3,7 +3,7 @@ stays byte for byte."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
@@ -94,6 +94,7 @@ class XliffFile:
         if len(languages) > 1:
             raise UserError(f"{path} is into {', '.join(sorted(languages))}: split it")
         self.language = "".join(languages)
+        self.form_of: Callable[[int], int] | None = None
         self.segments: list[Segment] = []
         for element, is_translated in root.below():
             if element.name == "trans-unit" and is_translated:

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable
 import regex
 from rapidfuzz import fuzz, process
 
-from .lines import FIXED
+from .kinds import FIXED
 from .scripts import SINGLE
 
 #: likeness, in percent, from which on a code of the source is meant; chosen on a validation part

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import AnyStr, NamedTuple
 
+from .kinds import FORMAT, GUARD, ORDERED, PRINTF, TAG, VOID, kind_of, tag_key
 from .messages import (
     branches,
-    guards,
+    other_branches,
     same_accelerators,
-    same_branches,
 )
 
 # whitespace that subwords would lose, and the sign that stands for it in a line
@@ -21,39 +21,10 @@ _MARK = r"<(?=/?(?:del|ins)>)"  # of the change of a source
 _TO_LINE = re.compile(rf"[{_ESCAPE}{''.join(_SPACES)}]|{_MARK}|[^\S ]|[\U000F0000-\U000F3000]")
 _TO_TEXT = re.compile(rf"{_ESCAPE}(.)|([{''.join(_SPACES)}\U000F0000-\U000F3000])")
 
-# what a program fills in: of printf in C (with gettext's own), Python, Objective-C, Go, Lua, Ruby …
-_FLAGS = "-+#0'I"
-_WIDTH = r"(?:\*(?:\d+\$)?|\d+)?"
-
-
-def _printf(flags: str) -> str:
-    name = r"\([^()]*\)|\d+\$|\d+:|<\w+>(?=[\w.+-])"
-    length = r"(?:hh|h|ll|l|L|q|j|z|Z|t)?"
-    return rf"%(?:{name})?[{flags}]*{_WIDTH}(?:\.{_WIDTH})?(?:<PRI[a-zA-Z0-9]+>|{length}[a-zA-Z@%])"
-
-
-_WHOLE = r"%[A-Z_]{2,}%|%#@\w+@"  # Windows, Apple
-_OTHERS = (
-    r"%L?\d+(?![\d.,]*\d)|%\{\w+\}"  # Qt, Ruby
-    r"|(?:<%|\{%|\[%)(?:(?![<{\[]%|%[\]>}]).)*%[\]>}]|<\?(?:(?!<\?|\?>).)*\?>"  # templates
-    r"|\$t\([^()]*\)|#\{[^{}]*\}|(?<![\w.@])@(?:\.\w+)?:(?:\([^()\s]*\)|[\w-]+(?:\.[\w-]+)*)"
-    r"|(?<!\S)~[adsADS](?!\w)"  # Lisp, Scheme
-    r"|\$\{[^{}]*\}|\$\(\w+\)|\$[^\W\d]\w*\$?|\$\d+(?![\d.,]*\d)"  # shells, make, PHP
-    r"|\{\{[^{}]*\}\}|\{[^{}]*\}"  # format strings and templates
-)
-# a blank after the per cent sign is a flag of formats alone: "100 % de" is text
-_PLACEHOLDERS = {
-    printf: re.compile(rf"{_WHOLE}|(?P<printf>{_printf(flags)})|{_OTHERS}")
-    for printf, flags in ((False, _FLAGS), (True, _FLAGS + " "))
-}
-_NUMBERED = re.compile(r"%(?:\(|\d+[$:]|<\w+>)")
 _NO_ARGUMENTS = {"%%", "%m", "%n"}
 _ARGUMENT = re.compile(r"%(\d+)\$")
 _PERCENT = re.compile(r"(?<![\w%])(\d+)(?:[.,]\d+)?\s?%(?!\w)")
 _SIGN = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|[a-zA-Z]\w*);|[\n\t]")
-_TAG = re.compile(r"<!--(?:(?!<!--).)*?-->|</?[a-zA-Z][\w:.-]*(?=[\s/>])[^<>]*>|</?\d+\s*/?>")
-#: a tag or a placeholder, as a pattern without groups
-FIXED = rf"(?:{_TAG.pattern}|{_WHOLE}|{_printf(_FLAGS)}|{_OTHERS})"
 
 
 def to_line(text: str) -> str:
@@ -106,9 +77,10 @@ def placeholders(text: str, printf: bool = False) -> Placeholders:
 
     printf: a blank may stand after the per cent sign, as in C.
     """
-    ordered, named = [], Counter(_TAG.findall(text) + guards(text))
-    for match in _PLACEHOLDERS[printf].finditer(text):
-        if match["printf"] and not _NUMBERED.match(match[0]):
+    ordered, named = [], Counter(map(tag_key, TAG.findall(text)))
+    named.update(match[0] for match in GUARD.finditer(text))
+    for match in FORMAT[printf].finditer(text):
+        if ORDERED.fullmatch(match[0]):
             ordered.append(match[0])
         else:
             named[match[0]] += 1
@@ -117,11 +89,16 @@ def placeholders(text: str, printf: bool = False) -> Placeholders:
 
 def is_placeholder(text: str) -> bool:
     """Returns whether a text is a placeholder and nothing else."""
-    return bool(_PLACEHOLDERS[False].fullmatch(text.strip()))
+    return bool(FORMAT[False].fullmatch(text.strip()))
 
 
 def same_placeholders(source: str, text: str, printf: bool = False, draft: str = "") -> bool:
-    """Returns whether a translation has what its source has for a program to fill in.
+    """Returns whether a translation has the code of its source, see :func:`other_kind`."""
+    return not other_kind(source, text, printf, draft)
+
+
+def other_kind(source: str, text: str, printf: bool = False, draft: str = "") -> str:
+    """Returns a kind of code that a translation has not as often as its source, "" for none.
 
     It may number arguments that its source has in order, and write ``%50`` for ``50%``. An ICU
     message has its source's arguments, and the plural forms of its language.
@@ -130,19 +107,20 @@ def same_placeholders(source: str, text: str, printf: bool = False, draft: str =
         draft: an older translation, whose plural forms show where the language writes no number.
     """
     sides = branches(source), branches(text), branches(draft)
-    is_same = same_branches(*sides, lambda wanted, part: _same_fixed(wanted, part, printf))
-    return is_same and same_accelerators(source, text)
+    kind = other_branches(*sides, lambda wanted, part: _other_fixed(wanted, part, printf))
+    return kind or ("" if same_accelerators(source, text) else "accelerators")
 
 
-def _same_fixed(source: str, text: str, printf: bool) -> bool:
-    """Returns whether two texts without ICU arguments have the same placeholders."""
-    sides = placeholders(source, printf), placeholders(text, printf)
-    _drop_percents(sides[0].named, sides[1].named, source, text)
-    if sides[0] == sides[1]:
-        return True
-    starred = any("*" in name for side in sides for name in side.ordered)
-    differ = sides[0].is_numbered() != sides[1].is_numbered()
-    return differ and not starred and sides[0].with_numbers() == sides[1].with_numbers()
+def _other_fixed(source: str, text: str, printf: bool) -> str:
+    """Returns the same of two texts without ICU arguments."""
+    here, there = placeholders(source, printf), placeholders(text, printf)
+    _drop_percents(here.named, there.named, source, text)
+    starred = any("*" in name for side in (here, there) for name in side.ordered)
+    differ = here.is_numbered() != there.is_numbered()
+    if differ and not starred and here.with_numbers() == there.with_numbers():
+        return ""
+    names = (here.named - there.named) + (there.named - here.named)
+    return next(map(kind_of, names), "" if here.ordered == there.ordered else PRINTF)
 
 
 def is_nested_like(source: str, text: str) -> bool:
@@ -158,9 +136,10 @@ def _outside_tags(text: str) -> str | None:
     """Returns the text outside of elements, None if tags are not closed in order."""
     outside, position = "", 0
     names: list[str] = []
-    for match in _TAG.finditer(text):
+    for match in TAG.finditer(text):
         name = re.match(r"</?([\w:.-]+)", match[0])
-        if name is None or match[0].endswith("/>"):  # a comment, or an element of one tag
+        # a comment, or an element of one tag
+        if name is None or match[0].endswith("/>") or VOID.fullmatch(match[0]):
             continue
         if not names:
             outside += text[position : match.start()]

@@ -1,4 +1,4 @@
-"""Structure of messages of other frameworks: ICU arguments, links, accelerators, escapes."""
+"""Structure of messages of other frameworks: ICU arguments, accelerators."""
 
 from collections.abc import Callable
 
@@ -11,17 +11,8 @@ _CHOICE = regex.compile(
 _KEY = regex.compile(r"\s*+(=?\w++)\s*+(?=\{)")
 _BRACE = regex.compile(r"'[{}][^']*'|[{}]")  # one in quotes is text
 _WIKI = regex.compile(r"(\{\{\s*[^\W\d_]+\s*:[^{}|]*)\|[^{}]*\}\}")  # {{PLURAL:$1|file|files}}
+ICU = "ICU arguments"
 _CATEGORIES = set("zero one two few many".split())  # a language has some of them, and "other"
-# what has to stand as often as in the source, wherever it stands
-_GUARDS = regex.compile(
-    r"\[\[[^\[\]|\n]*(?:\]\]|\|(?=[^\[\]\n]*\]\]))"  # links of a wiki, some with their own text
-    r"|\]\((?:[^()\s]|\([^()\s]*\))+|(?<=\])\[[\w-]+\]"  # targets of links in Markdown
-    r"|\[/?(?:[bius*]|url|img|quote|code|list|size|color|font|center)(?:=[^\[\]]+)?\]|\[/\w+\]"
-    r"|\[\w+(?:\s+[\w-]+=[^\[\]\s]*)+\]"  # BBCode, short codes
-    r"|(?<![\w:/.\\\[]):[A-Za-z_][\w-]*:?"  # :name of Laravel, roles, emoji
-    r"|(?<![\w.@/])@[A-Za-z]\w*@?(?![\w.]*:)|(?<![\w!])![a-z]\w*|\b__[A-Za-z]\w*?__\b"
-    r"|\\(?:[nrt0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})"  # escapes
-)
 # marks before the letter of a key: where one surely is, and where one may be
 _START = r"(?<![^\s(\"'])"
 _ACCELERATORS = (
@@ -73,33 +64,30 @@ def branches(message: str) -> dict[Path, str]:
     return texts
 
 
-def same_branches(
+def other_branches(
     wanted: dict[Path, str],
     translated: dict[Path, str],
     before: dict[Path, str],
-    same: Callable[[str, str], bool],
-) -> bool:
-    """Returns whether a message has its source's branches, each with the same placeholders.
+    other: Callable[[str, str], str],
+) -> str:
+    """Returns a kind of code that a message has not as its source's branches have it, "" for none.
 
     Args:
         before: the branches of an older translation.
+        other: gives the kind for two texts without branches.
     """
-
     if any(path not in translated and path == general(path) for path in wanted):
-        return False
+        return ICU
     for path, text in translated.items():
         source = wanted.get(path, wanted.get(general(path)))
-        if source is None or not same(source, text):
-            return False
+        if source is None:
+            return ICU
+        if kind := other(source, text):
+            return kind
         shown = {source.count("#"), before.get(path, source).count("#")}
         if text.count("#") not in shown and any(kind != "select" for _, kind, _ in path):
-            return False
-    return True
-
-
-def guards(text: str) -> list[str]:
-    """Returns what programs other than formats read in a text: links, escapes, short codes."""
-    return _GUARDS.findall(text)
+            return ICU
+    return ""
 
 
 def same_accelerators(source: str, text: str) -> bool:

@@ -13,14 +13,15 @@ from typing import NamedTuple
 import regex
 from rapidfuzz.distance import Levenshtein
 
-from .lines import FIXED, replaced
+from .kinds import FIXED, FORMAT, TAG
+from .lines import replaced
+from .plurals import Category, counting
 from .scripts import PREFIXING, SINGLE, places
 from .values import (
     INSIDE,
     Written,
     digits,
     grouped,
-    may_count,
     numbers,
     replacement,
 )
@@ -56,14 +57,26 @@ _PLAIN = regex.compile(r"\b\p{Ll}{4,}|^\W*\p{Ll}")  # where not each word has a 
 _ORDINARY = regex.compile(
     r".{2,}(?:al|ar|or|ion|ions|ble|[ae]nt|ment|ive|ed|ings?|ly|ness|ful|ers)"
 )
-_DATES = {*calendar.month_name, *calendar.month_abbr, *calendar.day_name, *calendar.day_abbr}
+_DATES = {*calendar.month_name, *calendar.month_abbr, *calendar.day_name, *calendar.day_abbr} - {""}
 FREE = {"term", "code", "number", "name", "currency"}  # kinds that need no translation
 _WORDS = regex.compile(r"(?<![&\p{L}])\p{L}{2}")
-_NOUN = regex.compile(r"\s?\p{Ll}{3}")  # after a number
+# a noun after a number, some with what joins it in Romanian: no abbreviation of a unit
+_NOUN = regex.compile(
+    rf"(?V1)(?<=\d`*)[*_`\"'’”»]*(?:[\s\p{{Cf}}⍽⎵␊]|&nbsp;|&\#160;|{TAG.pattern})+[*_`\"'«„“]*(?:de\s)?"
+    r"(?!(?:min|sec|sek|dpi|ppi|fps|bps|rpm|ppm|mph)\b)"
+    rf"(?:{FORMAT[0].pattern}|\p{{Lu}}{{4}}|[\p{{L}}--[{SINGLE}]][[\p{{Ll}}\p{{Lo}}\p{{M}}]--[{SINGLE}]]{{2}})"
+)
+_NAMED_DATES = "|".join(_DATES)
+# after a number in English that counts no noun: a small word, a month, or a month before it
+_NO_COUNT = regex.compile(
+    r"\s(?:of|and|or|to|from|in|on|at|by|for|with|than|as|if|the|per|out|into|until"
+    rf"|{_NAMED_DATES})\b|(?<=\b(?:{_NAMED_DATES})\.? \d+)(?!\s\p{{Ll}}{{3}})"
+)
 Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations, the first the usual
 Span = tuple[int, int]
 Pair = tuple[str, str]  # of texts: the older one, and the new one
 Token = tuple[str, str]  # its kind, and its text with the space in front of it
+UNKNOWN = counting("")  # plural categories of no language
 
 
 class Repaired(NamedTuple):
@@ -184,16 +197,24 @@ def _of_kind(tokens: list[Token], wanted: str) -> list[str]:
 
 
 def repaired(
-    old: str, new: str, draft: str, terms: Terms | None = None, sign: str | None = None
+    old: str,
+    new: str,
+    draft: str,
+    terms: Terms | None = None,
+    sign: str | None = None,
+    category: Category = UNKNOWN,
 ) -> Repaired:
     """Returns the draft after those changes of its source that need no translation.
 
     A text of the old source that is another one in the new source gives way to that where it
     stands in the draft, as often as it does in the old source: as it is and not inside a word, as a
-    number of the same value, or as a term of the glossary. A draft that is the old source is no
-    translation and left alone.
+    number of the same value, or as a term of the glossary. A number before a noun gives way to one
+    of its own plural category alone. A draft that is the old source is no translation and left
+    alone.
 
-    sign: what parts thousands in the language, if that is known.
+    Args:
+        sign: what parts thousands in the language, if that is known.
+        category: plural categories of the language.
     """
     if draft.strip() == old.strip() and _WORDS.search(_WHOLE.sub(" ", old)):
         return Repaired(draft, old == new)
@@ -203,21 +224,25 @@ def repaired(
     edits: dict[Span, str] = {}
     for (before, after), count in pairs.items():
         way = next(filter(None, target.ways(before, after, terms)), [])
-        nouns = any(_NOUN.match(draft, end) for (_, end), _ in way)
-        is_agreeing = not nouns or may_count(before, after, draft)
+        way = [(span, grouped(before, text, sign)) for span, text in way]
+        there = source.places(before)
+        ends = [*((draft, end) for (_, end), _ in way), *((old, end) for _, end in there)]
+        is_counted = any(_NOUN.match(*end) for end in ends) and not any(
+            _NO_COUNT.match(*end) for end in ends
+        )
+        is_agreeing = not is_counted or all(
+            category(draft[start:end]) == category(text) for (start, end), text in way
+        )
         is_free = not any(span in edits for span, _ in way)
-        if len(way) == len(source.places(before)) == count and is_free and is_agreeing:
-            for span, text in way:
-                edits[span] = text if sign is None else grouped(before, text, sign)
+        if len(way) == len(there) == count and is_free and is_agreeing:
+            edits |= way
         else:
             is_all = False
     changes = ((start, end, text) for (start, end), text in edits.items())
     return Repaired(replaced(draft, changes), is_all)
 
 
-def repair(
-    old: str, new: str, draft: str, terms: Terms | None = None, sign: str | None = None
-) -> str:
+def repair(old: str, new: str, draft: str, category: Category = UNKNOWN) -> str:
     """Returns the draft that :func:`repaired` makes if nothing else has changed, else it itself."""
-    text, is_all = repaired(old, new, draft, terms, sign)
+    text, is_all = repaired(old, new, draft, category=category)
     return text if is_all else draft

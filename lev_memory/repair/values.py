@@ -32,8 +32,6 @@ _SWEDISH = {":a": True, ":e": False}
 # the decimal sign that goes with a separator of thousands, if a text shows only one of them
 _DECIMAL_OF = {".": ",", ",": ".", "'": ".", "’": ".", "٬": "٫", **dict.fromkeys(_SPACES, ",")}
 _GROUP_OF = {",": ".", ".": ",", "٫": "٬"}
-_SLAVIC = regex.compile(r"[\p{Cyrillic}ąćčďđěęėįłńňřśšťůųūźž]")
-_FORMS = [*map(re.compile, (r"1", r".*(?<!1)1", r".*(?<!1)[2-4]", r".*[^.,\d].*", r".*"))]
 
 
 class Written(NamedTuple):
@@ -57,7 +55,7 @@ def numbers(text: str) -> list[Written]:
 
 def digits(text: str) -> str:
     """Returns the digits of a number but its zeros, sorted: the same however it is written."""
-    return "".join(sorted(filter(str.isdecimal, _plain(text)))).lstrip("0")
+    return "".join(sorted(filter(str.isdecimal, plain(text)))).lstrip("0")
 
 
 def _parts(written: str, start: int) -> list[tuple[int, int]]:
@@ -91,9 +89,9 @@ def group_sign(pairs: Iterable[tuple[str, str]]) -> str | None:
     return sign if count >= USUAL and 2 * count > signs.total() else None
 
 
-def grouped(old: str, new: str, sign: str) -> str:
+def grouped(old: str, new: str, sign: str | None) -> str:
     """Returns ``new`` with a language's sign between thousands, if ``old`` has none to go by."""
-    if not old.isdigit() or not _COMMA.fullmatch(new):
+    if sign is None or not old.isdigit() or not _COMMA.fullmatch(new):
         return new
     return new.replace(",", sign)
 
@@ -144,7 +142,7 @@ def as_written(old: str, new: str, like: str) -> str | None:
     ``as_written("3.5", "4.25", "3,5")`` is ``"4,25"``. Digits are those of ``like``.
     """
     zero = next((ord(sign) - int(sign) for sign in like if sign.isdecimal()), ord("0"))
-    written = _as_written(_plain(old), _plain(new), _plain(like))
+    written = _as_written(plain(old), plain(new), plain(like))
     if written is None or zero == ord("0"):
         return written
     if _GROUPED.fullmatch(written) or re.fullmatch(r"[\d,]+\.\d+", written):
@@ -155,7 +153,7 @@ def as_written(old: str, new: str, like: str) -> str | None:
 _ARABIC = (0x660, 0x6F0)  # zero, in Arabic and in Persian
 
 
-def _plain(number: str) -> str:
+def plain(number: str) -> str:
     """Returns a number with the digits 0 to 9."""
     return "".join(str(unicodedata.decimal(sign, sign)) for sign in number)
 
@@ -202,13 +200,3 @@ def replacement(old: Written, new: Written, like: Written) -> str | None:
         if old.suffix != new.suffix or like.suffix[0] not in ":'’-":
             return None
     return as_written(old.text, new.text, like.text)
-
-
-def may_count(old: str, new: str, text: str) -> bool:
-    """Returns whether a noun may stay when the number in front of it changes: in Slavic and Baltic
-    languages, which the letters of the text tell, it is another one after 1, 2 and 5."""
-    return not _SLAVIC.search(text) or _form(old) == _form(new)
-
-
-def _form(number: str) -> int:
-    return next(i for i, form in enumerate(_FORMS) if form.fullmatch(number))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tables import rows
 
 from lev_correct.repository.kinds import left_alone
-from lev_correct.text.formats import FORMATS, masked
 from lev_correct.text.file_kinds import PROSE, kind_of
+from lev_correct.text.formats import FORMATS, masked
 from lev_correct.text.grammar import is_sentence, read_grammar
 from lev_correct.text.protection import Document
 from lev_correct.text.units import spans
@@ -38,13 +38,16 @@ TEXTS = {
     "a.ini": "; teh\n[hte]\nhte = so the teh is\n",
     "a.html": "<p class=hte>teh <b>h</b>te <code>hte</code> <!-- teh --></p>"
     "<script>var hte</script>",
-    "a.rst": "Teh\n===\n\n.. note:: Teh\n\n   Teh ``hte`` :hte:`hte` and `teh <hte>`_ and\n"
+    "a.xml": "<g>hte</g><description>So teh is.</description><a title='Teh is'>teh</a>\n",
+    "a.rst": "Teh\n===\n\n:type hte: hte\n:param hte: teh\n\n>>> hte\nhte\n\n"
+    ".. note:: Teh\n\n   Teh ``hte`` :hte:`hte` and `teh <hte>`_ and\n"
     "   :hte:`teh <hte>`.\n\n.. toctree::\n\n   hte\n\nTeh::\n\n    hte\n\n.. _hte: hte\n\n"
     ".. function:: hte(hte)\n\n   Teh.\n",
     "a.tex": "\\section{Teh} \\label{hte}\\emph{teh} \\hte $hte$ % teh\n"
+    "\\( hte \\) \\[ hte \\] \\gls{hte} \\texttt{hte} \\footnote{Teh} \\href{hte}{teh} teh\n"
     "\\begin{verbatim}\nhte\n\\end{verbatim}\n\\cite[hte]{hte}\n",
-    "hte.1": ".TH hte 1\n.SH TEH\n\\fBteh\\fR and \\fBh\\fRte teh\n"
-    ".Fl hte\n.B teh\n.nf\nhte\n.fi\n",
+    "hte.1": ".TH hte 1\n.SH TEH\n\\fBhte\\fR and \\fBh\\fRte teh\n"
+    ".Fl hte\n.B hte\n.nf\nhte\n.fi\n",
     "fr.po": '# teh\n#: hte.c\nmsgctxt "hte"\nmsgid "so\\nteh teh"\nmsgstr "hte"\n',
     "en.po": 'msgid ""\nmsgstr ""\n"Language: en\\n"\n\nmsgid "teh"\nmsgstr "teh"\n',
     "a.adoc": ":hte: hte\n\n----\nhte\n----\n\nteh\n",
@@ -101,7 +104,9 @@ def test_an_apostrophe_is_written_by_the_rule_of_its_string_or_not_at_all(name, 
     assert (written and before.replace("dont", written) or "") == after
 
 
-@pytest.mark.parametrize("after", ["a\\b", "a{b", "a%b", "a*/b", "a\nb", "'ab", "a--b", 'a"b', "a_b"])
+@pytest.mark.parametrize(
+    "after", ["a\\b", "a{b", "a%b", "a*/b", "a\nb", "'ab", "a--b", 'a"b', "a_b"]
+)
 def test_no_edit_brings_what_code_may_be(after):
     for name in ("a.py", "a.c", "a.md", "a.po"):
         document = Document(lambda word: False, path=name, text=["# ab so"])

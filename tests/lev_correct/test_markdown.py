@@ -40,7 +40,7 @@ teh** <b>teh</b> <kbd>hte</kbd> <!-- teh -->
 | teh | **teh** | teh |
 
 <div class="hte"
-  title="hte">
+  title="teh" id="hte">
  teh <code>hte</code>
 </div>
 

@@ -1,0 +1,160 @@
+"""Misspellings that a line mentions: it sets them next to their correction, marks them by [sic],
+says that they are misspelt, or that a thing is called so."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+
+from ..edits import Chance
+from .units import Span, core_of
+
+#: Characters on each side of a word that tell whether it is mentioned.
+AROUND = 200
+#: A pattern and, in the order in which they are put into it, its parts. What an edit writes stands
+#: between two \x01 in place of the word, the same or what a list has for it between two \x02 where
+#: it stands in the line anyway.
+_GRAMMAR = r"""
+MENTION =
+  # beside its correction
+  (?P<side> [\x01\x02]) (?: [^\x01\x02]+ (?P=side) AGAINST | [^\x01\x02]{5,} (?P=side) BESIDE )
+    (?!(?P=side)) [\x01\x02]
+  | (?: \A | [\n(:] ) \W{0,6} (?P<edge> [\x01\x02]) [^\x01\x02]+ (?P=edge) \W{1,5}
+    (?!(?P=edge)) [\x01\x02] [^\x01\x02]+ [\x01\x02] \W* (?: \Z | [\n,;)] )
+  | RIGHT \W{1,4} (?: \w+ ,\s? ){1,20} WRONG
+  | WRONG (?: ,\s? \w+ ){1,20} \W{1,4} (?<= [>→|=⇒:(/]\s | .[>→|=⇒:(/] ) RIGHT
+  | \b (?P<head> \w+ [\s_-] ) WRONG GAP{0,5} INTO GAP{0,5} (?P=head) RIGHT
+  | WRONG (?P<tail> [\s_-] \w+\b ) GAP{0,5} INTO GAP{0,5} RIGHT (?P=tail)
+  | \b (?: replac|chang|renam|correct|fix|turn|substitut|swap|switch|convert ) \w* REST{0,40} WRONG
+    (?: QUOTE \s to \s QUOTE RIGHT | REST{0,40} \b (?: with | by | into ) \W{1,3} RIGHT
+      | REST{0,40} \b to \W{1,3} RIGHT (?= \W*\Z | ["'`”’»,.;)] ) )
+  | (?= [^\n]* \b TYPO ) [^\n]* (?: WRONG [^\n]* RIGHT | RIGHT [^\n]* WRONG )
+  # marked, or said to be misspelt
+  | WRONG \W{0,3} (?: \w+ \W+ )? [\[({<*_]+ !?sic\b
+    | \b sic (?: \s [^<>\n]* )? [>|{] \W{0,2} WRONG
+  | \b TYPO [^\n.\x01\x02]{0,40}? (?: : \s QUOTE | OPENS ) LIST{0,9} WRONG
+  | (?!typos\ \x01) \b TYPO (?: \s (?: like | such\ as | includ\w+ | are
+    | THING ) )? \W{1,3} LIST{0,9} NAME
+  | \b TYPO [^\n]* \( (?: \w+ ,\s )* WRONG (?: , | \) )
+  | \b TYPO [^\n]* QUOTED | QUOTED \s TYPO
+  | \b TYPO \s (?: as | of ) \s (?: the\s )? (?: THING\s )? QUOTE WRONG
+  | WRONG QUOTE \s (?: is | was | are | were | looks
+    | seems ) \s (?: \w+ \s ){0,4}? TYPO (?!\ out)
+  | WRONG QUOTE (?: \s? [(\[] | : \s | \s (?: [\#*–—] | -+ | // ) \s ) (?: \w+ \s ){0,3} TYPO
+  | (?<!\ba\s) (?<!\ban\s) NAME \s (?: typo | misspelling )\b
+  # a name
+  | \b (?: THING s? (?: \s (?: is | are | was | were ) )?
+      | (?: an? | any | each | its? | no | one | some | that | the | this ) \s (?: \w+ \s )?
+        (?! are\b | be\b | been\b | being\b | is\b | so\b | was\b | were\b ) \w+ )
+    \s (?: called | dubbed | entitled | labell?ed | named | titled ) \s QUOTE NAME
+  | \b THING [\s:=]{1,2} (?: (?: is | was | of | like ) \s )? OPENS WRONG CLOSES
+  | OPENS WRONG CLOSES \s THING \b
+  | \b (?: old | former | deprecated | legacy | wrong | incorrect | original | previous ) \s
+    (?: alias | form | identifier | keyword | name | spelling | term | variant
+      | word ) s? \s QUOTE NAME
+  | \b (?: the | this | that ) \s (?: name | noun | term | verb | word ) \s WRONG \s (?: means
+    | comes
+      | derives | refers | appears | occurs | is \s (?: used | often | also | an? | not\ a
+        | spel\w+ ) )
+
+AGAINST = (?:
+    (?: TAG | GAP ){0,9} (?: TAG | [-=~]+> | <[-=~]+ | [→⇒⟶➔➜←↔≠|/=\t] | \s[<>]\s | -\]\s?\{\+
+      | \s\s | CLOSES \s? [,:;]? \s? OPENS
+      | QUOTE \s? (?: instead\ of | rather\ than | in\ place\ of
+        | (?: should | ought | must ) (?: \ \w+ ){0,2} ) \s ) (?: TAG | GAP ){0,9}
+  | \s? \( \W{0,2} (?= [\x01\x02] [^\x01\x02]+ [\x01\x02] \W{0,2} \) ) )
+
+BESIDE = (?: GAP | [?!] (?=\s\() ){1,5} (?:
+    \b (?: into | not | (?:is\ )?now | or | over | use | versus | vs | write ) \b GAP{1,4}
+  | \b (?: and | as | by | for | from | to | with ) \s OPENS
+  | (?<=CLOSES\s) (?: as | by | for | from | to | with ) \s
+  | FILLER{0,4} \b (?: actually | alias | became | becomes? | changed | corrected | deprecated
+    | error
+      | fixed | formerly | incorrectly | instead | meant? | means | mistake | mis-?sp\w+
+        | mis-?typed
+      | obsolete | rather | renamed | replaced | should | spell(?:ed|ing|s)? | spelt | typo
+        | wrongly
+      | (?: you | i | he | she | they | we ) \s (?: wrote | typed | said )
+      | (?: correct | incorrect | proper | right | wrong ) (?!\s[\x01\x02]) )
+    GAP{1,5} FILLER{0,4} )
+
+FILLER = (?: \b (?: also | an? | as | be(?:en)? | by | common(?:ly)? | correct(?:ly)? | for
+  | form | from
+    | he | here | i | in | is | it | its | known | mis-?sp\w+ | must | not | now | of | often
+      | ought | she
+    | some | sometimes | spell(?:ed|ing) | than | the | they | to | use | usually | was | we
+      | were | with
+    | word | would | wrong(?:ly)? | you ) GAP{1,5} )
+
+NAME = \x01 (?! [^\x01]* ly\x01 | (?: a | about | after | again | all | along | and | any | are
+  | as | at
+    | because | been | before | between | but | by | during | each | either | else | every
+      | everywhere
+    | for | from | have | if | in | inside | instead | into | is | it | its | later | like
+      | more | of
+    | off | on | once | only | or | other | otherwise | out | outside | over | since | so
+      | some | still
+    | such | than | that | the | their | then | there | they | this | through | throughout | to
+      | today
+    | together | too | twice | under | until | upon | using | was | were | when | whenever | where
+    | whether | which | while | will | with | within | without | you )\b ) [^\x01]+ \x01
+
+TYPO = (?: typos? (?: \ (?: errors? | fix(?:e[sd])? ) )? | typo'?ed | mis-?spel\w* | mispel\w*
+    | mis-?typ\w* | spellings? (?: \ (?: errors? | mistakes? | fix(?:e[sd])? ) )? | spelled
+      | spelt )\b
+
+THING = (?: alias | argument | attribute | branch | class | column | command | constant
+  | directory
+    | element | entered | enum | event | field | file | flag | folder | function | header
+      | identifier
+    | key | keyword | label | macro | method | module | names? | node | noun | option | package
+      | param
+    | parameter | path | property | query | reads? | says? | setting | spells? | string
+      | symbol | table
+    | tag | term | token | types? | typed | variable | verb | words? | writes? | wrote )
+
+INTO = (?: [-=~]+> | [→⇒] | \b (?: by | instead\ of | into | not | to | with ) \b )
+
+LIST = (?: \w+ (?: ,\s | \s(?:and|or)\s | / ) QUOTE )
+
+QUOTED = (?: "[^"\n]* WRONG [^"\n]*" | '[^'\n]* WRONG [^'\n]*' | `[^`\n]* WRONG [^`\n]*` )
+
+QUOTE = ["'`“”‘’«»*_]{0,3}
+
+OPENS = ["'`“‘«]
+
+CLOSES = ["'`”’»]
+
+TAG = </?\w[^<>\n]*>
+
+GAP = (?: (?! [.!?…]\s ) [^\w\n\x01\x02] )
+
+REST = [^\n.;!?\x01\x02]
+
+WRONG = (?: \x01 [^\x01]+ \x01 )
+
+RIGHT = (?: \x02 [^\x02]+ \x02 )
+"""
+_RULES = (rule.partition(" =") for rule in _GRAMMAR.strip().split("\n\n"))
+_PATTERN = reduce(lambda pattern, rule: pattern.replace(rule[0], rule[2]), _RULES, "MENTION")
+_MENTION = re.compile(_PATTERN, re.VERBOSE | re.IGNORECASE)
+
+
+def mentioned(
+    line: str, changes: Sequence[Chance], listed: Callable[[str], Iterable[str]]
+) -> list[Span]:
+    """Returns where the words stand that a line mentions, of those that changes are of.
+
+    Args:
+        listed: the corrections that a list has for a word.
+    """
+    words = [core_of(line[start:end]).lower() for (start, end, _), _ in changes]
+    found = set[str]()
+    for word, ((start, end, after), _) in zip(words, changes, strict=True):
+        others = filter(None, (core_of(after), *listed(word)))
+        pattern = rf"(?i)(?<!\w)(?:({re.escape(word)})|({'|'.join(map(re.escape, others))}))(?!\w)"
+        parts = re.split(pattern, line[max(start - AROUND, 0) : end + AROUND])
+        parts[1::3] = (f"\1{after}\1" if is_word else "" for is_word in parts[1::3])
+        parts[2::3] = (f"\2{other}\2" if other else "" for other in parts[2::3])
+        if word and after and _MENTION.search("".join(parts)):
+            found.add(word)
+    return [patch[:2] for word, (patch, _) in zip(words, changes, strict=True) if word in found]
