@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lev_runtime.pieces import Tokenizer
 
     from ..systems.enct5.metadata import Metadata
-    from ..systems.enct5.reading import FileFormat
+    from ..systems.enct5.prepare import FileFormat
 
 #: of :class:`.ProblemType`, which the help is not to load
 KINDS = ("classification", "regression", "multilabel", "tagging")
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register()
-    from ..systems.enct5.reading import read_labels
+    from ..systems.enct5.prepare import read_labels
     from ..systems.enct5.writing import write_all
 
     file_format = _file_format(args)
@@ -105,7 +105,7 @@ def _files(args: argparse.Namespace) -> dict[str, str]:
 def _file_format(args: argparse.Namespace) -> "FileFormat":
     """Returns how the files are written."""
     from ..systems.enct5.problem_types import ProblemType
-    from ..systems.enct5.reading import FileFormat
+    from ..systems.enct5.prepare import FileFormat
     from ..systems.enct5.sentences import FORM, UPOS
 
     problem_type = ProblemType(args.kind)

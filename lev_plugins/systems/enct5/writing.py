@@ -16,7 +16,7 @@ from lev_runtime.pieces import EOS_ID, UNK_ID, Tokenizer
 
 from .metadata import LABELS, PIECES, WORD_IDS, Metadata
 from .problem_types import ProblemType, values_of
-from .reading import FileFormat, LabelledText, Labels
+from .prepare import FileFormat, LabelledText, Labels
 
 #: The subwords that are trained depend on the number of threads, so it is not the machine's.
 NUM_THREADS = 16
