@@ -69,8 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register()
-    from ..systems.enct5.prepare import read_labels
-    from ..systems.enct5.writing import write_all
+    from ..systems.enct5.prepare import read_labels, write_all
 
     file_format = _file_format(args)
     files = _files(args)
@@ -104,9 +103,8 @@ def _files(args: argparse.Namespace) -> dict[str, str]:
 
 def _file_format(args: argparse.Namespace) -> "FileFormat":
     """Returns how the files are written."""
+    from ..systems.enct5.prepare import FORM, UPOS, FileFormat
     from ..systems.enct5.problem_types import ProblemType
-    from ..systems.enct5.prepare import FileFormat
-    from ..systems.enct5.sentences import FORM, UPOS
 
     problem_type = ProblemType(args.kind)
     is_tagging = problem_type is ProblemType.TAGGING
@@ -151,7 +149,7 @@ def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tupl
     from lev_runtime.pieces import Tokenizer
 
     from ..systems.enct5.directory import DIRECTORIES, EncoderDirectory
-    from ..systems.enct5.writing import train_tokenizer
+    from ..systems.enct5.prepare import train_tokenizer
 
     most = sys.maxsize
     folders = {option: getattr(args, option) for option in DIRECTORIES}

@@ -27,7 +27,7 @@ COLUMNS = (
 
 
 class Example(NamedTuple):
-    """One text with its label, as :class:`.tokenizer.Encoding` and :meth:`.prepare.Labels.encode`
+    """One text with its label, as :class:`.pieces.Encoding` and :meth:`.prepare.Labels.encode`
     have them; a tagger's labels are those of all words, also of those that were cut off.
 
     number: of the example in the data, from 0.
