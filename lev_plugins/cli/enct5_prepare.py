@@ -22,7 +22,7 @@ from ..registration import register
 if TYPE_CHECKING:
     from lev_runtime.pieces import Tokenizer
 
-    from ..systems.enct5.metadata import Metadata
+    from ..systems.enct5.dataset import Metadata
     from ..systems.enct5.prepare import FileFormat
 
 #: of :class:`.ProblemType`, which the help is not to load
@@ -178,7 +178,7 @@ def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tupl
 def _kept_subwords(path: str) -> "Metadata":
     """Returns the description that prepared data, or a checkpoint, keep."""
     from ..inference.checkpoints import find_checkpoint, load_state
-    from ..systems.enct5.metadata import DESCRIPTION, Metadata
+    from ..systems.enct5.dataset import DESCRIPTION, Metadata
 
     if os.path.isfile(os.path.join(path, DESCRIPTION)):
         return Metadata.from_folder(path)

@@ -24,8 +24,7 @@ from lev_runtime.predictions import Prediction as Prediction
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..nn.precision import prepare_for_decoding
 from ..systems.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
-from ..systems.enct5.dataset import Example, collate
-from ..systems.enct5.metadata import Metadata
+from ..systems.enct5.dataset import Example, Metadata, collate
 from ..systems.enct5.task import TASK
 from .checkpoints import CheckpointState, device_named, find_checkpoint, load_model, load_state
 

@@ -1,10 +1,14 @@
-"""Examples of EncT5, one or several in a row, and batches of them.
+"""Prepared data: their description, examples, one or several in a row, and batches of rows.
 
 Shapes: B rows, S subwords of a row, L decoder positions of a row, E examples, N labels.
 """
 
+import base64
+import json
+import os
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +17,17 @@ from fairseq.data import FairseqDataset, indexed_dataset
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from lev_runtime.errors import UserError
+from lev_runtime.pieces import FolderTokenizer, Tokenizer
+
+from ...pretrained.directory import optional_library
+from ...pretrained.vocabulary import BOS
 from .problem_types import ProblemType
 
-#: what the model reads, each B × S or B × L (see :class:`.model.EncT5Model`)
+DESCRIPTION = "enct5.json"
+#: ends of the names of a split's files
+PIECES, WORD_IDS, LABELS = "pieces", "spans", "labels"
+#: what the model reads, each B × S or B × L (see :meth:`.EncT5Model.forward`)
 COLUMNS = (
     "tokens",
     "example_ids",
@@ -24,6 +36,75 @@ COLUMNS = (
     "latent_example_ids",
     "latent_word_ids",
 )
+
+
+@dataclass
+class Metadata:
+    """The description of prepared data, which a checkpoint keeps."""
+
+    kind: str  # what is predicted, see :class:`.ProblemType`
+    labels: list[str]  # names in order, none for values
+    pieces: list[str]  # the vocabulary
+    counts: list[int] = field(default_factory=list)  # how often training has each label
+    texts_per_example: int = 1
+    max_length: int = 512  # most subwords of an example
+    model: str | None = None  # the sentencepiece model in base64, None for bytes
+    hf_tokenizer: str | None = None  # a folder's tokenizer instead, see :class:`.FolderTokenizer`
+
+    @classmethod
+    def from_state(cls, state: Any, where: str) -> "Metadata":
+        """Reads it from the state of a checkpoint's task; raises :class:`UserError` if it has
+        none."""
+        return cls.from_dict((state or {}).get("description"), where)
+
+    @classmethod
+    def from_folder(cls, folder: str) -> "Metadata":
+        """Reads what ``lev-enct5-prepare`` wrote; raises :class:`UserError` unless it is whole."""
+        path = os.path.join(folder, DESCRIPTION)
+        try:
+            with open(path, encoding="utf-8") as file:
+                values = json.load(file)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(f"{path}: {reason}; make the data with lev-enct5-prepare") from None
+        return cls.from_dict(values, path)
+
+    @classmethod
+    def from_dict(cls, values: Any, where: str) -> "Metadata":
+        """Makes it from its fields; raises :class:`UserError` for others."""
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise UserError(f"{where}: has no description of EncT5 data ({error})") from None
+
+    def write(self, folder: str) -> None:
+        """Writes it into a folder."""
+        with open(os.path.join(folder, DESCRIPTION), "w", encoding="utf-8") as file:
+            json.dump(asdict(self), file, ensure_ascii=False)
+            file.write("\n")
+
+    def check_same(self, kept: "Metadata", where: str, *names: str) -> None:
+        """Raises :class:`UserError` if a checkpoint was trained on other data.
+
+        Args:
+            kept: the checkpoint's description.
+            where: these data, for the message.
+            names: fields that have to be equal.
+        """
+        for name in names:
+            if getattr(self, name) != getattr(kept, name):
+                raise UserError(
+                    f"{where}: other {name.replace('_', ' ')} than the checkpoint was trained "
+                    "with; prepare the data with its --kind and --labels, and --subwords-of "
+                    "CHECKPOINT"
+                )
+
+    def tokenizer(self, where: str) -> Tokenizer:
+        """Returns the tokenizer that these data were prepared with."""
+        if self.hf_tokenizer is not None:
+            optional_library("tokenizers", f"{where}: reading its tokenizer")
+            return FolderTokenizer(self.hf_tokenizer, BOS in self.pieces, self.pieces)
+        return Tokenizer(None if self.model is None else base64.b64decode(self.model))
 
 
 class Example(NamedTuple):

@@ -18,7 +18,7 @@ from lev_runtime.errors import UserError, counted
 from lev_runtime.io.text_files import few, read_lines
 from lev_runtime.pieces import EOS_ID, UNK_ID, Tokenizer
 
-from .metadata import LABELS, PIECES, WORD_IDS, Metadata
+from .dataset import LABELS, PIECES, WORD_IDS, Metadata
 from .problem_types import ProblemType, bits_of, values_of
 
 NUM_COLUMNS = 10  # of CoNLL-U

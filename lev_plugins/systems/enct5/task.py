@@ -22,8 +22,7 @@ from ...fairseq_patches.hooks import Start, TrainingHooks
 from ...io.program import running_command
 from .config import EncT5TaskConfig
 from .criterion import CRITERION, PREDICTIONS
-from .dataset import EncT5Dataset, read_column
-from .metadata import LABELS, PIECES, WORD_IDS, Metadata
+from .dataset import LABELS, PIECES, WORD_IDS, EncT5Dataset, Metadata, read_column
 from .metrics import DEFAULT_THRESHOLD, Metrics, ScoredExample
 from .model import EncT5Model
 from .problem_types import ProblemType
