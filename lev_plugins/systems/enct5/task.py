@@ -23,10 +23,9 @@ from ...io.program import running_command
 from .config import EncT5TaskConfig
 from .criterion import CRITERION, PREDICTIONS
 from .dataset import LABELS, PIECES, WORD_IDS, EncT5Dataset, Metadata, read_column
-from .metrics import DEFAULT_THRESHOLD, Metrics, ScoredExample
+from .metrics import DEFAULT_THRESHOLD, Metrics, ScoredExample, Validation
 from .model import EncT5Model
 from .problem_types import ProblemType
-from .validation import Validation
 
 logger = logging.getLogger(__name__)
 
