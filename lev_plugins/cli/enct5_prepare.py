@@ -148,7 +148,7 @@ def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tupl
     """
     from lev_runtime.pieces import Tokenizer
 
-    from ..systems.enct5.directory import DIRECTORIES, EncoderDirectory
+    from ..systems.enct5.model import DIRECTORIES, EncoderDirectory
     from ..systems.enct5.prepare import train_tokenizer
 
     most = sys.maxsize
