@@ -62,9 +62,9 @@ def relative_bias(graph: Graph, bias: RelativeBias, tokens: str) -> str:
     distance = graph.node("Min", distance, [bias.longest])
     bucket = graph.node("Gather", bias.bucket, distance)
     if bias.bidirectional:
-        is_behind = graph.node("Greater", ahead, zero)
-        behind = graph.node("Cast", is_behind, to=INT64)
-        offset = graph.node("Mul", behind, [bias.side])
+        is_after = graph.node("Greater", ahead, zero)
+        after = graph.node("Cast", is_after, to=INT64)
+        offset = graph.node("Mul", after, [bias.side])
         bucket = graph.node("Add", bucket, offset)
     rows = graph.embedding(bucket, bias.table.weight)
     rows = graph.node("Transpose", rows, perm=[2, 0, 1])

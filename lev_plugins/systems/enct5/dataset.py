@@ -108,10 +108,10 @@ class Metadata:
 
 
 class Example(NamedTuple):
-    """One text with its label, as :class:`.pieces.Encoding` and :meth:`.prepare.Labels.encode`
-    have them; a tagger's labels are those of all words, also of those that were cut off.
+    """One text with its labels.
 
-    number: of the example in the data, from 0.
+    pieces, word_ids: see :class:`.pieces.Encoding`. labels: see :meth:`.prepare.Labels.encode`; a
+    tagger's also of words that were cut off. number: of the example in the data, from 0.
     """
 
     pieces: Tensor
@@ -121,27 +121,30 @@ class Example(NamedTuple):
 
     @property
     def num_words(self) -> int:
-        """Words that the row holds."""
+        """Returns the number of words that were not cut off."""
         return int(self.word_ids.max()) if len(self.word_ids) else 0
 
 
 def read_column(path: str) -> Sequence[Tensor]:
-    """Reads pieces, labels or words of a split, by example."""
+    """Reads pieces, labels or word ids of a split, one entry per example."""
     index = indexed_dataset.MMapIndexedDataset.Index(f"{path}.idx")
-    if not index.sizes.any():  # no example has a label, and nothing cannot be mapped
+    if not index.sizes.any():  # no example has a label: an empty file cannot be mapped
         return [torch.zeros(0, dtype=torch.long)] * len(index)
     return indexed_dataset.MMapIndexedDataset(path)
 
 
 def pack(sizes: Sequence[list[int]], limits: tuple[int, int]) -> list[list[int]]:
-    """Puts examples into rows, so that little of a batch is padding (paper, §4.1).
+    """Packs examples into rows, so that little of a batch is padding (paper, §4.1).
 
-    A row begins with the longest example left, which may be too long. The next longest follow while
-    they fit, then the shortest.
+    A row begins with the longest example left, even if that is too long. The next longest follow
+    while they fit, then the shortest.
 
     Args:
         sizes: subwords and decoder positions of each example.
-        limits: most of both in a row.
+        limits: the most of both in a row.
+
+    Returns:
+        The indices of the examples of each row.
     """
     waiting = deque(sorted(range(len(sizes)), key=sizes.__getitem__))
     rows: list[list[int]] = []
@@ -166,10 +169,10 @@ class EncT5Dataset(FairseqDataset):
     """Rows of examples.
 
     Args:
-        pieces, word_ids, labels: one entry an example; ``word_ids`` for tagging.
+        pieces, word_ids, labels: one entry per example; ``word_ids`` for tagging.
         num_labels: N.
-        limits: with packing the most subwords and decoder positions in a row, else None.
-        shuffle: whether rows of one length stand in an order given by the seed.
+        limits: the most subwords and decoder positions in a row; None: one example per row.
+        shuffle: rows of equal length are ordered by the seed.
     """
 
     def __init__(
@@ -216,11 +219,13 @@ class EncT5Dataset(FairseqDataset):
         return len(self.rows)
 
     def collater(self, samples: Sequence[list[Example]]) -> dict[str, Any]:
-        """Rows of examples → a batch; ``target`` are the labels of its examples in order.
+        """Makes a batch of rows of examples.
 
-        ``id``: E, the numbers of its examples. ``labels``: of each its ids, of all tags, or its
-        value. ``num_predictions``: E, for tagging the words that the model sees; the length limit
-        cut off the rest.
+        Returns:
+            net_input: :data:`COLUMNS`. target: :meth:`.ProblemType.targets`, of words that were not
+            cut off. id: E, the numbers of the examples. labels: the ids, tags (of all words) or
+            value of each. num_predictions: of each, 1 or the words that were not cut off.
+            nsentences, ntokens: examples and subwords.
         """
         if not samples:
             return {}
@@ -244,17 +249,17 @@ class EncT5Dataset(FairseqDataset):
         }
 
     def num_tokens(self, index: int) -> int:
-        """Subwords or decoder positions of a row, whichever are more."""
+        """Returns the subwords or decoder positions of a row, whichever are more."""
         return int(self.sizes[index].max())
 
     def num_tokens_vec(self, indices: Sequence[int]) -> np.ndarray:
-        """:meth:`num_tokens` of several rows."""
+        """Returns :meth:`num_tokens` of several rows."""
         return np.asarray(self.sizes[indices].max(1))
 
     def ordered_indices(self) -> np.ndarray:
-        """Rows by size, then by subwords; alike ones in an order given by the seed.
+        """Returns the rows by :meth:`num_tokens`, then by subwords; equal ones shuffled.
 
-        Where there are many labels most rows cost as much as these: subwords still differ.
+        With many labels, decoder positions decide the first of most rows: subwords still differ.
         """
         num_rows = len(self)
         order = np.random.permutation(num_rows) if self.shuffle else np.arange(num_rows)
@@ -266,10 +271,10 @@ class EncT5Dataset(FairseqDataset):
 def collate(
     samples: Sequence[list[Example]], problem_type: ProblemType, num_labels: int
 ) -> dict[str, Tensor]:
-    """Joins the examples of each row and pads the rows on the right with 0.
+    """Joins the examples of each row and pads rows on the right with 0.
 
     Returns:
-        :data:`COLUMNS`, long: B × S of the widest row's subwords, B × L of its decoder positions.
+        :data:`COLUMNS`, long, B × S or B × L.
     """
     rows = [_join(row, problem_type, num_labels) for row in samples]
     # 0 is no example, no word, and T5's padding
@@ -278,7 +283,7 @@ def collate(
 
 
 def _join(row: Sequence[Example], problem_type: ProblemType, num_labels: int) -> list[Tensor]:
-    """Returns the :data:`COLUMNS` of a row, S or L; a word's number is its own in the whole row."""
+    """Returns the :data:`COLUMNS` of a row, S or L; words are numbered through the whole row."""
     columns: list[list[Tensor]] = []
     num_before = 0
     for number, example in enumerate(row, start=1):
