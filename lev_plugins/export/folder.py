@@ -24,7 +24,7 @@ from ..inference.editor import LevenshteinEditor
 from ..inference.enct5 import EncT5
 from ..inference.generation import GeneratingParts, load_parts, longest_line
 from ..pretrained.vocabulary import BOS
-from ..systems.enct5.metadata import Metadata
+from ..systems.enct5.dataset import Metadata
 from ..systems.enct5.task import TASK as ENCT5_TASK
 from ..systems.pbd import PBDTransformerModel
 from ..systems.pbd.model import MODEL as PBD

@@ -10,10 +10,9 @@ import pytest
 from refusals import refusal
 
 from lev_plugins.cli.enct5_prepare import main
-from lev_plugins.systems.enct5.dataset import read_column
-from lev_plugins.systems.enct5.metadata import Metadata
+from lev_plugins.systems.enct5.dataset import Metadata, read_column
+from lev_plugins.systems.enct5.prepare import train_tokenizer
 from lev_plugins.systems.enct5.problem_types import values_of
-from lev_plugins.systems.enct5.writing import train_tokenizer
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven"]
 TEXTS = [" ".join(pair) for pair in itertools.permutations(WORDS, 2)]

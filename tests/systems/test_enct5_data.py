@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.systems.enct5.dataset import EncT5Dataset, Example, pack
-from lev_plugins.systems.enct5.metadata import DESCRIPTION, Metadata
+from lev_plugins.systems.enct5.dataset import DESCRIPTION, EncT5Dataset, Example, Metadata, pack
 from lev_plugins.systems.enct5.problem_types import ProblemType
 
 LABELS = 5

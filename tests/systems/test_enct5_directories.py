@@ -19,8 +19,8 @@ from safetensors.torch import load_file
 
 from lev_plugins.fairseq_patches.checkpoint_files import loading_checkpoint
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
-from lev_plugins.systems.enct5.directory import EncoderDirectory
-from lev_plugins.systems.enct5.metadata import Metadata
+from lev_plugins.systems.enct5.dataset import Metadata
+from lev_plugins.systems.enct5.model import EncoderDirectory
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_runtime.pieces import FolderTokenizer
 
