@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lev_runtime.editor import Editor
+from lev_runtime.refine.editor import Editor
 from lev_runtime.errors import require_share
 
 from .formats.files import read_lines, stored_language, stored_pairs

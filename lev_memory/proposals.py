@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from lev_runtime.editor import Editor
+from lev_runtime.refine.editor import Editor
 from lev_runtime.errors import UserError
 from lev_runtime.folder import is_export
 from lev_runtime.markup import escape_markup, write_mark

@@ -21,7 +21,7 @@ if sys.modules.get("fairseq"):
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from lev_correct import Correction, Corrector, Edit  # noqa: F401
-    from lev_runtime.history import EditTrace, Iteration  # noqa: F401
+    from lev_runtime.refine.history import EditTrace, Iteration  # noqa: F401
 
     from .inference.editor import LevenshteinEditor  # noqa: F401
     from .inference.enct5 import EncT5, Prediction  # noqa: F401
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
 #: parts of the Python interface: where they are
 _HOMES = {
     **dict.fromkeys(("Correction", "Corrector", "Edit"), "lev_correct"),
-    **dict.fromkeys(("EditTrace", "Iteration"), "lev_runtime.history"),
+    **dict.fromkeys(("EditTrace", "Iteration"), "lev_runtime.refine.history"),
     **dict.fromkeys(("EncT5", "Prediction"), "lev_plugins.inference.enct5"),
     "LevenshteinEditor": "lev_plugins.inference.editor",
 }

@@ -14,14 +14,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .editor import Editor as Editor
+    from .refine.editor import Editor as Editor
     from .generator import Generator as Generator
     from .labeler import Labeler as Labeler
 
 __version__ = "0.9.0"
 #: the classes of exported models, with their modules and fairseq's name of the model
 _KINDS = {
-    "Editor": ("editor", "levenshtein_editor"),
+    "Editor": ("refine.editor", "levenshtein_editor"),
     "Labeler": ("labeler", "enct5"),
     "Generator": ("generator", "pbd_transformer"),
 }

@@ -8,11 +8,11 @@ from typing import Any
 from .arguments import Terms, read_rows
 from .batching import BUFFER, Pause, chunks, in_batches
 from .errors import UserError, require_count
-from .history import EditTrace
+from .refine.history import EditTrace
 from .markup import joining_of, parse_markup, token_marks, whole_words, write_mark
-from .options import RefinementOptions
-from .policy import Symbols
-from .records import EditHypothesis
+from .refine.options import RefinementOptions
+from .refine.policy import Symbols
+from .refine.records import EditHypothesis
 from .sentences import Draft, Sentence
 from .text_processing import TextProcessing
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .arrays import padded
+from .refine.arrays import padded
 from .errors import require_count
 from .folder import SUBWORDS, Folder
 from .labeling import TextLabeler

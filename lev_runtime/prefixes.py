@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import padded
+from .refine.arrays import padded
 from .folder import Folder
 from .search import Beam, Floats, Given, Numbers, search
 from .text import TextCodec, read_dictionaries

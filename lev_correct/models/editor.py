@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Self
 
 from lev_runtime.editing import TextEditor
-from lev_runtime.editor import Editor
-from lev_runtime.history import EditTrace
+from lev_runtime.refine.editor import Editor
+from lev_runtime.refine.history import EditTrace
 from lev_runtime.search import LENGTH_SHARE
 from lev_runtime.text_processing import TextProcessing
 

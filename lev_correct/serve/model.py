@@ -7,7 +7,7 @@ from typing import Any
 
 import lev_runtime
 from lev_runtime.editing import TextEditor
-from lev_runtime.editor import Editor
+from lev_runtime.refine.editor import Editor
 from lev_runtime.errors import UserError
 from lev_runtime.folder import Folder, is_export
 from lev_runtime.labeler import Labeler

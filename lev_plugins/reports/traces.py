@@ -7,7 +7,7 @@ import re
 import unicodedata
 from itertools import groupby
 
-from lev_runtime.history import MARKED, EditTrace, Mark, Termination
+from lev_runtime.refine.history import MARKED, EditTrace, Mark, Termination
 from lev_runtime.io.output import printable
 
 _SYMBOL = re.compile("<.+>", re.DOTALL)

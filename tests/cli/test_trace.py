@@ -18,7 +18,7 @@ from refusals import refusal
 from lev_plugins.cli import trace as command
 from lev_plugins.inference.editor import LevenshteinEditor
 from lev_plugins.reports.traces import render_text
-from lev_runtime.history import EditTrace, Iteration
+from lev_runtime.refine.history import EditTrace, Iteration
 from lev_runtime.io.lines import BATCHES_PER_CHUNK
 from lev_runtime.io.output import printable
 

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_runtime.policy import Symbols
-from lev_runtime.traces import Trace
+from lev_runtime.refine.policy import Symbols
+from lev_runtime.refine.traces import Trace
 
 from ...data.batch import Batch
 from ...nn.arrays import TORCH

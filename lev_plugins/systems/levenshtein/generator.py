@@ -1,4 +1,4 @@
-"""From a batch to hypotheses: Algorithm 2 of the paper (:mod:`lev_runtime.decoding`) over tensors.
+"""From a batch to hypotheses: Algorithm 2 of the paper (:mod:`lev_runtime.refine.decoding`) over tensors.
 
 Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a sentence side by side,
 S source tokens, T tokens.
@@ -15,11 +15,11 @@ import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from lev_runtime import options
-from lev_runtime.decoding import Decoding
+from lev_runtime.refine import options
+from lev_runtime.refine.decoding import Decoding
 from lev_runtime.errors import UserError
-from lev_runtime.policy import EditPolicy, EditState, Symbols, is_edit_model
-from lev_runtime.records import EditHypothesis
+from lev_runtime.refine.policy import EditPolicy, EditState, Symbols, is_edit_model
+from lev_runtime.refine.records import EditHypothesis
 
 from ...data.batch import Batch
 from ...nn.arrays import TORCH
@@ -120,12 +120,12 @@ class RefinementGenerator:
                 last is an autoregressive fairseq model; :class:`UserError` for others.
             sample: a batch with ``net_input.src_tokens`` (B × S) and, where there are drafts,
                 ``draft`` (B × N) and ``marks`` (B × N, see
-                :class:`lev_runtime.constraints.EditConstraints`).
+                :class:`lev_runtime.refine.constraints.EditConstraints`).
 
         Returns:
             for each sentence its hypotheses, the best first, none twice
-            (:class:`lev_runtime.records.EditHypothesis`); the score of several is that of
-            :func:`lev_runtime.candidates.rate`, or the re-ranker's.
+            (:class:`lev_runtime.refine.records.EditHypothesis`); the score of several is that of
+            :func:`lev_runtime.refine.candidates.rate`, or the re-ranker's.
         """
         policy, reranker = self.policy(models)
         source, draft = sample["net_input"]["src_tokens"], sample.get("draft")

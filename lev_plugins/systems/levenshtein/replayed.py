@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lev_runtime.policy import EditPolicy, EditState, FeaturePolicy
+from lev_runtime.refine.policy import EditPolicy, EditState, FeaturePolicy
 
 from ...nn.backends import cuda_graphs
 from ...nn.backends.cuda_graphs import Replay, load, padded

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from lev_runtime.editing import marked_tokens
 from lev_runtime.errors import UserError
-from lev_runtime.policy import is_edit_model
+from lev_runtime.refine.policy import is_edit_model
 from lev_runtime.sentences import Draft as Draft
 
 from ...data.batch import Batch, Hypothesis, LogOutput

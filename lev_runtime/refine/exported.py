@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arrays import NUMPY
-from .folder import Folder
+from ..folder import Folder
 from .policy import EditState, FeaturePolicy
-from .session import Session
+from ..session import Session
 
 _NONE = np.zeros(0, np.int64)
 #: inputs that a pass may not need

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from .errors import LARGEST, UserError, require_number
+from ..errors import LARGEST, UserError, require_number
 
 #: The least that options may be, and the most; others may be any number.
 _RANGES = {
