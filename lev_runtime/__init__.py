@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .refine.editor import Editor as Editor
-    from .generator import Generator as Generator
+    from .beam.generator import Generator as Generator
     from .labeler import Labeler as Labeler
 
 __version__ = "0.9.0"
@@ -23,7 +23,7 @@ __version__ = "0.9.0"
 _KINDS = {
     "Editor": ("refine.editor", "levenshtein_editor"),
     "Labeler": ("labeler", "enct5"),
-    "Generator": ("generator", "pbd_transformer"),
+    "Generator": ("beam.generator", "pbd_transformer"),
 }
 __all__ = ["Editor", "Generator", "Labeler", "load"]
 

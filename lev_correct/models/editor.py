@@ -7,7 +7,7 @@ from typing import Self
 from lev_runtime.editing import TextEditor
 from lev_runtime.refine.editor import Editor
 from lev_runtime.refine.history import EditTrace
-from lev_runtime.search import LENGTH_SHARE
+from lev_runtime.beam.search import LENGTH_SHARE
 from lev_runtime.text_processing import TextProcessing
 
 from ..edits import Edit, placed, whole_words

@@ -13,7 +13,7 @@ from lev_runtime.folder import Folder, is_export
 from lev_runtime.labeler import Labeler
 from lev_runtime.labeling import TextLabeler
 from lev_runtime.markup import escape_markup, write_mark
-from lev_runtime.prefixes import MODEL as LEFT_TO_RIGHT
+from lev_runtime.beam.prefixes import MODEL as LEFT_TO_RIGHT
 
 from .. import Corrector, Edit
 from ..models.editor import LevenshteinBackend, trace_edits

@@ -16,7 +16,7 @@ import numpy as np
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import read_lines
-from lev_runtime.search import WordTree
+from lev_runtime.beam.search import WordTree
 
 from .letter_model import LetterModel as LetterModel
 from .near_words import NearWords

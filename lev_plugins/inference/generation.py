@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lev_runtime import text_processing
 from lev_runtime.errors import require_count
-from lev_runtime.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
+from lev_runtime.beam.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
 
 from ..data.batch import Batch, Hypothesis, TextEncoder
 from ..nn.precision import prepare_for_decoding
