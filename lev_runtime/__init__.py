@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .refine.editor import Editor as Editor
     from .beam.generator import Generator as Generator
-    from .labeler import Labeler as Labeler
+    from .labels.labeler import Labeler as Labeler
 
 __version__ = "0.9.0"
 #: the classes of exported models, with their modules and fairseq's name of the model
 _KINDS = {
     "Editor": ("refine.editor", "levenshtein_editor"),
-    "Labeler": ("labeler", "enct5"),
+    "Labeler": ("labels.labeler", "enct5"),
     "Generator": ("beam.generator", "pbd_transformer"),
 }
 __all__ = ["Editor", "Generator", "Labeler", "load"]

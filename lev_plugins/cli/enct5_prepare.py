@@ -16,7 +16,7 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.options import adder, make_parser, say
 from lev_runtime.io.output import staging_directory
 from lev_runtime.io.text_files import require_files
-from lev_runtime.pieces import Tokenizer
+from lev_runtime.labels.pieces import Tokenizer
 
 from ..registration import register
 

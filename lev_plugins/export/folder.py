@@ -10,7 +10,7 @@ from typing import Any
 
 from lev_runtime.errors import UserError
 from lev_runtime.folder import DESCRIPTION, DICTIONARIES, FORMAT, SUBWORDS, digest
-from lev_runtime.labeler import LABELER
+from lev_runtime.labels.labeler import LABELER
 
 from ..inference.checkpoints import (
     EDITING,

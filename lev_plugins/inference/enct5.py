@@ -16,9 +16,9 @@ import torch
 from fairseq.dataclass.utils import merge_with_parent
 
 from lev_runtime.errors import UserError
-from lev_runtime.labeling import TextLabeler
-from lev_runtime.pieces import Encoding
-from lev_runtime.predictions import Prediction as Prediction
+from lev_runtime.labels.labeling import TextLabeler
+from lev_runtime.labels.pieces import Encoding
+from lev_runtime.labels.predictions import Prediction as Prediction
 
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..nn.precision import prepare_for_decoding

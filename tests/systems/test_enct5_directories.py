@@ -22,7 +22,7 @@ from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
 from lev_plugins.systems.enct5.dataset import Metadata
 from lev_plugins.systems.enct5.model import EncoderDirectory
 from lev_plugins.systems.enct5.problem_types import ProblemType
-from lev_runtime.pieces import FolderTokenizer
+from lev_runtime.labels.pieces import FolderTokenizer
 
 #: of the BERT, in EncT5's order
 PIECES = ["<pad>", "</s>", "<unk>", "<s>", "[unused0]", "[MASK]", *BERT_TOKENS[6:]]

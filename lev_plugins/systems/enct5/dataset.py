@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from lev_runtime.errors import UserError
-from lev_runtime.pieces import FolderTokenizer, Tokenizer
+from lev_runtime.labels.pieces import FolderTokenizer, Tokenizer
 
 from ...pretrained.directory import optional_library
 from ...pretrained.vocabulary import BOS

@@ -15,7 +15,7 @@ import torch
 from fairseq.distributed import utils as distributed
 from numpy.typing import NDArray
 
-from lev_runtime.predictions import entities, marks_entities
+from lev_runtime.labels.predictions import entities, marks_entities
 
 from .problem_types import ProblemType
 

@@ -19,7 +19,7 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_runtime.errors import UserError
-from lev_runtime.pieces import SPECIAL, FolderTokenizer
+from lev_runtime.labels.pieces import SPECIAL, FolderTokenizer
 
 from ...fairseq_patches.checkpoint_files import difference, origin
 from ...fairseq_patches.hooks import TrainingHooks

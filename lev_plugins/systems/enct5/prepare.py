@@ -17,7 +17,7 @@ from torch import Tensor
 from lev_runtime import subwords
 from lev_runtime.errors import UserError, counted
 from lev_runtime.io.text_files import few, read_lines
-from lev_runtime.pieces import EOS_ID, UNK_ID, Tokenizer
+from lev_runtime.labels.pieces import EOS_ID, UNK_ID, Tokenizer
 
 from .dataset import LABELS, PIECES, WORD_IDS, Metadata
 from .problem_types import ProblemType, bits_of, values_of

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .errors import UserError
+from ..errors import UserError
 
 PAD, EOS, UNK = "<pad>", "</s>", "<unk>"
 SPECIAL = (PAD, EOS, UNK)
