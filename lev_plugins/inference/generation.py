@@ -15,7 +15,7 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 from torch import Tensor
 
-from lev_runtime import text_processing
+from lev_runtime.text import text_processing
 from lev_runtime.errors import require_count
 from lev_runtime.beam.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
 

@@ -2,8 +2,8 @@
 
 from fairseq.data.encoders.characters import Characters
 
-from lev_runtime import text_processing
-from lev_runtime.text_processing import Tokens as Tokens
+from lev_runtime.text import text_processing
+from lev_runtime.text.text_processing import Tokens as Tokens
 
 from ..data.batch import TextEncoder
 

@@ -16,13 +16,13 @@ from rapidfuzz.distance import Levenshtein
 
 from lev_runtime.errors import UserError
 from lev_runtime.extras import require_extra
-from lev_runtime.word_edits import (
+from lev_runtime.text.word_edits import (
     edit_matches,
     f_half,
     precision,
     recall,
 )
-from lev_runtime.words import (
+from lev_runtime.text.words import (
     CorrectionCounts,
     line_counts,
     percent,

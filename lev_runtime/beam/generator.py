@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arguments import strings
+from ..text.arguments import strings
 from ..batching import BUFFER, Pause, chunks, in_batches
 from ..errors import UserError, require_count
 from .prefixes import PrefixModel

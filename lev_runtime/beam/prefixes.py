@@ -13,7 +13,7 @@ import numpy as np
 from ..refine.arrays import padded
 from ..folder import Folder
 from .search import Beam, Floats, Given, Numbers, search
-from ..text import TextCodec, read_dictionaries
+from ..text.codec import TextCodec, read_dictionaries
 
 MODEL = "pbd_transformer"
 Sources = Sequence[Sequence[int]]  # tokens, </s> behind them

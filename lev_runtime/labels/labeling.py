@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arguments import strings
+from ..text.arguments import strings
 from ..batching import BUFFER, Pause, by_budget, chunks
 from ..errors import UserError, require_count, require_number
 from .pieces import Encoding, Tokenizer

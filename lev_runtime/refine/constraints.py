@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .arrays import Array, Arrays
-from ..markup import BEGINS, DROP, ENDS, JOINED, KEEP, joining_of, removed_runs
+from ..text.markup import BEGINS, DROP, ENDS, JOINED, KEEP, joining_of, removed_runs
 from .state import RefinementState
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .arrays import padded
 from .decoding import Decoding
-from ..editing import Decode, TextEditor, marked_tokens
+from ..text.editing import Decode, TextEditor, marked_tokens
 from ..errors import UserError
 from .exported import ExportedPolicy
 from .feature_cache import ReusedFeatures
@@ -15,10 +15,10 @@ from ..folder import Folder
 from .options import RefinementOptions
 from .policy import Symbols
 from .records import EditHypothesis
-from ..sentences import Draft, Sentence
-from ..source_change import mark_change
-from ..text import TextCodec, read_dictionaries
-from ..text_processing import TextProcessing
+from ..text.sentences import Draft, Sentence
+from ..text.source_change import mark_change
+from ..text.codec import TextCodec, read_dictionaries
+from ..text.text_processing import TextProcessing
 
 MODEL = "levenshtein_editor"
 

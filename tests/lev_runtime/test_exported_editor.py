@@ -16,7 +16,7 @@ from fairseq.data.encoders.space_tokenizer import SpaceTokenizer
 from lev_plugins import EditTrace
 from lev_plugins.inference.text_processing import TextProcessing as PackageProcessing
 from lev_runtime import Editor, session
-from lev_runtime.text_processing import TextProcessing
+from lev_runtime.text.text_processing import TextProcessing
 
 SOURCE = np.array([0, 4, 5, 6, 7, 2])
 #: of probabilities of models whose logits are in the tens

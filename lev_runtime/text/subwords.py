@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .errors import UserError
+from ..errors import UserError
 
 LARGEST = 2**31 - 1  #: what SentencePiece can count to
 _TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .refine.arrays import Array
-from .refine.history import EditTrace, Iteration
-from .refine.records import EditHypothesis, Step
+from ..refine.arrays import Array
+from ..refine.history import EditTrace, Iteration
+from ..refine.records import EditHypothesis, Step
 
 
 class Draft(NamedTuple):

@@ -19,7 +19,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .errors import UserError
+from ..errors import UserError
 
 KEEP, DROP, JOINED, BEGINS, ENDS = 1, 2, 4, 8, 16
 _KINDS = {"=": "keep", "-": "drop", "+": "term"}

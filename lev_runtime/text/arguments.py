@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .errors import UserError
+from ..errors import UserError
 
 
 def strings(name: str, values: Iterable[Any], optional: bool = False, first: int = 1) -> list[Any]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .folder import DICTIONARIES, SUBWORDS, Folder
+from ..folder import DICTIONARIES, SUBWORDS, Folder
 from .text_processing import plain_spaces
 
 _SPACE = "\u2581"  # in characters and in SentencePiece's subwords

@@ -6,13 +6,13 @@ from itertools import zip_longest
 from typing import Any
 
 from .arguments import Terms, read_rows
-from .batching import BUFFER, Pause, chunks, in_batches
-from .errors import UserError, require_count
-from .refine.history import EditTrace
+from ..batching import BUFFER, Pause, chunks, in_batches
+from ..errors import UserError, require_count
+from ..refine.history import EditTrace
 from .markup import joining_of, parse_markup, token_marks, whole_words, write_mark
-from .refine.options import RefinementOptions
-from .refine.policy import Symbols
-from .refine.records import EditHypothesis
+from ..refine.options import RefinementOptions
+from ..refine.policy import Symbols
+from ..refine.records import EditHypothesis
 from .sentences import Draft, Sentence
 from .text_processing import TextProcessing
 
@@ -63,7 +63,7 @@ class TextEditor(ABC):
             max_iter, empty_penalty, delete_threshold, noise_scale, seed: of ``RefinementOptions``;
                 the threshold is the model's by default.
             markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
-                (:mod:`lev_runtime.markup`).
+                (:mod:`lev_runtime.text.markup`).
             terms: for every source those that have to be in its output, each whole, in their order,
                 or None; such a source has no draft.
             old_sources: for every source the older one that its draft translates, or None, for a
