@@ -14,9 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .refine.editor import Editor as Editor
     from .beam.generator import Generator as Generator
     from .labels.labeler import Labeler as Labeler
+    from .refine.editor import Editor as Editor
 
 __version__ = "0.9.0"
 #: the classes of exported models, with their modules and fairseq's name of the model

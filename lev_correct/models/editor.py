@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Self
 
-from lev_runtime.text.editing import TextEditor
+from lev_runtime.beam.search import LENGTH_SHARE
 from lev_runtime.refine.editor import Editor
 from lev_runtime.refine.history import EditTrace
-from lev_runtime.beam.search import LENGTH_SHARE
+from lev_runtime.text.editing import TextEditor
 from lev_runtime.text.text_processing import TextProcessing
 
 from ..edits import Edit, placed, whole_words

@@ -22,9 +22,9 @@ from lev_correct.models.backend import Answer, Backend, rewriting
 from lev_correct.models.editor import LevenshteinBackend
 from lev_correct.models.searching import Searching
 from lev_runtime.batching import in_batches
+from lev_runtime.beam.search import LONGEST_MORE, LONGEST_RATIO, Floats, Numbers
 from lev_runtime.errors import UserError
 from lev_runtime.labels.labeling import TextLabeler
-from lev_runtime.beam.search import LONGEST_MORE, LONGEST_RATIO, Floats, Numbers
 from lev_runtime.text.text_processing import Tokens
 
 from ..data.batch import Hypothesis

@@ -13,10 +13,10 @@ from typing import Any, Self
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from lev_runtime.refine import options as runtime_options
-from lev_runtime.text.editing import Decode, TextEditor
 from lev_runtime.errors import UserError
+from lev_runtime.refine import options as runtime_options
 from lev_runtime.refine.records import EditHypothesis
+from lev_runtime.text.editing import Decode, TextEditor
 from lev_runtime.text.sentences import Draft, Sentence
 from lev_runtime.text.text_processing import TextProcessing
 

@@ -15,9 +15,9 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 from torch import Tensor
 
-from lev_runtime.text import text_processing
-from lev_runtime.errors import require_count
 from lev_runtime.beam.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
+from lev_runtime.errors import require_count
+from lev_runtime.text import text_processing
 
 from ..data.batch import Batch, Hypothesis, TextEncoder
 from ..nn.precision import prepare_for_decoding

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..text.arguments import strings
 from ..batching import BUFFER, Pause, chunks, in_batches
 from ..errors import UserError, require_count
+from ..text.arguments import strings
 from .prefixes import PrefixModel
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..refine.arrays import padded
 from ..folder import Folder
-from .search import Beam, Floats, Given, Numbers, search
+from ..refine.arrays import padded
 from ..text.codec import TextCodec, read_dictionaries
+from .search import Beam, Floats, Given, Numbers, search
 
 MODEL = "pbd_transformer"
 Sources = Sequence[Sequence[int]]  # tokens, </s> behind them

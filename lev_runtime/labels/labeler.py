@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..refine.arrays import padded
 from ..errors import require_count
 from ..folder import SUBWORDS, Folder
+from ..refine.arrays import padded
 from .labeling import TextLabeler
 from .pieces import Encoding, FolderTokenizer, Tokenizer
 from .predictions import MULTILABEL, MULTILABEL_POOLED, REGRESSION

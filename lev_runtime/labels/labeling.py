@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..text.arguments import strings
 from ..batching import BUFFER, Pause, by_budget, chunks
 from ..errors import UserError, require_count, require_number
+from ..text.arguments import strings
 from .pieces import Encoding, Tokenizer
 from .predictions import MANY, MULTILABEL, REGRESSION, TAGGING, Prediction, Wanted
 

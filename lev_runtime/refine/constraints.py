@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .arrays import Array, Arrays
 from ..text.markup import BEGINS, DROP, ENDS, JOINED, KEEP, joining_of, removed_runs
+from .arrays import Array, Arrays
 from .state import RefinementState
 
 

@@ -5,20 +5,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..errors import UserError
+from ..folder import Folder
+from ..text.codec import TextCodec, read_dictionaries
+from ..text.editing import Decode, TextEditor, marked_tokens
+from ..text.sentences import Draft, Sentence
+from ..text.source_change import mark_change
+from ..text.text_processing import TextProcessing
 from .arrays import padded
 from .decoding import Decoding
-from ..text.editing import Decode, TextEditor, marked_tokens
-from ..errors import UserError
 from .exported import ExportedPolicy
 from .feature_cache import ReusedFeatures
-from ..folder import Folder
 from .options import RefinementOptions
 from .policy import Symbols
 from .records import EditHypothesis
-from ..text.sentences import Draft, Sentence
-from ..text.source_change import mark_change
-from ..text.codec import TextCodec, read_dictionaries
-from ..text.text_processing import TextProcessing
 
 MODEL = "levenshtein_editor"
 

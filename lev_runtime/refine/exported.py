@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import NUMPY
 from ..folder import Folder
-from .policy import EditState, FeaturePolicy
 from ..session import Session
+from .arrays import NUMPY
+from .policy import EditState, FeaturePolicy
 
 _NONE = np.zeros(0, np.int64)
 #: inputs that a pass may not need

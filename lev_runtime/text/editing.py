@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from .arguments import Terms, read_rows
 from ..batching import BUFFER, Pause, chunks, in_batches
 from ..errors import UserError, require_count
 from ..refine.history import EditTrace
-from .markup import joining_of, parse_markup, token_marks, whole_words, write_mark
 from ..refine.options import RefinementOptions
 from ..refine.policy import Symbols
 from ..refine.records import EditHypothesis
+from .arguments import Terms, read_rows
+from .markup import joining_of, parse_markup, token_marks, whole_words, write_mark
 from .sentences import Draft, Sentence
 from .text_processing import TextProcessing
 

@@ -14,10 +14,10 @@ import torch
 from fairseq.data import indexed_dataset
 from torch import Tensor
 
-from lev_runtime.text import subwords
 from lev_runtime.errors import UserError, counted
 from lev_runtime.io.text_files import few, read_lines
 from lev_runtime.labels.pieces import EOS_ID, UNK_ID, Tokenizer
+from lev_runtime.text import subwords
 
 from .dataset import LABELS, PIECES, WORD_IDS, Metadata
 from .problem_types import ProblemType, bits_of, values_of

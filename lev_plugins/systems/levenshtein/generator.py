@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from lev_runtime.errors import UserError
 from lev_runtime.refine import options
 from lev_runtime.refine.decoding import Decoding
-from lev_runtime.errors import UserError
 from lev_runtime.refine.policy import EditPolicy, EditState, Symbols, is_edit_model
 from lev_runtime.refine.records import EditHypothesis
 

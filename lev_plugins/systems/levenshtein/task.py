@@ -18,9 +18,9 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import OmegaConf
 from torch import Tensor, nn
 
-from lev_runtime.text.editing import marked_tokens
 from lev_runtime.errors import UserError
 from lev_runtime.refine.policy import is_edit_model
+from lev_runtime.text.editing import marked_tokens
 from lev_runtime.text.sentences import Draft as Draft
 
 from ...data.batch import Batch, Hypothesis, LogOutput
