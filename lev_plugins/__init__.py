@@ -11,8 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lev_runtime import __version__ as __version__
-from lev_runtime.errors import UserError  # noqa: F401
-from lev_runtime.extras import require_extra
+from lev_runtime.errors import (
+    UserError,  # noqa: F401
+    require_extra,
+)
 
 from .registration import register
 
@@ -21,7 +23,7 @@ if sys.modules.get("fairseq"):
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from lev_correct import Correction, Corrector, Edit  # noqa: F401
-    from lev_runtime.refine.history import EditTrace, Iteration  # noqa: F401
+    from lev_runtime.history import EditTrace, Iteration  # noqa: F401
 
     from .inference.editor import LevenshteinEditor  # noqa: F401
     from .inference.enct5 import EncT5, Prediction  # noqa: F401
@@ -29,7 +31,7 @@ if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
 #: parts of the Python interface: where they are
 _HOMES = {
     **dict.fromkeys(("Correction", "Corrector", "Edit"), "lev_correct"),
-    **dict.fromkeys(("EditTrace", "Iteration"), "lev_runtime.refine.history"),
+    **dict.fromkeys(("EditTrace", "Iteration"), "lev_runtime.history"),
     **dict.fromkeys(("EncT5", "Prediction"), "lev_plugins.inference.enct5"),
     "LevenshteinEditor": "lev_plugins.inference.editor",
 }

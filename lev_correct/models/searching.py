@@ -15,7 +15,7 @@ from lev_runtime.beam.search import (
     WordTree,
     search,
 )
-from lev_runtime.text.text_processing import Tokens
+from lev_runtime.text.codec import Tokens
 
 from ..words.lexicon import END_OF_WORD, Lexicon
 from .backend import Backend

@@ -12,8 +12,8 @@ from lev_runtime.folder import Folder, is_export
 from lev_runtime.labels.labeler import Labeler
 from lev_runtime.labels.labeling import TextLabeler
 from lev_runtime.refine.editor import Editor
-from lev_runtime.text.editing import TextEditor
 from lev_runtime.text.markup import escape_markup, write_mark
+from lev_runtime.text.sentences import TextEditor
 
 from .. import Corrector, Edit
 from ..models.editor import LevenshteinBackend, trace_edits

@@ -1,7 +1,7 @@
 """Shows what a LevT did with a line, iteration by iteration.
 
 Text goes to stdout, as in Figure 3 of the paper; ``--json`` writes one JSON object a line, with the
-keys of :meth:`lev_runtime.refine.history.EditTrace.to_dict`.
+keys of :meth:`lev_runtime.history.EditTrace.to_dict`.
 """
 
 import argparse

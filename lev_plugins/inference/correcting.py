@@ -25,7 +25,7 @@ from lev_runtime.batching import in_batches
 from lev_runtime.beam.search import LONGEST_MORE, LONGEST_RATIO, Floats, Numbers
 from lev_runtime.errors import UserError
 from lev_runtime.labels.labeling import TextLabeler
-from lev_runtime.text.text_processing import Tokens
+from lev_runtime.text.codec import Tokens
 
 from ..data.batch import Hypothesis
 from ..systems.enct5.task import TASK as ENCT5

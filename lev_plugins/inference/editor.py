@@ -14,11 +14,10 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from lev_runtime.errors import UserError
+from lev_runtime.history import EditHypothesis
 from lev_runtime.refine import options as runtime_options
-from lev_runtime.refine.records import EditHypothesis
-from lev_runtime.text.editing import Decode, TextEditor
-from lev_runtime.text.sentences import Draft, Sentence
-from lev_runtime.text.text_processing import TextProcessing
+from lev_runtime.text.codec import TextProcessing
+from lev_runtime.text.sentences import Decode, Draft, Sentence, TextEditor
 
 from ..data.batch import Batch, TextEncoder
 from ..nn.precision import prepare_for_decoding

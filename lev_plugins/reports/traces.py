@@ -7,8 +7,8 @@ import re
 import unicodedata
 from itertools import groupby
 
+from lev_runtime.history import MARKED, EditTrace, Mark, Termination
 from lev_runtime.io.output import printable
-from lev_runtime.refine.history import MARKED, EditTrace, Mark, Termination
 
 _SYMBOL = re.compile("<.+>", re.DOTALL)
 ENDINGS: dict[Termination, str] = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..batching import BUFFER, Pause, chunks, in_batches
 from ..errors import UserError, require_count
-from ..text.arguments import strings
+from ..text.sentences import strings
 from .prefixes import PrefixModel
 
 

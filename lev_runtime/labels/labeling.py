@@ -12,7 +12,7 @@ import numpy as np
 
 from ..batching import BUFFER, Pause, by_budget, chunks
 from ..errors import UserError, require_count, require_number
-from ..text.arguments import strings
+from ..text.sentences import strings
 from .pieces import Encoding, Tokenizer
 from .predictions import MANY, MULTILABEL, REGRESSION, TAGGING, Prediction, Wanted
 

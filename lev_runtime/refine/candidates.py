@@ -6,10 +6,10 @@ Shapes: B sentences, S source tokens, N draft tokens, R candidates in all, P pla
 from collections.abc import Sequence
 from typing import Any
 
+from ..history import EditHypothesis
 from .arrays import Array, Arrays
 from .options import RefinementOptions
 from .policy import Counts, EditPolicy, EditState, Symbols
-from .records import EditHypothesis
 
 _LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
 NOISE_BYTES = 1 << 26  # of an array of random bits; there are some at a time

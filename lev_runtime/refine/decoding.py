@@ -8,12 +8,12 @@ Shapes: R candidates, T tokens each, V symbols, P tokens to be written.
 
 from typing import Any
 
+from ..history import EditHypothesis
 from .arrays import Array, Arrays
 from .candidates import CandidateNoise, best, rate, sentence_keys
 from .constraints import EditConstraints
 from .options import RefinementOptions
 from .policy import EditPolicy, EditState, Symbols
-from .records import EditHypothesis
 from .state import Edit, RefinementState
 
 KEEP, DELETE = 0, 1  # the classes of deletion

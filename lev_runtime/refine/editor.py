@@ -7,18 +7,16 @@ from typing import Any
 
 from ..errors import UserError
 from ..folder import Folder
-from ..text.codec import TextCodec, read_dictionaries
-from ..text.editing import Decode, TextEditor, marked_tokens
-from ..text.sentences import Draft, Sentence
+from ..history import EditHypothesis
+from ..text.codec import TextCodec, TextProcessing, read_dictionaries
+from ..text.sentences import Decode, Draft, Sentence, TextEditor, marked_tokens
 from ..text.source_change import mark_change
-from ..text.text_processing import TextProcessing
 from .arrays import padded
 from .decoding import Decoding
 from .exported import ExportedPolicy
 from .feature_cache import ReusedFeatures
 from .options import RefinementOptions
 from .policy import Symbols
-from .records import EditHypothesis
 
 MODEL = "levenshtein_editor"
 

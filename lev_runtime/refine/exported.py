@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..folder import Folder
-from ..session import Session
+from ..folder import Folder, Session
 from .arrays import NUMPY
 from .policy import EditState, FeaturePolicy
 

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
+from ..history import EditHypothesis, Outcome, Phase, Termination, read_hypotheses
 from .arrays import Array, Arrays
-from .history import Termination
-from .policy import Counts, EditState
-from .records import EditHypothesis, Outcome, Phase, read_hypotheses
-from .traces import Trace
+from .policy import Counts, EditState, Trace
 
 #: of :class:`RefinementState`, what has a row for each sentence; some may be None
 _ARRAYS = ("tokens", "lengths", "scores", "actions", "origin", "since", "cap", "rows", "seen")

@@ -18,9 +18,9 @@ from refusals import refusal
 from lev_plugins.cli import trace as command
 from lev_plugins.inference.editor import LevenshteinEditor
 from lev_plugins.reports.traces import render_text
+from lev_runtime.history import EditTrace, Iteration
 from lev_runtime.io.lines import BATCHES_PER_CHUNK
 from lev_runtime.io.output import printable
-from lev_runtime.refine.history import EditTrace, Iteration
 
 RISKY = st.text(
     st.sampled_from("<>&\"'/\0\x1b\u2028\u202e\n\t\\{}%-!ab é") | st.characters(), min_size=1

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_runtime.refine.history import EditTrace, Iteration
+from lev_runtime.history import EditTrace, Iteration
 
 KEEP, DELETE, INSERT = "keep", "delete", "insert"
 TOKENS = st.text(max_size=3)

@@ -11,7 +11,7 @@ from tables import json_rows
 from lev_correct.edits import apply_edits
 from lev_correct.models.editor import LevenshteinBackend, rewriting, trace_edits
 from lev_plugins.inference.text_processing import TextProcessing
-from lev_runtime.refine.history import EditTrace, Iteration
+from lev_runtime.history import EditTrace, Iteration
 
 ONE = editors.edit_corrector(max_iter=1).backend
 

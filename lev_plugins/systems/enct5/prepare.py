@@ -17,7 +17,7 @@ from torch import Tensor
 from lev_runtime.errors import UserError, counted
 from lev_runtime.io.text_files import few, read_lines
 from lev_runtime.labels.pieces import EOS_ID, UNK_ID, Tokenizer
-from lev_runtime.text import subwords
+from lev_runtime.text import codec
 
 from .dataset import LABELS, PIECES, WORD_IDS, Metadata
 from .problem_types import ProblemType, bits_of, values_of
@@ -298,7 +298,7 @@ def train_tokenizer(texts: Iterator[str], vocab_size: int) -> Tokenizer:
         UserError: a size that cannot be.
     """
     model = io.BytesIO()
-    subwords.train_sentencepiece(
+    codec.train_sentencepiece(
         texts,
         vocab_size,
         model_writer=model,

@@ -12,8 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_runtime.refine.policy import Symbols
-from lev_runtime.refine.traces import Trace
+from lev_runtime.refine.policy import Symbols, Trace
 
 from ...data.batch import Batch
 from ...nn.arrays import TORCH

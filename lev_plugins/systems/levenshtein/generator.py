@@ -1,4 +1,4 @@
-"""From a batch to hypotheses: Algorithm 2 of the paper (:mod:`lev_runtime.refine.decoding`) over tensors.
+"""From a batch to hypotheses: Algorithm 2 (:mod:`lev_runtime.refine.decoding`) over tensors.
 
 Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a sentence side by side,
 S source tokens, T tokens.
@@ -16,10 +16,10 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_runtime.errors import UserError
+from lev_runtime.history import EditHypothesis
 from lev_runtime.refine import options
 from lev_runtime.refine.decoding import Decoding
 from lev_runtime.refine.policy import EditPolicy, EditState, Symbols, is_edit_model
-from lev_runtime.refine.records import EditHypothesis
 
 from ...data.batch import Batch
 from ...nn.arrays import TORCH
@@ -124,7 +124,7 @@ class RefinementGenerator:
 
         Returns:
             for each sentence its hypotheses, the best first, none twice
-            (:class:`lev_runtime.refine.records.EditHypothesis`); the score of several is that of
+            (:class:`lev_runtime.history.EditHypothesis`); the score of several is that of
             :func:`lev_runtime.refine.candidates.rate`, or the re-ranker's.
         """
         policy, reranker = self.policy(models)

@@ -16,8 +16,7 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_runtime.errors import UserError
-from lev_runtime.refine.policy import EditState, FeaturePolicy
-from lev_runtime.refine.traces import Trace
+from lev_runtime.refine.policy import EditState, FeaturePolicy, Trace
 
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.arrays import TORCH as TORCH_ARRAYS
