@@ -53,9 +53,9 @@ class PrefixModel:
         real = (tokens != self.source.pad).astype(np.int32)
         outputs = self.encoder.outputs
         states = self.encoder(outputs, {"tokens": tokens, "mask": real})
-        memory = {"source_mask": real}
-        memory |= zip(outputs, states)
-        return Prefixes(self, memory)
+        encoder_out = {"source_mask": real}
+        encoder_out |= zip(outputs, states)
+        return Prefixes(self, encoder_out)
 
     def beam_search(
         self, sources: Sources, limits: Numbers, beam: int
@@ -84,11 +84,11 @@ class PrefixModel:
 class Prefixes:
     """Keeps the keys and values of sources and prefixes (:class:`.search.PrefixReader`)."""
 
-    def __init__(self, model: PrefixModel, memory: dict[str, np.ndarray]) -> None:
+    def __init__(self, model: PrefixModel, encoder_out: dict[str, np.ndarray]) -> None:
         self.model = model
-        self.memory = memory
+        self.encoder_out = encoder_out
         self.depth = 0
-        count = len(memory["source_mask"])
+        count = len(encoder_out["source_mask"])
         nothing = np.zeros((count, *model.shape), np.float32)
         self.past = dict.fromkeys(model.past, nothing)
 
@@ -96,7 +96,7 @@ class Prefixes:
         """Log-probabilities of what follows prefixes, R × V; of each its source, its parent among
         the prefixes read last (at first the sources), and its last symbol, at first </s>."""
         rows = {"units": units, "parents": parents, "symbols": symbols}
-        inputs = {**self.memory, **self.past, **rows, "place": np.array([self.depth])}
+        inputs = {**self.encoder_out, **self.past, **rows, "place": np.array([self.depth])}
         names = self.model.past
         outputs = ["logs", *(f"{name}_next" for name in names)]
         logs, *newest = self.model.reader(outputs, inputs)

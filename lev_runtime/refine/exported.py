@@ -10,7 +10,7 @@ import numpy as np
 
 from ..folder import Folder, Session
 from .arrays import NUMPY
-from .policy import EditState, FeaturePolicy
+from .policy import HEADS, EditState, FeaturePolicy
 
 _NONE = np.zeros(0, np.int64)
 #: inputs that a pass may not need
@@ -50,7 +50,7 @@ class ExportedPolicy(FeaturePolicy):
     longest: the most tokens of source and target. Its features are logits: a graph ends in them.
     """
 
-    exits = {head: head for head in ("deletion", "placeholder", "token")}
+    exits = {head: head for head in HEADS}
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ class FeatureCache:
 
     def select(self, rows: Array) -> "FeatureCache":
         """Returns those of the sentences at ``rows``."""
-        kept = {end: (features[rows], head) for end, (features, head) in self.features.items()}
+        kept = {exit: (features[rows], head) for exit, (features, head) in self.features.items()}
         return FeatureCache(self.encoder_out.select(rows), self.arrays, kept)
 
 
@@ -72,11 +72,11 @@ class ReusedFeatures(EditPolicy):
 
     def _reuse(self, head: str, state: EditState, cache: FeatureCache) -> Array:
         """Returns the features for a head; only changed sentences go through the decoder."""
-        end = self.policy.exits[head]
-        before, reader = cache.features.get(end, (None, ""))
+        exit = self.policy.exits[head]
+        cached, reader = cache.features.get(exit, (None, ""))
         changed = state.counts.changed.get(reader)
         tokens, _ = state.inputs()
-        if before is None or changed is None or (changed and not self._are_few(changed, tokens)):
+        if cached is None or changed is None or (changed and not self._are_few(changed, tokens)):
             features = self.policy.features(head, state)
         elif changed:
             part = self.policy.features(head, state.select(changed, self.arrays))
@@ -86,10 +86,10 @@ class ReusedFeatures(EditPolicy):
                 features[other] = self.arrays.resize(cache.features[other][0], tokens.shape[1])
                 features[other][rows] = values
         else:
-            features = {end: self.arrays.resize(before, tokens.shape[1])}
+            features = {exit: self.arrays.resize(cached, tokens.shape[1])}
         if state.trace is None:  # a trace is read once
             cache.features |= {other: (values, head) for other, values in features.items()}
-        return features[end]
+        return features[exit]
 
     def _are_few(self, rows: Sequence[int], tokens: Array) -> bool:
         """Returns whether decoding these rows alone is cheaper than decoding the whole batch."""

@@ -138,10 +138,15 @@ class EditState:
         )
 
 
+#: the heads, as checkpoints and histories name them, in the order in which an iteration asks them
+HEADS = ("deletion", "placeholder", "token")
+
+
 class EditPolicy:
     """A model that can be decoded with: a policy for deletion, placeholders and tokens.
 
     Attributes:
+        edits: tells it from models that write from left to right.
         arrays: what it computes with.
         traces: whether it reads traces; else none are made.
         encode: B × S source tokens → encoder_out; ``encoder_out.select(rows)`` is that of some.
@@ -150,6 +155,7 @@ class EditPolicy:
             ``where`` and their log-probabilities (P each); None: use the logits.
     """
 
+    edits = True
     arrays: Arrays = NUMPY
     traces = False
     encode: Callable[..., Any]
@@ -202,4 +208,4 @@ class FeaturePolicy(EditPolicy):
 
 def is_edit_model(model: object) -> TypeGuard[EditPolicy]:
     """Returns whether a model, or a class of models, edits; others write from left to right."""
-    return hasattr(model, "best_tokens")  # also one that fairseq has wrapped, to train it
+    return getattr(model, "edits", False)  # also one that fairseq has wrapped, to train it

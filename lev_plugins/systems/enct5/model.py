@@ -24,7 +24,7 @@ from lev_runtime.labels.pieces import SPECIAL, FolderTokenizer
 from ...fairseq_patches.checkpoint_files import difference, origin
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.backends import FollowsDevice, optimize
-from ...nn.decoding import DecoderBlock
+from ...nn.decoder_block import DecoderBlock
 from ...nn.embedding import TokenEmbedding
 from ...nn.kernels import TORCH, Kernels, Linear
 from ...nn.packing import AttentionLayout, Unpadding

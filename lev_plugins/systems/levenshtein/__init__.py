@@ -20,17 +20,12 @@ to it are state, what stands; constraints, marks on drafts; candidates, noisy pa
 are in :mod:`lev_plugins.ops`, the Transformer's blocks (Eq. 2) in :mod:`lev_plugins.nn`.
 """
 
-from lev_runtime.refine.feature_cache import reused
-
 from . import criterion, task
 from .config import LevenshteinEditorConfig
-from .generator import RefinementGenerator
 from .model import LevenshteinEditorModel
-from .replayed import replay_passes, replayed
+from .replayed import replay_passes
 
 #: decoding asks a prepared model for it (``nn/precision.py``)
 LevenshteinEditorModel.replay_passes = replay_passes  # type: ignore[attr-defined]
-#: what only makes decoding faster: each may be left out
-RefinementGenerator.layers = (replayed, reused)
 
 __all__ = ["LevenshteinEditorConfig", "LevenshteinEditorModel", "criterion", "task"]

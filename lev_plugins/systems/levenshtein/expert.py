@@ -305,7 +305,7 @@ def _widened(values: Tensor, width: int, fill: int) -> Tensor:
 # labels -------------------------------------------------------------------------------------------
 
 
-def insertion_labels(states: States, max_insertions: int) -> Tensor:
+def placeholder_labels(states: States, max_insertions: int) -> Tensor:
     """Returns p*, P: how many tokens of y* are missing in each slot of y_ins (Eq. 7 and 8)."""
     places = true_places(states.insertion.slots, states.sizes.slots)
     counts = states.insertion.counts.flatten().index_select(0, places)

@@ -19,10 +19,12 @@ from lev_runtime.errors import UserError
 from lev_runtime.history import EditHypothesis
 from lev_runtime.refine import options
 from lev_runtime.refine.decoding import Decoding
+from lev_runtime.refine.feature_cache import reused
 from lev_runtime.refine.policy import EditPolicy, EditState, Symbols, is_edit_model
 
 from ...data.batch import Batch
 from ...nn.arrays import TORCH
+from .replayed import replayed
 from .reranker import Reranker
 
 _NAMES = {  # ours, of fairseq's generation options
@@ -94,10 +96,10 @@ def symbols_of(dictionary: Dictionary, placeholder: int) -> Symbols:
 class RefinementGenerator:
     """Edits drafts, or writes from nothing; the placeholder is the dictionary's last symbol.
 
-    layers: what makes a policy of a model, or of a policy, that only decodes sooner.
+    layers: each makes a policy of a model, or of a policy, that only decodes faster. Any may go.
     """
 
-    layers: Sequence[Callable[[Any], EditPolicy]] = ()
+    layers: Sequence[Callable[[Any], EditPolicy]] = (replayed, reused)
 
     def __init__(
         self, dictionary: Dictionary, placeholder: int, options: RefinementOptions

@@ -48,7 +48,7 @@ class DecoderBlock(nn.Module):
         self.cross_attention, self.cross_norm = cross_attention, cross_norm
 
     def self_attend(
-        self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput, before: KVCache | None
+        self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput, before: KVCache | None
     ) -> tuple[Tensor, KVCache]:
         """The newest tokens attend to all: what ``x`` is shaped like, keys and values of all."""
         attention = self.block.self_attention
@@ -60,7 +60,7 @@ class DecoderBlock(nn.Module):
         self,
         x: Tensor,
         layout: AttentionLayout,
-        memory: EncoderOutput,
+        encoder_out: EncoderOutput,
         before: KVCache | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, KVCache, Tensor | None]:
@@ -79,14 +79,14 @@ class DecoderBlock(nn.Module):
 
         def attend(h: Tensor) -> Tensor:
             nonlocal generated
-            out, generated = self.self_attend(h, layout, memory, before)
+            out, generated = self.self_attend(h, layout, encoder_out, before)
             return out
 
         def read(h: Tensor) -> Tensor:
             nonlocal weights
             if not need_weights:
-                return self.cross_attention(h, layout, memory)
-            out, weights = self.cross_attention.forward_with_weights(h, layout, memory)
+                return self.cross_attention(h, layout, encoder_out)
+            out, weights = self.cross_attention.forward_with_weights(h, layout, encoder_out)
             return out
 
         x = block.residual(x, block.self_norm, attend)
