@@ -149,13 +149,13 @@ def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> tuple
     from ..systems.enct5.model import DIRECTORIES, EncoderDirectory
     from ..systems.enct5.prepare import train_tokenizer
 
-    most = sys.maxsize
-    folders = {option: getattr(args, option) for option in DIRECTORIES}
-    for option, path in folders.items():
+    tokenizer, most = Tokenizer(), sys.maxsize  # of bytes, unless an option names another
+    for option in DIRECTORIES:
+        path = getattr(args, option)
         if path:
             directory = EncoderDirectory(path, option)
             most = getattr(directory.config, "positions", most)
-            tokenizer: Tokenizer = directory.tokenizer()
+            tokenizer = directory.tokenizer()
     if args.max_length is not None and args.max_length > most:
         raise UserError(f"--max-length {args.max_length}: the model has only {most} positions")
     if args.subwords_of:
@@ -163,8 +163,6 @@ def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> tuple
         tokenizer = kept.tokenizer(args.subwords_of)
         if kept.hf_tokenizer is not None:  # a BERT's positions limit the length
             most = kept.max_length
-    elif args.bytes:
-        tokenizer = Tokenizer()
     elif args.vocab_size is not None:
         examples = (example.texts for example in file_format.read(args.train))
         texts = map(" ".join, examples) if args.kind == "tagging" else chain.from_iterable(examples)

@@ -164,7 +164,8 @@ class LabelHeads(nn.Module):
 
     def __init__(self, dim: int, labels: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(labels, 2, dim).normal_(std=dim**-0.5))
+        self.weight = nn.Parameter(torch.empty(labels, 2, dim))
+        nn.init.normal_(self.weight, std=dim**-0.5)
         self.bias = nn.Parameter(torch.zeros(labels, 2))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -387,9 +388,9 @@ class EncoderDirectory(Pretrained):
 
     def tokenizer(self) -> FolderTokenizer:
         """Returns the model's own tokenizer."""
-        tokenizer = json.loads(text_tokenizer(self.directory).to_str())
-        content = json.dumps({"rows": self.rows.tolist(), "tokenizer": tokenizer})
-        return FolderTokenizer(content, BOS in self.pieces, self.pieces)
+        own = text_tokenizer(self.directory)
+        content = {"rows": self.rows.tolist(), "tokenizer": json.loads(own.to_str())}
+        return FolderTokenizer(json.dumps(content), BOS in self.pieces, self.pieces)
 
     def check(self, pieces: Sequence[str]) -> None:
         """Raises :class:`UserError` unless data were prepared with this vocabulary."""

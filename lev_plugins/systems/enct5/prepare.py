@@ -4,6 +4,7 @@ import base64
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -38,37 +39,33 @@ NUM_SHOWN = 5  # labels, or numbers of examples, in a message
 
 @dataclass
 class Sentence:
-    """One sentence of CoNLL-U: its lines, up to and including an empty one.
+    """One sentence of CoNLL-U: its lines, up to and including an empty one."""
 
-    lines: with their ends, if they were given with them. places: indices of the lines with words.
-    rows: the columns of these. numbers: of these in the file, from 1.
-    """
-
-    lines: list[str] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
-    rows: list[list[str]] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
+    first: int  # number of its first line in the file, from 1
+    lines: list[str] = field(default_factory=list)  # with their ends, if they were given with them
+    rows: dict[int, list[str]] = field(default_factory=dict)  # index of a word's line → columns
 
     @property
     def words(self) -> list[str]:
         """Returns the words in order."""
-        return [row[FORM].strip() for row in self.rows]
+        return [row[FORM].strip() for row in self.rows.values()]
 
     def tagged(self, tags: Sequence[str], column: int) -> str:
         """Returns the lines with these tags in a column, or after all others."""
         lines = list(self.lines)
-        for place, row, tag in zip(self.places, self.rows, tags, strict=True):
-            _, end = _split(lines[place])
+        for index, tag in zip(self.rows, tags, strict=True):
+            row = self.rows[index]
+            _, end = _split(lines[index])
             columns = [*row[:column], tag, *row[column + 1 :]]
-            lines[place] = "\t".join(columns) + end
+            lines[index] = "\t".join(columns) + end
         return "".join(lines)
 
 
 def read_sentences(lines: Iterable[str], where: str) -> Iterator[Sentence]:
     """Yields the sentences of a CoNLL-U file, or of a stream as they come; those without words too.
 
-    They keep their lines, to be written again with tags, and the numbers of these, for messages.
-    (The library ``conllu`` keeps neither.)
+    They keep their lines, to be written again with tags, and the number of the first one, for
+    messages. (The library ``conllu`` keeps neither.)
 
     Args:
         where: the name of the file, for messages.
@@ -76,23 +73,22 @@ def read_sentences(lines: Iterable[str], where: str) -> Iterator[Sentence]:
     Raises:
         UserError: a line without a word, or with more columns than CoNLL-U has.
     """
-    sentence = Sentence()
+    sentence = Sentence(first=1)
     for number, line in enumerate(lines, start=1):
         sentence.lines.append(line)
         if not line.strip():
             yield sentence
-            sentence = Sentence()
+            sentence = Sentence(first=number + 1)
         elif not _NO_WORD.match(line):
-            row = _split(line)[0].split("\t")
+            body, _ = _split(line)
+            row = body.split("\t")
             place = f"{where}: line {number}"
             if len(row) > NUM_COLUMNS:
                 columns = counted(len(row), "column")
                 raise UserError(f"{place}: {columns}, where CoNLL-U has {NUM_COLUMNS}")
             if not "".join(row[FORM : FORM + 1]).strip():
                 raise UserError(f"{place}: no word in column {FORM + 1}")
-            sentence.places.append(len(sentence.lines) - 1)
-            sentence.rows.append(row)
-            sentence.numbers.append(number)
+            sentence.rows[number - sentence.first] = row
     if sentence.lines:
         yield sentence
 
@@ -139,7 +135,8 @@ class FileFormat:
             UserError: a line that is no example, or no example at all.
         """
         is_empty = True
-        for example in (self._read_conllu if self.is_conllu else self._read_tsv)(path):
+        read = self._read_conllu if self.is_conllu else self._read_tsv
+        for example in read(path):
             self._check(example)
             is_empty = False
             yield example
@@ -182,9 +179,9 @@ class FileFormat:
 
     def _read_conllu(self, path: str) -> Iterator[LabelledText]:
         for sentence in read_sentences(read_lines(path), path):
-            places = [f"{path}: line {number}" for number in sentence.numbers]
+            places = [f"{path}: line {sentence.first + index}" for index in sentence.rows]
             if places:
-                tags = list(map(self._tag, places, sentence.rows))
+                tags = list(map(self._tag, places, sentence.rows.values()))
                 yield LabelledText(places[0], sentence.words, tags)
 
     def _tag(self, where: str, row: list[str]) -> str:
@@ -331,14 +328,16 @@ def write_all(
         max_length: most subwords of an example, ``</s>`` included.
         log: gets lines about each split.
     """
-    model = tokenizer.model
+    model = None
+    if tokenizer.model is not None:
+        model = base64.b64encode(tokenizer.model).decode()
     metadata = Metadata(
         kind=file_format.problem_type.value,
         labels=labels.names,
         pieces=tokenizer.pieces,
         texts_per_example=len(file_format.texts),
         max_length=max_length,
-        model=None if model is None else base64.b64encode(model).decode(),
+        model=model,
         hf_tokenizer=tokenizer.hf_tokenizer,
     )
     log(f"pieces: {len(tokenizer.pieces):,}")
@@ -404,6 +403,6 @@ def _describe_labels(metadata: Metadata, train: Tensor) -> str:
         values = values_of(train)
         return f"values: {values.min():g} to {values.max():g} in train"
     metadata.counts = torch.bincount(train, minlength=len(names)).tolist()
-    by_count = sorted(zip(metadata.counts, names), key=lambda pair: -pair[0])
-    shown = [f"{name} {count:,}" for count, name in by_count]
+    counts = Counter(dict(zip(names, metadata.counts)))
+    shown = [f"{name} {count:,}" for name, count in counts.most_common()]
     return f"labels: {len(names):,} ({few(shown, NUM_SHOWN)})"
