@@ -120,6 +120,6 @@ def test_conllu_comes_out_as_it_was_with_the_tags_of_python(predict, folder, fla
     # with the ends of its lines: of all, of some, of the last
     for ends in (("\n", "\n"), ("\n", "\r\n"), ("= 2\n", "= 2\r\n")):
         for last in ("", "\n", "\n\n", "\r\n"):
-            given, expected = (side.replace(*ends) + last for side in (text, tagged))
-            written = predict("tagging", "--format", "conllu", *flags.split(), text=given)
+            content, expected = (side.replace(*ends) + last for side in (text, tagged))
+            written = predict("tagging", "--format", "conllu", *flags.split(), text=content)
             assert written == expected
