@@ -17,7 +17,7 @@ PREDICTIONS = "predictions"
 
 @register_criterion(CRITERION, dataclass=FairseqDataclass)  # without options
 class EncT5Criterion(FairseqCriterion):
-    """The loss of the task's problem type (:meth:`.ProblemType.loss`).
+    """The loss of the task's problem type, a mean over classes, values, labels or words.
 
     Logging outputs are sums. In validation they also hold :data:`PREDICTIONS`, see
     :meth:`.ProblemType.predictions`.

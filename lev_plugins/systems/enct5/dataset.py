@@ -110,7 +110,7 @@ class Metadata:
 class Example(NamedTuple):
     """One text with its labels.
 
-    pieces, word_ids: see :class:`.pieces.Encoding`. labels: see :meth:`.prepare.Labels.encode`; a
+    pieces, word_ids: see :class:`.Encoding`. labels: see :meth:`.prepare.Labels.encode`; a
     tagger's also of words that were cut off. number: of the example in the data, from 0.
     """
 

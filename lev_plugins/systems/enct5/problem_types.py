@@ -1,4 +1,4 @@
-"""What EncT5 predicts: the instantiations of the paper's algorithms 1 to 3.
+"""The kinds of EncT5's predictions: the instantiations of the paper's algorithms 1 to 3.
 
 ==================  ============  =============  ==========================  =====================
 kind                latents       positions      head                        loss
