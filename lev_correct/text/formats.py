@@ -2,111 +2,286 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from html import unescape
 
-#: What is shown for a character that no word touches.
-CODE = "\0"
+#: What is shown for a character that no word touches, and for markup at which a sentence begins: it
+#: is white space.
+CODE, BREAK = "\0", "\x1e"
 #: An escape of a string.
 ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{1,3}|.)")
-#: Signs for what is hidden: code; markup, over which words are neighbours; spaces in either.
-_CODE, _MARKUP, _SPACE = "\1\2\3"
-_HIDDEN_RUN = re.compile(f"[{_CODE}{_MARKUP}{_SPACE}]+")
-
-#: reStructuredText: directives whose bodies are code or names, and those whose arguments are prose.
-_CODE_BODIES = (
-    "autosummary|code|code-block|command-output|csv-table|digraph|doctest|graphviz|highlight|image|"
-    "include|index|ipython|literalinclude|math|parsed-literal|plot|productionlist|prompt|raw|"
-    "sourcecode|testcode|testoutput|testsetup|toctree"
+#: Signs for what is hidden, the first of them before others: markup at which a sentence begins;
+#: spaces; code; markup, over which words are neighbours.
+_BREAK, _SPACE, _CODE, _MARKUP = "\1\2\3\4"
+_HIDDEN_RUN = re.compile(f"[{_CODE}{_MARKUP}{_SPACE}{_BREAK}]+")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});")
+#: Parts of the patterns below, which name them in pointed brackets.
+_PARTS = {
+    # What follows in a sentence and seldom in code: words with nothing else between.
+    "SENTENCE": r"\b(?:[^\W\d_]++[,;:]? ){3}[^\W\d_]",
+    "LONG": r"\b(?:[^\W\d_]++[,;:]?\s){4}[^\W\d_]",
+    # reStructuredText: directives whose bodies are code or names, those whose arguments are prose,
+    # fields of types and of names.
+    "CODE_BODIES": "autosummary|code|code-block|command-output|csv-table|digraph|doctest|graphviz|"
+    "highlight|image|include|index|inheritance-diagram|ipython|jupyter-execute|literalinclude|math|"
+    "mermaid|parsed-literal|plot|productionlist|program-output|prompt|raw|role|sourcecode|"
+    "tabularcolumns|testcleanup|testcode|testoutput|testsetup|toctree|uml",
+    "PROSE_ARGUMENTS": "admonition|attention|card|caution|centered|contents|danger|deprecated|"
+    "dropdown|epigraph|error|hint|important|legend|list-table|note|pull-quote|replace|rubric|"
+    "seealso|sidebar|tab|tab-item|table|tip|title|todo|topic|version-?added|version-?changed|"
+    "version-?removed|warning",
+    "CODE_FIELDS": "authors?|class|contact|copyright|date|default|file|kwtype|license|maintainer|"
+    "meta|module|name|organization|platform|rtype|status|tags|type|vartype|version|ytype",
+    "NAMES": r"\*{0,2}[A-Za-z_][\w.]*(?:, \*{0,2}[A-Za-z_][\w.]*)*",
+    # Comments: the beginning of a line, tags before a name and prose, tags before prose, a type.
+    "AT": r"^[^\w@\\\n]*",
+    "NAMED_TAGS": "arg|argument|param|prop|property|retval|tparam|typeparam",
+    "PROSE_TAGS": "attention|brief|bug|deprecated|desc|description|details|exception|fileoverview|"
+    "invariant|note|overview|post|pre|remarks?|result|returns?|short|summary|throws?|todo|warning|"
+    "yields?",
+    "TYPE": r"\{(?:[^{}\n]|\{[^{}\n]*\})*\}",
+    # TeX: commands whose last argument is prose: words in a sentence, a text of its own, also after
+    # one or two arguments of code; environments of prose, and of code whatever stands in them.
+    "STYLES": "alert|bf|bfseries|centering|emph|enquote|fbox|footnotesize|framebox|hbox|hl|huge|"
+    "Huge|it|itshape|LARGE|Large|large|lowercase|makebox|MakeLowercase|MakeUppercase|mbox|noindent|"
+    "normalsize|par|scriptsize|small|sout|structure|text|textbf|textit|textmd|textnormal|textquote|"
+    "textrm|textsc|textsf|textsl|textup|tiny|ul|uline|underline|uppercase|uwave",
+    "TEXTS": "addchap|addsec|blockquote|caption|centerline|chapter|endnote|epigraph|footnote|"
+    "footnotetext|framesubtitle|frametitle|intertext|item|keywords|marginnote|marginpar|minisec|"
+    "paragraph|part|section|sidenote|subcaption|subparagraph|subsection|subsubsection|subtitle|"
+    "thanks|title|todo|vbox",
+    "AFTER_CODE": "captionof|colorbox|href|hyperlink|hyperref|parbox|raisebox|scalebox|textcolor|"
+    r"(?:fcolorbox|multicolumn|multirow|resizebox)\*?(?:\[[^\]]*\])?\{[^{}]*\}",
+    "PROSE_BLOCKS": "abstract|acknowledge?ments?|alertblock|block|center|claim|columns?|conclusion|"
+    "conjecture|cor|corollary|defi?n?|definition|description|displayquote|document|dedication|"
+    "enumerate|ex|example|exampleblock|exercise|fact|figure|flush(?:left|right)|frame|framed|"
+    "inparaenum|itemize|keywords|lem|lemma|letter|longtable|mdframed|minipage|multicols|notation|"
+    "note|observation|part|preface|problem|proof|prop|property|proposition|question|quotation|"
+    "quote|rem|remark|sidewaystable|solution|spacing|summary|table|tablenotes|tabular|tabularx|"
+    "tabulary|tcolorbox|theorem|thm|threeparttable|titlepage|trivlist|verse|wrapfigure",
+    "CODE_BLOCKS": "algo|align|alltt|code|comment|console|eqnarray|equation|filecontents|gather|"
+    "input|listing|math|minted|multline|output|picture|plot|program|shell|source|terminal|tikz|"
+    "verb",
+    "BRACED": r"\{(?:[^{}\\]|\\(?s:.)|<INNER>)*+\}",
+    "INNER": r"\{(?:[^{}\\]|\\(?s:.)|<INMOST>)*+\}",
+    "INMOST": r"\{(?:[^{}\\]|\\(?s:.)|\{[^{}]*\})*+\}",
+    # Man pages: requests whose arguments are prose, macros called inside of others.
+    "PROSE_REQUESTS": "Dq|Nd|Pq|Qq|SH|SS|Sh|Sq|Ss",
+    "CALLED": "Ad|Ar|Cm|Dv|Er|Ev|Fa|Fl|Fn|Ft|Ic|In|Li|Nm|Pa|Ql|Va|Vt|Xr",
+    # HTML and XML: elements inside sentences, of code, and that may hold one word of prose.
+    "IN_WORDS": "abbr|b|big|em|font|i|mark|s|small|span|strong|sub|sup|u",
+    "CODE_ELEMENTS": "classname|code|command|computeroutput|constant|envar|filename|function|kbd|"
+    "literal|literallayout|math|parameter|pre|programlisting|prompt|replaceable|samp|screen|script|"
+    "style|synopsis|systemitem|textarea|tt|type|userinput|var|varname",
+    "PROSE_ELEMENTS": r"<IN_WORDS>|a|attribution|blockquote|body|button|caption|cite|dd|div|dt|"
+    r"emphasis|entry|figcaption|footer|guibutton|guilabel|guimenu|guimenuitem|h\d|header|label|"
+    "legend|li|long_description|main|note|option|p|para|primary|q|quote|refpurpose|secondary|"
+    "section|short_description|simpara|string|summary|td|term|text|th|title",
+    "ATTRIBUTE": r"[^<>]*?\s(?:alt|aria-label|caption|label|placeholder|summary|title)=[\"']",
+    "APOSTROPHE": r"(?:apos|rsquo|#0*39|#8217|#[xX]27|#[xX]2019)",
+    # Markdown.
+    "PROSE_KEYS": "about|abstract|alt|caption|description|excerpt|heading|lead|sidebar_label|"
+    "sub-?title|summary|tagline|title",
+    "TITLE": r"(?:\s+[\"'(](?P<title>[^\n]+?)[\"')])?",
+}
+_NAMED_PART = re.compile(r"<([A-Z_]+)>")
+_TEX_ENVIRONMENT = r"\\begin\{([\w*]+)\}(?:[^\\]|\\(?!(?:begin|end)\{\1\}))*+\\end\{\1\}"
+_TEX_MATH = (
+    r"\\\((?:[^\\]|\\[^()])*+\\\)|\\\[(?:[^\\]|\\[^\[\]])*+\\\]|\$\$(?:[^$\\]|\\.)*+\$\$"
+    r"|\$(?:[^$\\\n]|\\.|\\?\n(?![ \t]*\n))*+\$|\\."
 )
-_PROSE_ARGUMENTS = (
-    "admonition|attention|caution|danger|deprecated|error|hint|important|note|rubric|seealso|"
-    "sidebar|tip|topic|versionadded|versionchanged|versionremoved|warning|list-table|table"
-)
-_TEX_CODE = (
-    "begin|bibitem|bibliography|bibliographystyle|cite|citep|citet|DeclareMathOperator|def|"
-    "documentclass|end|eqref|geometry|hypersetup|include|includegraphics|input|label|"
-    "lstinputlisting|newcommand|newenvironment|pageref|RequirePackage|ref|renewcommand|setcounter|"
-    "setlength|url|usepackage|verb|vspace|hspace"
-)
-_TEX_BLOCKS = "verbatim|lstlisting|minted|equation|align|eqnarray|gather|multline|tikzpicture"
-#: Requests of man pages whose arguments are prose.
-_PROSE_REQUESTS = "B|Dq|Em|I|Nd|Pq|Qq|SB|SH|SM|SS|Sh|Sq|Ss|Sy"
-_QUOTED = r"\"[^\" \n]+ [^\"\n]* [^\"\n]+\""
-_NAME_IN_BRACKETS = r"(?:\[[^\]\n]{,40}\]|\(..|.)"
-
-_IN_WORDS = "abbr|b|big|em|font|i|mark|s|small|span|strong|sub|sup|u"
 _LINE = (
-    rf"</?(?:{_IN_WORDS})\b[^<>]*>(?P<markup>)",
-    rf"<!--|-->|</?(?!(?:{_IN_WORDS})\b)[A-Za-z][^<>]*>(?P<space>)",
+    r"</?(?:<IN_WORDS>)\b[^<>]*>(?P<markup>)",
+    r"<!--|-->|</?(?!(?:<IN_WORDS>)\b)[A-Za-z](?:<ATTRIBUTE>(?P<first>[^<>\"]+))?"
+    r"(?:<ATTRIBUTE>(?P<second>[^<>\"]+))?[^<>]*>(?P<opening>)",
+    r"(?<=[^\W\d_])&<APOSTROPHE>;s\b(?P<space>)",
+    r"(?<=[^\W\d_])&(?:<APOSTROPHE>|shy|zwn?j|hyphen|#45);(?=[^\W\d_])|&amp;#?\w+;?",
     r"(?<![\w*~\\])(\*{1,3}|~~)(?=[^\s*~])(?P<marked>[^*~]*[^\s*~])\1(?![\w*~])",
     r"!?\[(?P<text>[^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])",
-    r"(?<![\w/.@:~-])(?P<first>[^\W\d_]{2,})/(?P<second>[^\W\d_]{2,})(?![\w/@-]|\.\w)(?P<space>)",
+    r"(?<![\w/.@:~-])(?P<before>[^\W\d_]{2,})/(?P<behind>[^\W\d_]{2,})(?![\w/@-]|\.\w)(?P<space>)",
 )
 _TAGS = (
-    r"(?i:<(code|kbd|pre|samp|script|style|textarea|tt|var)\b[^<]*(?:<(?!/?\1\b)[^<]*)*</\1\s*>)",
-    *_LINE[:2],
+    r"(?i:<(<CODE_ELEMENTS>)\b[^<]*(?:<(?!/?\1\b)[^<]*)*</\1\s*>)",
+    r"<!--(?!\W{,9}<SENTENCE>)\s*(?:[\w.]+[-:=@/]|#|\$|ko\b)[^<>\n]*?-->",
+    *_LINE[:4],
 )
-_TITLE = r"(?:\s+[\"'(](?P<title>[^\n]+?)[\"')])?"
-
 _PO = (
     r"^msgctxt .*(?:\n\".*)*|^#[,:|~].*|^\"[A-Z][\w-]+: .*\\n\"$",
     r"^msg(?:id|id_plural|str(?:\[\d+\])?)(?= )|\\[^nt]",
     r"\\[nt](?P<space>)",
 )
+_RST = (
+    r"^([ \t]*)\.\. (?:<CODE_BODIES>)::.*(?:\n(?:\1[ \t]+\S.*|[ \t]*(?=\n)))*",
+    r"^([ \t]*)\.\. (?:\|[^|\n]+\| )?(?:(?!(?:<PROSE_ARGUMENTS>)::)[\w:-]+::(?!.*<SENTENCE>)"
+    r"(?:[ \t]+\S.*(?:\n\1[ \t]+[^\s:].*)*)?|[\w-]+::)",
+    r"^[ \t]*\.\. (?P<arguments>.*(?:\n[ \t]+[^\s:].*)*+)"
+    r"(?:\n[ \t]+:(?:(?:alt|caption|deprecated|subtitle|summary|synopsis|title):[ \t]"
+    r"(?P<option>.*)|[\w-]+:.*))+",
+    r"^(?P<prose>([ \t]*)(?!\.\. )(?:\S.*)?::)[ \t]*\n(?:[ \t]*\n)+"
+    r"(\2[ \t]+)\S.*(?:\n(?:\3.*|[ \t]*(?=\n)))*",
+    r"^([ \t]*):(?i:<CODE_FIELDS>)\b[^:\n]*:(?=\s|$).*(?:\n\1[ \t]+\S.*)*",
+    r"^[ \t]*:\w[^:\n`]*:(?=\s|$)(?P<opening>)",
+    r"^[ \t]*(?:>>> |In \[\d+\]: ).*(?:\n[ \t]*\S.*)*",
+    r"^[ \t]*<NAMES> :(?=\s|$)(?:(?! <SENTENCE>).*)?",
+    r"^[ \t]*\.\. (?:_[^:\n]+:.*|\[[^\]\n]+\])|\[[#*\w.:-]*\]_|^[ \t]*__ .*"
+    r"|^([^\w\s])\1+[ \t]*$",
+    r"``(?:[^`\n]|`(?!`)|\n(?![ \t]*\n))+``|(?<!\w)\|[^|\s]+\|_{0,2}"
+    r"|(?:(?<![\w:+.-]):[\w:+.-]+:)?(?<!\w)`(?:(?P<prose>[^`<\n]+(?:\n[^`<\n]+)?)\s<[^`<>]+>"
+    r"|[^`\n]+(?:\n[^`\n]+)?)`(?!\d)_{0,2}(?::[\w:+.-]+:)?",
+)
 #: What is no prose, by format: each match, but for its named groups. One with such a group is
-#: markup, ``space`` parts words.
+#: markup; ``space`` parts words, at ``opening`` a sentence begins.
 FORMATS: Mapping[str, Sequence[str]] = {
     "line": _LINE,
-    "rst": (
-        rf"^([ \t]*)\.\. (?:{_CODE_BODIES})::.*(?:\n(?:\1[ \t]+\S.*|[ \t]*(?=\n)))*",
-        rf"^[ \t]*\.\. (?:\|[^|\n]+\| )?(?:(?!(?:{_PROSE_ARGUMENTS})::)[\w:-]+::.*|[\w-]+::)",
-        r"^(?P<prose>([ \t]*)(?!\.\. )(?:\S.*)?::)[ \t]*\n(?:[ \t]*\n)+"
-        r"(\2[ \t]+)\S.*(?:\n(?:\3.*|[ \t]*(?=\n)))*",
-        r"^[ \t]*:[\w -]+:(?=\s|$)|^[ \t]*\.\. _[^:\n]+:.*|^[ \t]*__ .*|^([^\w\s])\1+[ \t]*$",
-        r"``(?:[^`\n]|`(?!`)|\n(?![ \t]*\n))+``|(?<!\w)\|[^|\s]+\|"
-        r"|(?:(?<![\w:+.-]):[\w:+.-]+:)?(?<!\w)`(?:(?P<prose>[^`<\n]+(?:\n[^`<\n]+)?)\s<[^`<>]+>"
-        r"|[^`\n]+(?:\n[^`\n]+)?)`(?!\d)_{0,2}(?::[\w:+.-]+:)?",
+    "rst": _RST,
+    "docstring": (
+        *_RST,
+        r"^([ \t]*)<NAMES>[ \t]*(?=\n\1[ \t]+\S)",
+        r"^[ \t]+<NAMES>[ \t]*\((?![^\n)]*<SENTENCE>)[^()\n]*(?:\([^()\n]*\)[^()\n]*)*\):"
+        r"(?P<opening>)",
+        r"^[ \t]+\*{0,2}[a-z_][\w.]*:(?=\s)(?P<opening>)",
+        r"^[ \t]*@(?:type|rtype)\b.*|^[ \t]*@[a-z]+(?:[ \t]+\S+)?:(?P<opening>)",
+    ),
+    "comment": (
+        _TAGS[0],
+        r"[@\\](code|verbatim|dot|msc|startuml|f\[)\b(?:[^@\\]|[@\\](?!(?:end)?\1))*+[@\\]end\1",
+        r"<AT>@examples?\b.*(?:\n(?!<AT>@|.*\*/).*)*",
+        r"\{@[^{}]*\}|(?<![\w~])[\w~]++(?:::[\w~]++)+",
+        r"<AT>[@\\](?:<NAMED_TAGS>)\b(?:\[[\w, ]*\])?(?:[^\S\n]*<TYPE>)?[^\S\n]+"
+        r"(?:\[[^\]\n]*\]+|[^\s{]\S*)(?:[^\S\n]+-(?=\s))?(?P<opening>)",
+        r"<AT>[@\\](?:throws?|exception)[^\S\n]+[^\s{]\S*(?P<opening>)",
+        r"<AT>[@\\](?:<PROSE_TAGS>)\b(?:[^\S\n]*<TYPE>)?(?P<opening>)",
+        r"<AT>@(?!(?:<NAMED_TAGS>|<PROSE_TAGS>)\b)[A-Za-z][\w-]*+(?!:|.*<SENTENCE>).*",
+        r"<AT>@[A-Za-z_][\w.-]*:(?P<opening>)",
+        r"[@\\](?:[acep]|cite|class|copydoc|def|defgroup|enum|file|fn|headerfile|include|ingroup|"
+        r"link|namespace|ref|relates|sa|see|snippet|struct|subpage|var)[^\S\n]+\S+",
+        r"(?<![\w\])}.])\[(?P<label>[A-Za-z][a-z]+)\](?![\w(\[:])",
     ),
     "tex": (
-        rf"\\begin\{{((?:{_TEX_BLOCKS})\*?)\}}(?:[^\\]|\\(?!end\{{\1\}}))*+",
-        rf"\\(?:{_TEX_CODE})\b\*?(?:\[[^\]]*\])*(?:\{{[^{{}}]*\}})*|\\href\{{[^{{}}]*\}}",
-        r"\\(?:[A-Za-z@]+\*?|.)|[{}~]|(?<!\\)\$\$?[^$]*\$\$?|\\\(.*?\\\)|(?s:\\\[.*?\\\])",
+        r"(?P<comment>(?<!\\)%.*)|\\verb\*?([^\w\s*])[^\n]*?\2|\\(?:lstinline|mintinline\{\w+\})"
+        r"(?:\[[^\]]*\])?([^\w\s*{])[^\n]*?\3"
+        r"|\\begin\{((?i:(?=\w*(?:<CODE_BLOCKS>)))[\w@*-]+|(?!(?:<PROSE_BLOCKS>)\*?\})[\w@*-]+"
+        r"(?=\}(?!(?:[^\\]|\\(?!end\b)){,600}?<LONG>)))\}"
+        r"(?:[^\\]|\\(?!(?:begin|end)\{\4\}))*+\\end\{\4\}",
+        r"^[ \t]*%+[ \t]*(?:!|-\*-|Local Variables|End:).*",
+        _TEX_MATH,
+        r"\\(?:<STYLES>)\*?(?:\[[^\]]*\])?\{?(?![A-Za-z@])(?P<markup>)",
+        r"\\(?:<TEXTS>)\*?(?:<[^<>\n]*>)?(?:\[(?P<short>[^\[\]\s]*\s[^\[\]]*)\]|\[[^\[\]]*\])*"
+        r"\{?(?![A-Za-z@])(?P<opening>)",
+        r"\\(?:<AFTER_CODE>)\*?(?:\[[^\]]*\])*(?:\{[^{}]*\})?\{(?P<markup>)",
+        r"\\begin\{(?:frame|\w*block)\}(?:<[^<>\n]*>|\[[^\]]*\])*\{?(?P<opening>)",
+        r"\\(?:begin|end)\{[^{}]*\}(?:<[^<>\n]*>|\[(?P<name>[^\[\]\s=]*\s[^\[\]=]*)\]|\[[^\]]*\])*"
+        r"(?P<opening>)",
+        r"\\begin\{(?:columns?|longtable|minipage|multicols|spacing|tablenotes|tabular[xy]?|"
+        r"tcolorbox|wrapfigure|(?!(?:<PROSE_BLOCKS>)\*?\})[\w@*-]+)\*?\}(?:\[[^\]]*\]|<BRACED>)*",
+        r"\\(?!(?:(?:<STYLES>|<TEXTS>|<AFTER_CODE>|begin|end)(?![A-Za-z@])))[A-Za-z@]+\*?"
+        r"(?:(?:\[[^\[\]]*\]|(?!\{[^{}]*?<LONG>)<BRACED>|<[^<>\n]*>|#\d)+[^\W\d_]*+)?",
+        r"\\(?:re|provide)?(?:new)?(?:command|environment|DeclareMathOperator|def)\*?\s*"
+        r"(?:\\[A-Za-z@]+|\[[^\[\]]*\]|<BRACED>|#\d|%?\s*\n\s*(?=[\[{]))*",
+        r"\{\\tt(?:family)?\b[^{}]*\}",
+        r"(?<![^\W\d_])[^\W\d_]*+(?:\\(?:['`^\"~=.]|[cbdHrtuvk](?![A-Za-z]))\s?\{?\\?[A-Za-z]?\}?"
+        r"[^\W\d_]*+)++",
+        r"(?:~|\\[ ,;:!]|---?|``|'')(?P<space>)",
+        r"(?:\\\\|(?<!\\)&)(?P<opening>)",
+        r"[{}]",
     ),
     "man": (
-        r"^\.(?:nf|EX)\b.*(?:\n(?!\.(?:fi|EE)).*)*",
-        r"^\.Bd (?:-literal|-unfilled).*(?:\n(?!\.Ed).*)*",
-        rf"^[.'](?:[ \t]*(?:{_PROSE_REQUESTS})\b|\\\"|(?:.*?(?P<prose>{_QUOTED}))?.*)",
-        rf"\\(?:[f*n]{_NAME_IN_BRACKETS}|s[+-]?\d|\(..|\[[^\]\n]{{,40}}\]|.)",
+        r"^\.(?:nf|EX)\b.*(?:\n(?!\.(?:fi|EE)).*)*|^\.(?:Vb|EQ)\b.*(?:\n(?!\.(?:Ve|EN)).*)*",
+        r"^\.[ \t]*(?:de1?|am1?|ig)\b.*(?:\n(?!\.[ \t]*\.).*)*|^\.TS.*(?:\n.*[^.\n]$)*\n.*\.$",
+        r"^\.Bd .*-(?:literal|unfilled).*(?:\n(?!\.Ed).*)*",
+        r"^\.S[Hh][ \t]+\"?SYNOPSIS\"?[ \t]*(?:\n(?!\.S[Hh]).*)*|^\.S[Hh][ \t]+\"?NAME\b.*\n.*?\\-",
+        r"^[.'](?:[ \t]*(?:<PROSE_REQUESTS>)\b(?!.* (?:<CALLED>) )"
+        r"|[ \t]*(?:B|Em|I|It|SB|SM|Sy)\b(?=.*<SENTENCE>)(?!.* (?:<CALLED>) )"
+        r"|\\\"|(?:.*?(?P<prose>\"[^\" \n]+ [^\"\n]* [^\"\n]+\"))?.*)",
+        r"^\.T[PQ]\b.*\n(?![.'])\S+$",
+        r"(?<![\w\\-])(?:[^\W_]|\\-)*+(?:\\f(?!R|P|1|\[R\])(?:[A-Z234]|\((?!C)..|\[[^\]]*\])"
+        r"(?!<SENTENCE>)(?:[^\\\n]|\\[^f\n])*+"
+        r"(?:\\f(?:[RP1]|\[R?\])(?:(?:\\\([ac]q|\\\*\(Aq)?[^\W_]*+)|(?=\\f)|$))+",
+        r"\\f(?:C|\(C[A-Z]|\[C\w*\]).*?(?:\\f|$)|\\\*\(C`[^`\n]*?\\\*\(C'",
+        r"(?:\\(?:[|^~0 &]|\((?:em|en|bu|lq|rq)|\[(?:em|en|bu|lq|rq)\]|\*\([LR]\"))(?P<space>)",
+        r"\\(?:[f*n](?:\[[^\]\n]{,40}\]|\(..|.)|s[+-]?\d|\(..|\[[^\]\n]{,40}\]|.)",
     ),
     "html": (
         *_TAGS,
-        r"(?s:<!\w[^<>]*>|<%.{,999}?%>|<\?.{,999}?\?>|\{\{.{,99}?\}\}|\{%.{,99}?%\})|&#?\w+;",
+        r"<!\[CDATA\[(?:[^\]]|\](?!\]>))*+|<!\w(?:[^<>\"]|\"[^\"]*\")*[>\[]?",
+        r"(?s:<%.{,999}?%>|<\?.{,999}?\?>|\{\{.{,99}?\}\}|\{%.{,99}?%\})",
+        r"<(?!(?i:<PROSE_ELEMENTS>)\b)([A-Za-z][\w:.-]*+)[^<>]*>\s*+[^\s<>]+\s*+</\1\s*>",
     ),
     "markdown": (
         *_TAGS,
         r"(?<![`\\])(`+)(?!`)(?s:.*?)(?<!`)\1(?!`)|<(?:[A-Za-z][\w+.-]+:|[\w.+-]+@)[^<>\s]*>",
         r"!?\[(?=[^\[\]]*\][(\[])(?P<markup>)",
-        rf"\]\(<?(?:[^()\s]|\([^()\s]*\))*{_TITLE}\s*\)|\]\[[^\[\]\n]+\]",
-        rf"^[ >]*\[[^\[\]\n]+\]:\s*\S+{_TITLE}[ \t]*$",
+        r"\]\(<?(?:[^()\s]|\([^()\s]*\))*<TITLE>\s*\)|\]\[[^\[\]\n]+\]",
+        r"^[ >]*\[[^\[\]\n]+\]:\s*\S+<TITLE>[ \t]*$",
         r"(?<![\w*~_\\])(\*{1,3}|~~|_|__(?!\w+__))(?![\s*~_])"
         r"(?P<prose>(?:[^*~_\\]|(?<=[^\W_])[*~_]+(?=\w)|\\.)*[^\s*~_])\1(?![\w*~_])",
+        r"\[\^[^\[\]\s]+\]:?|\[\[(?:[^\[\]|\n]*\|(?P<prose>[^\[\]|\n]*)|[^\[\]\n]*)\]\]",
+        r"^[ >]*:{3,}[ \t]*[\w-]*(?P<opening>)",
+        r"(?<![\w:]):{1,2}[\w-]+(?=[\[{])(?:\[(?P<text>[^\[\]\n]*)\])?",
+        r"\{(?!\W{,9}<SENTENCE>)[^{}\n]*\}"
+        r"|^(?:import\b.* from ['\"]|export (?:const|default|function)\b).*",
+        r"(?<![\w$\\])\$(?![\s${]|\d[\d.,]*\W*\s\W*[A-Za-z]{2})(?:[^$\n\\`]|\\.)*(?<=[^\s\\])"
+        r"\$(?![\w$])",
+        r"\\\((?!\W{,9}<SENTENCE>)(?:[^\\]|\\[^()])*+\\\)"
+        r"|\\\[(?!\W{,9}<SENTENCE>)(?:[^\\]|\\[^\[\]])*+\\\]",
+    ),
+    "front matter": (
+        r"^[ \t-]*['\"]?[\w./-]+['\"]?[ \t]*[:=](?=\s)(?P<opening>)",
+        r"^(?!.*<SENTENCE>)(?![ \t-]*(?i:<PROSE_KEYS>)[ \t]*[:=]).*",
+    ),
+    # What reaches over several blocks of Markdown.
+    "template": (
+        r"^[ >]*\$\$[^\S\n]*(?:\n[^$]*|[^$\n]+)\$\$[^\S\n]*$"
+        r"|^[ \t]*\\\[[^\S\n]*\n(?:.*\n)*?[ \t]*\\\][^\S\n]*$",
+        r"(?s:\{\{[^{}]{,400}\}\}|\{\{[{<%].{,400}?[}>%]\}\}|\{%.{,400}?%\}|<%.{,400}?%>"
+        r"|\{#.{,400}?#\}(?!\w))",
+        r"\{[%{][-<%]?\s*(codeblock|highlight|mermaid|math|raw|verbatim)\b"
+        r"(?:[^{]|\{(?![%{][-<%]?\s*(?:/|end)?\1))*+\{[%{][-<%]?\s*(?:/|end)\1",
+        _TEX_ENVIRONMENT,
     ),
     "english.po": _PO,
     "po": (*_PO, r"^msgstr.*(?:\n\".*)*"),
     "diff": (r"^(?:(?!\+)|\+\+\+ ).+", r"^\+"),
     "adoc": (
         r"^(-{4,}|\.{4,}|`{3,}|\+{4,}|/{4,})[ \t]*\n(?:.*\n)*?\1[ \t]*$",
-        r"^:[\w!-]+:.*|^\[.*\]$|^\w+::\S.*",
+        r"^\[(?:source|listing|literal)\b.*\]\n(?![-.]{4})\S.*(?:\n\S.*)*",
+        r"^:[\w!-]+:.*|^\[.*\]$|^\w+::\S.*|^[\w.-]+:{2,4}(?=\s|$)",
+        r"(?<![\w:])(?:anchor|asciimath|icon|image|include|indexterm2?|kbd|latexmath|menu|pass|"
+        r"stem|toc|video)::?[^\s\[\]]*\[[^\]\n]*\]|(?<!\w)\+\S[^+\n]*\+(?!\w)",
+        r"(?:(?<![\w:])(?:link|xref|mailto|footnote|btn):|https?://)[^\s\[\]]*\[(?P<markup>)",
+        r"<<[^<>,\n]*(?:,(?P<prose>[^<>\n]*))?>>",
+        r"(?:^\.(?=\w)|\|)(?P<opening>)",
     ),
     "org": (
         r"(?i:^[ \t]*#\+begin_(?:src|example|export)\b.*(?:\n(?![ \t]*#\+end_).*)*+)",
         r"(?i:^[ \t]*#\+(?!title|caption|description)\w+:?.*)|^[ \t]*: .*|^[ \t]*:[\w-]+:.*",
-        r"(?<!\w)[=~]\S(?:[^=~\n]*[^\s=~])?[=~](?!\w)|\[\[[^\[\]]*\]\[?|\]\]",
+        r"(?<!\w)[=~]\S(?:[^=~\n]*[^\s=~])?[=~](?!\w)"
+        r"|\[\[(?:[^\[\]]*\]\[)?(?P<text>[^\[\]]*)\]\]",
+        r"\[\[[^\[\]]*\]\]|\[fn:[^\[\]]*\]|<<[^<>\n]*>>|\{\{\{[^{}\n]*\}\}\}"
+        r"|\bsrc_\w+(?:\[[^\]]*\])?\{[^{}]*\}",
+        _TEX_ENVIRONMENT,
+        _TEX_MATH,
     ),
 }
-_PATTERNS = {
-    name: [re.compile(pattern, re.MULTILINE) for pattern in patterns]
-    for name, patterns in FORMATS.items()
-}
+#: What is shown for the matches of a pattern with such a group.
+_SIGNS = {"space": _SPACE, "opening": _BREAK}
+
+
+@cache
+def _patterns(name: str) -> list[tuple[re.Pattern[str], str]]:
+    """Returns the patterns of a format, each with the sign for what it hides."""
+    patterns = []
+    for text in FORMATS[name]:
+        pattern = re.compile(_NAMED_PART.sub(_part, text), re.MULTILINE)
+        signs = [_SIGNS.get(group, _MARKUP) for group in pattern.groupindex]
+        patterns.append((pattern, min(signs, default=_CODE)))
+    return patterns
+
+
+def _part(name: re.Match[str]) -> str:
+    return _NAMED_PART.sub(_part, _PARTS[name[1]])
+
+
 _ENGLISH = re.compile(r"^\"Language: en\b", re.MULTILINE)
 
 
@@ -115,8 +290,7 @@ def masked(text: str, name: str) -> str:
     if name == "po" and _ENGLISH.search(text):
         name = "english.po"
     places: list[tuple[int, int, str]] = []
-    for pattern in _PATTERNS[name]:
-        sign = " " if "space" in pattern.groupindex else _MARKUP if pattern.groupindex else _CODE
+    for pattern, sign in _patterns(name):
         for match in pattern.finditer(text):
             start = match.start()
             for kept in pattern.groupindex:
@@ -133,6 +307,14 @@ def masked(text: str, name: str) -> str:
     return "".join([*pieces, text[last:]])
 
 
+def _decoded(entity: re.Match[str]) -> str:
+    """Returns the character that an entity means after spaces; code for a letter."""
+    size, char = len(entity[0]), unescape(entity[0])
+    if len(char) > 1:
+        return _CODE * size
+    return CODE * size if char.isalnum() else char.strip().rjust(size)
+
+
 def hidden(text: str, sign: str = _CODE) -> str:
     """Returns a text as long that is hidden until it is :func:`settled`, with its white space where
     there is no other."""
@@ -143,14 +325,16 @@ def hidden(text: str, sign: str = _CODE) -> str:
 
 def settled(shown: str) -> str:
     """Returns a text with the signs of code for what is hidden, and spaces where prose touches it
-    and for markup; but none inside a word, between letters at both sides."""
-    return _HIDDEN_RUN.sub(_settled, shown)
+    and for markup, breaks where a sentence begins; but none inside a word, between letters at both
+    sides; for an entity of HTML with the character that it means."""
+    return _HIDDEN_RUN.sub(_settled, _ENTITY.sub(_decoded, shown))
 
 
 def _settled(run: re.Match[str]) -> str:
     text, (start, end), size = run.string, run.span(), len(run[0])
     following = text[end : end + 2].lstrip("([")  # a bracket parts a word, too
     is_inside = text[start - 1 : start].isalpha() and following[:1].isalpha()
-    if is_inside and _SPACE not in run[0]:
+    if is_inside and _SPACE not in run[0] and _BREAK not in run[0]:
         return CODE * size
-    return " " * size if size < 3 or _CODE not in run[0] else f" {CODE * (size - 2)} "
+    blank = BREAK if _BREAK in run[0] else " "
+    return blank * size if size < 3 or _CODE not in run[0] else f"{blank}{CODE * (size - 2)}{blank}"

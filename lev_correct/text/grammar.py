@@ -43,7 +43,7 @@ _TAGGED = {"pygments.lexers." + name for name in ("html", "markup", "templates")
 _MAN_PAGE = re.compile(r".+\.(?:[1-9]\w{0,2}|man)")
 _TEMPLATE = re.compile(r"(?<=\w)\.(?:in|tmpl|example|sample|dist|orig|bak)\Z")
 _SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-S\s+)?)?([A-Za-z]+)[\d.]*(?:\s|$)")
-_UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\ufeff"), " ")
+_UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\4\ufeff"), " ")
 
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -53,7 +53,7 @@ _COMMENT_SIGNS = re.compile(
 #: Lines of a comment between fences, and one that may be code.
 _FENCED = re.compile(r"^[^\w\n]*(?:```|~~~)(?:.*\n)+?[^\w\n]*(?:```|~~~)", re.MULTILINE)
 _CODE_SIGN = re.compile(
-    r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|::|&&|\|\||^\W*(?:>>>|\$) "
+    r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|&&|\|\||^\W*(?:>>>|\$) "
 )
 _QUOTES = re.compile(r"\A\s*[A-Za-z@$]{0,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])\s*\Z")
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
@@ -211,7 +211,7 @@ def _role(kind: Any) -> str:
 
 
 def _comment(text: str) -> str:
-    text = _COMMENT_SIGNS.sub(_blank, _FENCED.sub(_as_code, text))
+    text = _COMMENT_SIGNS.sub(_blank, _FENCED.sub(_as_code, masked(text, "comment")))
     return "\n".join(map(_comment_line, text.split("\n")))
 
 
@@ -220,8 +220,9 @@ def _comment_line(line: str) -> str:
 
 
 def _doc(text: str) -> str:
-    text = _QUOTES.sub(_blank, text)
-    return masked(text, "rst") if "::" in text or "``" in text else ESCAPE.sub(_blank, text)
+    if not _QUOTES.match(text):
+        return _comment(text)
+    return ESCAPE.sub(_blank, masked(_QUOTES.sub(_blank, text), "docstring"))
 
 
 def _string(text: str) -> str:

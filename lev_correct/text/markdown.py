@@ -11,7 +11,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .formats import hidden, masked, settled
-from .markup import is_prose
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 #: Endings of the names of Markdown files.
 ENDINGS = {".md", ".mdx", ".markdown", ".mdown", ".mkd"}
 #: What the parser would take for the end of a line, for no letter, or could not write.
-_UNREADABLE = re.compile("[\r\0-\3\ufeff\ud800-\udfff]")
-_FRONT_MATTER = re.compile(r"---[^\S\n]*\n(?:.*\n)*?(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)")
+_UNREADABLE = re.compile("[\r\0-\4\ufeff\ud800-\udfff]")
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[^\S\n]*\n(?:.*\n)*?(?:\1|\.\.\.)[^\S\n]*(?:\n|\Z)")
 #: What may be the name of a link's target.
 _LABEL = re.compile(r"\[([^\[\]]+)\](?:\[\])?")
 
@@ -41,8 +40,8 @@ def read_markdown(lines: Sequence[str]) -> Markdown:
     readable, code, shown = text.split("\n"), [False] * len(lines), list(lines)
     front = _FRONT_MATTER.match(text)
     count = front[0].count("\n") if front else 0
-    for number in range(count):
-        code[number] = not is_prose(readable[number].partition(": ")[2])
+    if front:
+        shown[:count] = settled(masked(front[0], "front matter")).split("\n")[:count]
     blocks: list[Token] = []
     env: dict[str, Any] = {}
     _parser().block.parse("\n" * count + "\n".join(readable[count:]), _parser(), env, blocks)
@@ -51,15 +50,17 @@ def read_markdown(lines: Sequence[str]) -> Markdown:
     def named(label: re.Match[str]) -> str:
         return hidden(label[0]) if normalizeReference(label[1]) in names else label[0]
 
-    targets = [target["map"] for target in (*names.values(), *env.get("duplicate_refs", ()))]
-    texts = [block.map for block in blocks if block.type in ("inline", "html_block")]
-    for first, end in (*targets, *filter(None, texts)):
-        part = masked("\n".join(readable[first:end]), "markdown")
-        shown[first:end] = settled(_LABEL.sub(named, part)).split("\n")
     for block in blocks:
         if block.map and block.type in ("fence", "code_block"):
             first, end = block.map
             code[first:end] = [True] * (end - first)
+    text = "\n".join("" if mark else line for line, mark in zip(readable, code, strict=True))
+    prose = masked(text, "template").split("\n")
+    targets = [target["map"] for target in (*names.values(), *env.get("duplicate_refs", ()))]
+    texts = [block.map for block in blocks if block.type in ("inline", "html_block")]
+    for first, end in (*targets, *filter(None, texts)):
+        part = masked("\n".join(prose[first:end]), "markdown")
+        shown[first:end] = settled(_LABEL.sub(named, part)).split("\n")
     return Markdown(code, shown)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .formats import masked, settled
+from .formats import BREAK, masked, settled
 
 #: Words of two capitals or more that make a line one in capitals.
 SHOUTED = 3
@@ -13,7 +13,9 @@ LONG_CAPITALS = re.compile(r"[A-Z]{7,}")
 _LONG_WORD = re.compile(r"[^\W\d_]{2,}")
 _OPENING = " \t\ufeff\"'([{<*_~#>-+\u2018\u201c\u00ab\u2022"
 _CLOSING = "\"')]}*_\u2019\u201d\u00bb"
-_ENDS_SENTENCE = ".!?:"
+_ENDS_SENTENCE = ".!?:|" + BREAK
+#: What stands before the first word of a line: no word, or the number of an item.
+_NO_WORD = re.compile(r"[\W\d_]*(?:[A-Za-z][.)\]][\W_]*)?")
 _TITLE = re.compile(r"(?<!\w)[A-Z][a-z]{,2}\.\Z")  # Dr. and initials
 
 
@@ -45,10 +47,11 @@ def as_asked(line: str, places: Sequence[tuple[int, int]]) -> str:
 
 
 def opens_sentence(line: str, start: int) -> bool:
-    """Returns whether a word that begins there is the first of a line or a sentence."""
-    before = without_markup(line)[:start].rstrip(_OPENING).rstrip(_CLOSING)
-    if not before:
+    """Returns whether a word that begins there is the first of a line, cell or sentence."""
+    before = without_markup(line)[:start].rstrip(_OPENING)
+    if _NO_WORD.fullmatch(before):
         return True
+    before = before.rstrip(_CLOSING)
     # a title and what it touches are no longer than that
     return before[-1] in _ENDS_SENTENCE and not _TITLE.search(before[-5:])
 
@@ -64,13 +67,13 @@ def case_of(line: str, start: int, end: int) -> str:
     return "first" if opens_sentence(line, start) else "name"
 
 
-_SIGNS = re.compile(r"[*~<\[/]")
+_SIGNS = re.compile(r"[*~<\[/&]")
 
 
 @lru_cache(64)
 def without_markup(line: str) -> str:
     """A line with spaces for the signs of emphasis, tags and comments, for what is around the text
-    of links, and for a stroke between two words (*his/her*)."""
+    of links, and for a stroke between two words (*his/her*); characters for entities."""
     return settled(masked(line, "line")) if _SIGNS.search(line) else line
 
 
