@@ -12,7 +12,8 @@ from lev_correct.words.lexicon import Bigrams, Lexicon
 TEXT = """\
 ---
 hte: hte
-summary: so the teh cat sat on mats
+title: Teh teh
+hte: so the teh cat sat on mats
 ---
 # Teh **teh** `hte` and __hte__ #
 
@@ -40,7 +41,7 @@ teh** <b>teh</b> <kbd>hte</kbd> <!-- teh -->
 | teh | **teh** | teh |
 
 <div class="hte"
-  title="hte">
+  title="teh" id="hte">
  teh <code>hte</code>
 </div>
 
@@ -54,6 +55,30 @@ hte</pre>
 
 teh
 	teh, for no empty line is before
+
+{% include hte %} teh {{ hte }} teh {{< hte >}} <%= hte %> teh {props.hte} teh{.hte}
+
+{% highlight hte %}
+hte
+
+hte
+{% endhighlight %}
+
+$$
+hte
+
+hte
+$$
+
+Teh $hte$ \\(hte\\), it costs $5 for teh cat and $6 for teh other.
+
+:::hte{.hte}
+teh :abbr[teh]{title="hte"}
+:::
+
+teh[^hte] [[hte]] [[hte|teh]] <Hte hte={hte} alt="teh">teh</Hte> teh&nbsp;teh
+
+[^hte]: Teh
 ~~~
 hte"""
 
