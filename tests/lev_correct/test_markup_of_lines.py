@@ -61,12 +61,15 @@ def test_capitals_of_a_line_and_of_a_sentence_are_not_asked_for(line, asked):
 
 
 #: line | words that begin one, a cell or a sentence
-OPENERS = r"""
+OPENERS = (
+    r"""
 The end. "She saw Dr. Who," he said: Go! | The She Go
 1) The cat; (a) | The
 <p>The <b>Old</b> cat<td>Its | The Its
 \0\0 The old\x1e Cat | The Cat
-""" + "\N{BULLET} The cat | The\n"
+"""
+    + "\N{BULLET} The cat | The\n"
+)
 
 
 @pytest.mark.parametrize("line, openers", rows(OPENERS))
