@@ -52,9 +52,7 @@ _COMMENT_SIGNS = re.compile(
 )
 #: Lines of a comment between fences, and one that may be code.
 _FENCED = re.compile(r"^[^\w\n]*(?:```|~~~)(?:.*\n)+?[^\w\n]*(?:```|~~~)", re.MULTILINE)
-_CODE_SIGN = re.compile(
-    r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|&&|\|\||^\W*(?:>>>|\$) "
-)
+_CODE_SIGN = re.compile(r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|&&|\|\||^\W*(?:>>>|\$) ")
 _QUOTES = re.compile(r"\A\s*[A-Za-z@$]{0,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])\s*\Z")
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
