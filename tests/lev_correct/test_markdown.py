@@ -70,6 +70,12 @@ hte
 hte
 $$
 
+\\begin{align}
+hte
+
+hte
+\\end{align}
+
 Teh $hte$ \\(hte\\), it costs $5 for teh cat and $6 for teh other.
 
 :::hte{.hte}
