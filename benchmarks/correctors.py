@@ -30,7 +30,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from lev_runtime.word_edits import word_edits  # noqa: E402
+from lev_runtime.text.words import word_edits  # noqa: E402
 
 
 def in_place(*command: str) -> Callable[[Path], list[str]]:

@@ -37,7 +37,7 @@ from lev_memory.prepare import Row
 from lev_memory.proposals import settings_of
 from lev_runtime import Editor
 from lev_runtime.io.commands import run_cli
-from lev_runtime.source_change import mark_change
+from lev_runtime.text.source_change import mark_change
 
 KINDS = ("float32", "int8")  # as CTranslate2 names them
 BEAMS = {"greedy": 1, "beam 5": 5}

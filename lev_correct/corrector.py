@@ -8,10 +8,10 @@ from itertools import count
 from typing import Any
 from unicodedata import is_normalized, normalize
 
-from lev_runtime.arguments import strings
 from lev_runtime.batching import BUFFER, Pause, chunks
 from lev_runtime.errors import UserError, require_count, require_number
 from lev_runtime.io.text_files import require_files
+from lev_runtime.text.sentences import strings
 
 from .calibration import calibrated
 from .edits import (

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from rapidfuzz.distance import Indel
 
-from lev_runtime.source_change import Change, changes
-from lev_runtime.word_edits import WordEdit
+from lev_runtime.text.source_change import Change, changes
+from lev_runtime.text.words import WordEdit
 
 #: ``line[start:end]`` gives way to a text.
 Patch = tuple[int, int, str]

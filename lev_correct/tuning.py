@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lev_runtime.errors import UserError, counted
-from lev_runtime.words import CorrectionCounts
+from lev_runtime.text.words import CorrectionCounts
 
 from .calibration import calibrated, temperature
 from .corrector import Corrector

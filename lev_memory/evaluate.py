@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lev_runtime.editor import Editor
 from lev_runtime.errors import require_share
+from lev_runtime.refine.editor import Editor
 
 from .formats.files import read_lines, stored_language, stored_pairs
 from .formats.units import Proposal

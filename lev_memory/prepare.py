@@ -17,8 +17,8 @@ from typing import NamedTuple
 import sentencepiece
 
 from lev_runtime.errors import UserError
-from lev_runtime.source_change import MARKS, mark_change
-from lev_runtime.subwords import train_sentencepiece
+from lev_runtime.text.codec import train_sentencepiece
+from lev_runtime.text.source_change import MARKS, mark_change
 
 from .commands import run_logged
 from .formats.files import (

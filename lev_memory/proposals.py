@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from lev_runtime.editor import Editor
 from lev_runtime.errors import UserError
 from lev_runtime.folder import is_export
-from lev_runtime.markup import escape_markup, write_mark
+from lev_runtime.refine.editor import Editor
+from lev_runtime.text.markup import escape_markup, write_mark
 
 from .formats.files import read_settings, require_work, write_json
 from .formats.units import Proposal

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from lev_runtime.editor import Editor
 from lev_runtime.errors import UserError, printable, require_share
 from lev_runtime.io.text_files import read_bytes
+from lev_runtime.refine.editor import Editor
 
 from .formats.files import (
     READERS,

@@ -11,8 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lev_runtime import __version__ as __version__
-from lev_runtime.errors import UserError  # noqa: F401
-from lev_runtime.extras import require_extra
+from lev_runtime.errors import (
+    UserError,  # noqa: F401
+    require_extra,
+)
 
 from .registration import register
 

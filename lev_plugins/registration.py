@@ -1,6 +1,6 @@
 """Registers the package's components with fairseq."""
 
-from lev_runtime.extras import require_extra
+from lev_runtime.errors import require_extra
 
 from . import fairseq_patches
 

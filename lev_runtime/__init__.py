@@ -14,16 +14,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .editor import Editor as Editor
-    from .generator import Generator as Generator
-    from .labeler import Labeler as Labeler
+    from .beam.generator import Generator as Generator
+    from .labels.labeler import Labeler as Labeler
+    from .refine.editor import Editor as Editor
 
 __version__ = "0.9.0"
 #: the classes of exported models, with their modules and fairseq's name of the model
 _KINDS = {
-    "Editor": ("editor", "levenshtein_editor"),
-    "Labeler": ("labeler", "enct5"),
-    "Generator": ("generator", "pbd_transformer"),
+    "Editor": ("refine.editor", "levenshtein_editor"),
+    "Labeler": ("labels.labeler", "enct5"),
+    "Generator": ("beam.generator", "pbd_transformer"),
 }
 __all__ = ["Editor", "Generator", "Labeler", "load"]
 

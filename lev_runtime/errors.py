@@ -1,8 +1,10 @@
 """The one exception for a user's mistake, the line that commands print for it, common checks."""
 
+import os
 import sys
 import unicodedata
 from collections.abc import Sequence
+from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any
 
@@ -82,3 +84,44 @@ def parse_names(flag: str, text: str, what: str, known: Sequence[str]) -> tuple[
         if name not in known:
             raise UserError(f"{flag} {text}: no {what} {name!r}; choose from {', '.join(known)}")
     return tuple(dict.fromkeys(names))
+
+
+#: extra → modules that all of it needs
+_NEEDED = {"train": ("fairseq", "torch"), "export": ("onnx",), "serve": ("fastapi", "uvicorn")}
+#: what it brings besides: some of it works without
+_BROUGHT = {
+    **dict.fromkeys("hydra omegaconf sacrebleu scipy sklearn yaml".split(), "train"),
+    **dict.fromkeys(("pydantic", "starlette"), "serve"),
+}
+
+
+class MissingExtra(UserError, ImportError):
+    """Modules that an extra brings are not installed."""
+
+
+def require_extra(*extras: str, what: str = "", modules: Sequence[str] = ()) -> None:
+    """Raises :class:`MissingExtra` where a module of one of the extras is missing.
+
+    Args:
+        what: needs them (default: the running program). modules: of the extra (default: those that
+            all of it needs).
+    """
+    needed = modules or [name for extra in extras for name in _NEEDED[extra]]
+    missing = [name for name in needed if find_spec(name) is None]
+    if missing:
+        program = os.path.basename(sys.argv[0])
+        what = what or ("this" if program in ("", "-c", "__main__.py") else program)
+        raise MissingExtra(
+            f"{what} needs {' and '.join(missing)}: pip install '.[{','.join(extras)}]' in a clone "
+            "of lev_plugins (README.md, Install)"
+        )
+
+
+def require_module(name: str) -> None:
+    """Raises :class:`MissingExtra` where an extra brings a module that could not be imported."""
+    module = name.partition(".")[0]
+    for extra, needed in _NEEDED.items():
+        if module in needed:
+            require_extra(extra)
+    if module in _BROUGHT:
+        require_extra(_BROUGHT[module], modules=[module])

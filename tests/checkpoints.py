@@ -192,7 +192,7 @@ class Model:
     def encoder_out(self, tokens: Tensor) -> dict[str, list[EncoderOutput]]:
         rows = torch.arange(len(tokens))
         mask = tokens.ne(self.pad)[:, None, None]
-        return {"memory": [EncoderOutput(self.encode(tokens), mask, rows=rows)]}
+        return {"encoder_out": [EncoderOutput(self.encode(tokens), mask, rows=rows)]}
 
     def decode(self, tokens: Tensor, before: Tensor) -> Tensor:
         """Logits after every prefix of ``before``."""

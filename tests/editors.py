@@ -14,8 +14,8 @@ from fairseq.data.encoders.characters import Characters
 from lev_plugins import EditTrace, EncT5, Iteration, LevenshteinEditor
 from lev_plugins.inference.text_processing import TextProcessing
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
-from lev_plugins.systems.enct5.metadata import Metadata
-from lev_runtime.pieces import Tokenizer
+from lev_plugins.systems.enct5.dataset import Metadata
+from lev_runtime.labels.pieces import Tokenizer
 
 if TYPE_CHECKING:  # a product, which tests of systems do without
     from lev_correct import Corrector

@@ -15,7 +15,7 @@ from lev_correct.models.searching import Pair, Searching, Written
 from lev_correct.ranking.ranking import Ranker
 from lev_correct.ranking.vocabulary import Vocabulary
 from lev_correct.words.lexicon import Lexicon, Lookup
-from lev_runtime.text_processing import TextProcessing
+from lev_runtime.text.codec import TextProcessing
 
 
 class Characters:

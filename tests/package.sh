@@ -82,7 +82,7 @@ lev-export "$(python -c 'import lev_correct.packaged as p; print(p.ENGLISH_SPELL
 "$work/alone/bin/python" -m pip --disable-pip-version-check --no-input install -q \
   -c "$root/constraints.txt" "$work/source/lev_runtime"
 "$work/alone/bin/python" -c "
-from lev_runtime.prefixes import PrefixModel
+from lev_runtime.beam.prefixes import PrefixModel
 PrefixModel('exported').prefixes([[4, 5, 2]])
 "
 echo "the package is whole"

@@ -18,7 +18,7 @@ from refusals import NO_NUMBERS, refuses
 from lev_plugins import EncT5
 from lev_plugins.systems.enct5.dataset import Example, collate
 from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
-from lev_runtime.predictions import entities
+from lev_runtime.labels.predictions import entities
 
 LIMIT = 24
 

@@ -21,8 +21,7 @@ from lev_plugins.nn.arrays import TORCH
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.expert import States, make_states
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
-from lev_runtime.policy import EditPolicy, EditState
-from lev_runtime.traces import Trace
+from lev_runtime.refine.policy import EditPolicy, EditState, Trace
 
 LETTERS = "abcdefgh"
 UNKNOWN, PLACEHOLDER = "_", "?"

@@ -18,8 +18,8 @@ from lev_plugins.metrics.corpus import add_up, make_metric
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.options import Parser
 from lev_runtime.io.text_files import read_parallel
-from lev_runtime.markup import escape_markup, write_mark
-from lev_runtime.words import right_words
+from lev_runtime.text.markup import escape_markup, write_mark
+from lev_runtime.text.words import right_words
 
 METRICS = ("bleu", "ter_normalized", "accuracy")
 #: marks of right and of wrong words

@@ -14,8 +14,7 @@ import sentencepiece
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.options import Parser
 from lev_runtime.io.text_files import read_lines, read_parallel
-from lev_runtime.subwords import train_sentencepiece
-from lev_runtime.text_processing import plain_spaces
+from lev_runtime.text.codec import plain_spaces, train_sentencepiece
 
 
 def text_lines(path: str) -> Iterator[str]:

@@ -22,7 +22,7 @@ from lev_correct.text.units import core_of
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_parallel
-from lev_runtime.words import aligned
+from lev_runtime.text.words import aligned
 
 MAJORITY = 0.8  # of the clean words of a noisy one are the same
 Pairs = Sequence[tuple[str, str]]  # noisy, clean

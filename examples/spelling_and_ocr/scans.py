@@ -26,7 +26,7 @@ from lev_correct.text.units import spans
 from lev_runtime.errors import UserError, counted
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_lines, read_parallel
-from lev_runtime.words import aligned
+from lev_runtime.text.words import aligned
 
 #: Pairs of lines, at least.
 LEAST = 100

@@ -13,8 +13,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from lev_runtime.errors import UserError
-from lev_runtime.extras import require_extra
+from lev_runtime.errors import UserError, require_extra
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.options import (
     add_model_data,

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from lev_runtime.text_processing import TextProcessing, Tokens
-from lev_runtime.word_edits import WordEdit, word_edits
+from lev_runtime.text.codec import TextProcessing, Tokens
+from lev_runtime.text.words import WordEdit, word_edits
 
 from ..edits import script
 from ..ranking.spacing import Spacing

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Self
 
-from lev_runtime.editing import TextEditor
-from lev_runtime.editor import Editor
+from lev_runtime.beam.search import LENGTH_SHARE
 from lev_runtime.history import EditTrace
-from lev_runtime.search import LENGTH_SHARE
-from lev_runtime.text_processing import TextProcessing
+from lev_runtime.refine.editor import Editor
+from lev_runtime.text.codec import TextProcessing
+from lev_runtime.text.sentences import TextEditor
 
 from ..edits import Edit, placed, whole_words
 from .backend import Answer, Backend, Rewriting

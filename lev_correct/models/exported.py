@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from lev_runtime.batching import in_batches
+from lev_runtime.beam.prefixes import Prefixes, PrefixModel
 from lev_runtime.errors import require_count
 from lev_runtime.folder import Folder
-from lev_runtime.prefixes import Prefixes, PrefixModel
-from lev_runtime.text_processing import TextProcessing, Tokens
+from lev_runtime.text.codec import TextProcessing, Tokens
 
 from ..text.units import Context
 from .backend import Answer, rewriting

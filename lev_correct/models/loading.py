@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from lev_runtime.editor import MODEL as EDITOR
-from lev_runtime.editor import Editor
-from lev_runtime.errors import UserError
-from lev_runtime.extras import MissingExtra, require_extra
+from lev_runtime.errors import MissingExtra, UserError, require_extra
 from lev_runtime.folder import Folder, is_export
+from lev_runtime.refine.editor import MODEL as EDITOR
+from lev_runtime.refine.editor import Editor
 
 from ..ranking.ranking import Ranker, defaults
 from ..settings import Settings

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from lev_runtime.batching import in_batches
-from lev_runtime.search import (
+from lev_runtime.beam.search import (
     LONGEST_MORE,
     LONGEST_RATIO,
     Beam,
@@ -15,7 +15,7 @@ from lev_runtime.search import (
     WordTree,
     search,
 )
-from lev_runtime.text_processing import Tokens
+from lev_runtime.text.codec import Tokens
 
 from ..words.lexicon import END_OF_WORD, Lexicon
 from .backend import Backend
@@ -80,7 +80,7 @@ class Searching(Backend):
         return WordTree(numbers[tree.symbols], np.diff(tree.starts))
 
     def _numbered(self, tokens: Tokens) -> str:
-        """A text as :mod:`lev_runtime.search` has it."""
+        """A text as :mod:`lev_runtime.beam.search` has it."""
         return "".join([chr(self.number(token)) for token in tokens])
 
     def _spelt(self, text: str) -> list[str | None]:

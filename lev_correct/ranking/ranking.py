@@ -15,7 +15,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from lev_runtime.errors import LARGEST, UserError, require_number
-from lev_runtime.word_edits import WordEdit, word_edits
+from lev_runtime.text.words import WordEdit, word_edits
 
 from ..models.backend import Answer, Backend, Tokens
 from ..models.searching import Pair, Searching

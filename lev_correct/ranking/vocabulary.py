@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from lev_runtime.word_edits import WordEdit, word_edits
+from lev_runtime.text.words import WordEdit, word_edits
 
 from ..text.units import core_of
 from ..words.lexicon import (

@@ -6,14 +6,14 @@ from functools import partial
 from typing import Any
 
 import lev_runtime
-from lev_runtime.editing import TextEditor
-from lev_runtime.editor import Editor
+from lev_runtime.beam.prefixes import MODEL as LEFT_TO_RIGHT
 from lev_runtime.errors import UserError
 from lev_runtime.folder import Folder, is_export
-from lev_runtime.labeler import Labeler
-from lev_runtime.labeling import TextLabeler
-from lev_runtime.markup import escape_markup, write_mark
-from lev_runtime.prefixes import MODEL as LEFT_TO_RIGHT
+from lev_runtime.labels.labeler import Labeler
+from lev_runtime.labels.labeling import TextLabeler
+from lev_runtime.refine.editor import Editor
+from lev_runtime.text.markup import escape_markup, write_mark
+from lev_runtime.text.sentences import TextEditor
 
 from .. import Corrector, Edit
 from ..models.editor import LevenshteinBackend, trace_edits

@@ -35,7 +35,7 @@ _PARTS = {
     "NAMES": r"\*{0,2}[A-Za-z_][\w.]*(?:, \*{0,2}[A-Za-z_][\w.]*)*",
     # Comments: the beginning of a line, tags before a name and prose, tags before prose, a type.
     "AT": r"^[^\w@\\\n]*",
-    "NAMED_TAGS": "arg|argument|param|prop|property|retval|tparam|typeparam",
+    "NAMED_TAGS": "arg|argument|param|prop|property|retval|tparam|type[Pp]aram",
     "PROSE_TAGS": "attention|brief|bug|deprecated|desc|description|details|exception|fileoverview|"
     "invariant|note|overview|post|pre|remarks?|result|returns?|short|summary|throws?|todo|warning|"
     "yields?",
@@ -52,13 +52,15 @@ _PARTS = {
     "thanks|title|todo|vbox",
     "AFTER_CODE": "captionof|colorbox|href|hyperlink|hyperref|parbox|raisebox|scalebox|textcolor|"
     r"(?:fcolorbox|multicolumn|multirow|resizebox)\*?(?:\[[^\]]*\])?\{[^{}]*\}",
-    "PROSE_BLOCKS": "abstract|acknowledge?ments?|alertblock|block|center|claim|columns?|conclusion|"
-    "conjecture|cor|corollary|defi?n?|definition|description|displayquote|document|dedication|"
-    "enumerate|ex|example|exampleblock|exercise|fact|figure|flush(?:left|right)|frame|framed|"
-    "inparaenum|itemize|keywords|lem|lemma|letter|longtable|mdframed|minipage|multicols|notation|"
-    "note|observation|part|preface|problem|proof|prop|property|proposition|question|quotation|"
-    "quote|rem|remark|sidewaystable|solution|spacing|summary|table|tablenotes|tabular|tabularx|"
-    "tabulary|tcolorbox|theorem|thm|threeparttable|titlepage|trivlist|verse|wrapfigure",
+    "PROSE_BLOCKS": "abstract|acknowledge?ments?|adjustwidth|alertblock|block|center|centering|"
+    "claim|columns?|compact(?:desc|enum|item)|conclusion|conjecture|cor|corollary|defi?n?|"
+    "definition|description|displayquote|document|dedication|enumerate|ex|example|exampleblock|"
+    "exercise|fact|figure|flush(?:left|right)|frame|framed|inparaenum|itemize|keywords|landscape|"
+    "lem|lemma|letter|longtable|mdframed|minipage|multicols|notation|note|observation|part|"
+    "preface|problem|proof|prop|property|proposition|question|quotation|quote|raggedright|rem|"
+    "remark|sidewaystable|singlespace|sloppypar|small|solution|spacing|subfigure|summary|table|"
+    "tablenotes|tabular|tabularx|tabulary|tcolorbox|theorem|thm|threeparttable|titlepage|trivlist|"
+    "verse|wrapfigure",
     "CODE_BLOCKS": "algo|align|alltt|code|comment|console|eqnarray|equation|filecontents|gather|"
     "input|listing|math|minted|multline|output|picture|plot|program|shell|source|terminal|tikz|"
     "verb",
@@ -95,7 +97,8 @@ _LINE = (
     r"<!--|-->|</?(?!(?:<IN_WORDS>)\b)[A-Za-z](?:<ATTRIBUTE>(?P<first>[^<>\"]+))?"
     r"(?:<ATTRIBUTE>(?P<second>[^<>\"]+))?[^<>]*>(?P<opening>)",
     r"(?<=[^\W\d_])&<APOSTROPHE>;s\b(?P<space>)",
-    r"(?<=[^\W\d_])&(?:<APOSTROPHE>|shy|zwn?j|hyphen|#45);(?=[^\W\d_])|&amp;#?\w+;?",
+    r"(?<=[^\W\d_])&(?:<APOSTROPHE>|shy|zwn?j|hyphen|#45);(?=[^\W\d_])"
+    r"|(?<![^\W\d_])[^\W\d_]*+&amp;#?\w+;?",
     r"(?<![\w*~\\])(\*{1,3}|~~)(?=[^\s*~])(?P<marked>[^*~]*[^\s*~])\1(?![\w*~])",
     r"!?\[(?P<text>[^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])",
     r"(?<![\w/.@:~-])(?P<before>[^\W\d_]{2,})/(?P<behind>[^\W\d_]{2,})(?![\w/@-]|\.\w)(?P<space>)",
@@ -105,7 +108,6 @@ _TAGS = (
     r"<!--(?!\W{,9}<SENTENCE>)\s*(?:[\w.]+[-:=@/]|#|\$|ko\b)[^<>\n]*?-->",
     *_LINE[:4],
 )
-
 _TEXINFO_BLOCKS = (
     "example|smallexample|lisp|smalllisp|verbatim|display|format|menu|tex|iftex|html|ifhtml|macro|"
     "direntry|ignore"
@@ -217,7 +219,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
     ),
     "html": (
         *_TAGS,
-        r"<!\[CDATA\[(?:[^\]]|\](?!\]>))*+|<!\w(?:[^<>\"]|\"[^\"]*\")*[>\[]?",
+        r"<!\[CDATA\[(?:[^\]]|\](?!\]>))*+(?:\]\]>)?|<!\w(?:[^<>\"]|\"[^\"]*\")*[>\[]?",
         r"(?s:<%.{,999}?%>|<\?.{,999}?\?>|\{\{.{,99}?\}\}|\{%.{,99}?%\})",
         r"<(?!(?i:<PROSE_ELEMENTS>)\b)([A-Za-z][\w:.-]*+)[^<>]*>\s*+[^\s<>]+\s*+</\1\s*>",
     ),
@@ -226,12 +228,13 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"(?<![`\\])(`+)(?!`)(?s:.*?)(?<!`)\1(?!`)|<(?:[A-Za-z][\w+.-]+:|[\w.+-]+@)[^<>\s]*>",
         r"!?\[(?=[^\[\]]*\][(\[])(?P<markup>)",
         r"\]\(<?(?:[^()\s]|\([^()\s]*\))*<TITLE>\s*\)|\]\[[^\[\]\n]+\]",
-        r"^[ >]*\[[^\[\]\n]+\]:\s*\S+<TITLE>[ \t]*$",
+        r"^[ >]*\[(?!\^)[^\[\]\n]+\]:\s*\S+<TITLE>[ \t]*$",
         r"(?<![\w*~_\\])(\*{1,3}|~~|_|__(?!\w+__))(?![\s*~_])"
         r"(?P<prose>(?:[^*~_\\]|(?<=[^\W_])[*~_]+(?=\w)|\\.)*[^\s*~_])\1(?![\w*~_])",
         r"\[\^[^\[\]\s]+\]:?|\[\[(?:[^\[\]|\n]*\|(?P<prose>[^\[\]|\n]*)|[^\[\]\n]*)\]\]",
         r"^[ >]*:{3,}[ \t]*[\w-]*(?P<opening>)",
         r"(?<![\w:]):{1,2}[\w-]+(?=[\[{])(?:\[(?P<text>[^\[\]\n]*)\])?",
+        r"(?<![\w:]):[+-]?\w[\w+-]*:(?![\w:])",
         r"\{(?!\W{,9}<SENTENCE>)[^{}\n]*\}"
         r"|^(?:import\b.* from ['\"]|export (?:const|default|function)\b).*",
         r"(?<![\w$\\])\$(?![\s${]|\d[\d.,]*\W*\s\W*[A-Za-z]{2})(?:[^$\n\\`]|\\.)*(?<=[^\s\\])"
@@ -278,7 +281,6 @@ FORMATS: Mapping[str, Sequence[str]] = {
     "components": (  # of Svelte and Astro
         r"\A---\n(?:.*\n)*?---$|\{(?:[^{}]|\{[^{}]*\})*+\}",
         *_TAGS,
-        r"&#?\w+;",
     ),
     "pod": (
         r"^=begin (?!rdoc|comment).*(?:\n(?!=end).*)*|^=(?:head\d|item)(?=\s)|^=\w+.*|^[ \t]+\S.*",
@@ -348,11 +350,11 @@ def masked(text: str, name: str) -> str:
 
 
 def _decoded(entity: re.Match[str]) -> str:
-    """Returns the character that an entity means after spaces; code for a letter."""
+    """Returns the character that an entity means before spaces; code for a letter."""
     size, char = len(entity[0]), unescape(entity[0])
     if len(char) > 1:
         return _CODE * size
-    return CODE * size if char.isalnum() else char.strip().rjust(size)
+    return CODE * size if char.isalnum() else char.strip().ljust(size)
 
 
 def hidden(text: str, sign: str = _CODE) -> str:

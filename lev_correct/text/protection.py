@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from os.path import commonprefix
 
-from lev_runtime.arguments import strings
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import STANDARD_STREAM
+from lev_runtime.text.sentences import strings
 
 from ..edits import Patch
 from ..evidence.evidence import Evidence

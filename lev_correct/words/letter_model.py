@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lev_runtime.search import code_points
+from lev_runtime.beam.search import code_points
 
 from .prepared import (
     Arrays,

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from lev_runtime.beam.search import WordTree
 from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import read_lines
-from lev_runtime.search import WordTree
 
 from .letter_model import LetterModel as LetterModel
 from .near_words import NearWords

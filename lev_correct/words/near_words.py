@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from lev_runtime.search import code_points
+from lev_runtime.beam.search import code_points
 
 #: Letters inserted, deleted or substituted, and neighbours exchanged, at least.
 distance = OSA.distance

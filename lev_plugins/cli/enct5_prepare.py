@@ -16,16 +16,15 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.options import adder, make_parser, say
 from lev_runtime.io.output import staging_directory
 from lev_runtime.io.text_files import require_files
+from lev_runtime.labels.pieces import Tokenizer
 
 from ..registration import register
 
 if TYPE_CHECKING:
-    from lev_runtime.pieces import Tokenizer
+    from ..systems.enct5.dataset import Metadata
+    from ..systems.enct5.prepare import FileFormat
 
-    from ..systems.enct5.metadata import Metadata
-    from ..systems.enct5.reading import FileFormat
-
-#: of :class:`.ProblemType`, which the help is not to load
+#: of :class:`.ProblemType`, which would load torch for --help
 KINDS = ("classification", "regression", "multilabel", "tagging")
 DEFAULT_MAX_LENGTH = 512
 
@@ -69,8 +68,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register()
-    from ..systems.enct5.reading import read_labels
-    from ..systems.enct5.writing import write_all
+    from ..systems.enct5.prepare import read_labels, write_all
 
     file_format = _file_format(args)
     files = _files(args)
@@ -78,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if os.path.lexists(args.destdir) or os.path.lexists(os.path.realpath(args.destdir)):
         raise UserError(f"--destdir {args.destdir} already exists; name another folder")
     labels = read_labels(args.labels or args.train, file_format, listed=bool(args.labels))
-    for path in files.values():  # every line is judged before the work begins
+    for path in files.values():  # find faults before the work begins
         for example in file_format.read(path):
             labels.encode(example)
     tokenizer, max_length = make_tokenizer(args, file_format)
@@ -103,10 +101,9 @@ def _files(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _file_format(args: argparse.Namespace) -> "FileFormat":
-    """Returns how the files are written."""
+    """Returns the format of the files; raises :class:`UserError` for options that contradict."""
+    from ..systems.enct5.prepare import FORM, UPOS, FileFormat
     from ..systems.enct5.problem_types import ProblemType
-    from ..systems.enct5.reading import FileFormat
-    from ..systems.enct5.sentences import FORM, UPOS
 
     problem_type = ProblemType(args.kind)
     is_tagging = problem_type is ProblemType.TAGGING
@@ -142,33 +139,30 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
     )
 
 
-def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tuple[Tokenizer, int]":
+def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> tuple[Tokenizer, int]:
     """Returns the tokenizer, and the most subwords of an example.
 
     Raises:
-        UserError: more than the folder's model has positions for.
+        UserError: a folder or a checkpoint that cannot be used, or more subwords than its model has
+            positions.
     """
-    from lev_runtime.pieces import Tokenizer
+    from ..systems.enct5.model import DIRECTORIES, EncoderDirectory
+    from ..systems.enct5.prepare import train_tokenizer
 
-    from ..systems.enct5.directory import DIRECTORIES, EncoderDirectory
-    from ..systems.enct5.writing import train_tokenizer
-
-    most = sys.maxsize
-    folders = {option: getattr(args, option) for option in DIRECTORIES}
-    for option, path in folders.items():
+    tokenizer, most = Tokenizer(), sys.maxsize  # of bytes, unless an option names another
+    for option in DIRECTORIES:
+        path = getattr(args, option)
         if path:
             directory = EncoderDirectory(path, option)
             most = getattr(directory.config, "positions", most)
-            tokenizer: Tokenizer = directory.tokenizer()
+            tokenizer = directory.tokenizer()
     if args.max_length is not None and args.max_length > most:
         raise UserError(f"--max-length {args.max_length}: the model has only {most} positions")
     if args.subwords_of:
         kept = _kept_subwords(args.subwords_of)
         tokenizer = kept.tokenizer(args.subwords_of)
-        if kept.hf_tokenizer is not None:  # no text may be longer than a BERT's positions
+        if kept.hf_tokenizer is not None:  # a BERT's positions limit the length
             most = kept.max_length
-    elif args.bytes:
-        tokenizer = Tokenizer()
     elif args.vocab_size is not None:
         examples = (example.texts for example in file_format.read(args.train))
         texts = map(" ".join, examples) if args.kind == "tagging" else chain.from_iterable(examples)
@@ -178,9 +172,9 @@ def make_tokenizer(args: argparse.Namespace, file_format: "FileFormat") -> "tupl
 
 
 def _kept_subwords(path: str) -> "Metadata":
-    """Returns the description that prepared data, or a checkpoint, keep."""
+    """Returns the description of prepared data, or of a checkpoint's data."""
     from ..inference.checkpoints import find_checkpoint, load_state
-    from ..systems.enct5.metadata import DESCRIPTION, Metadata
+    from ..systems.enct5.dataset import DESCRIPTION, Metadata
 
     if os.path.isfile(os.path.join(path, DESCRIPTION)):
         return Metadata.from_folder(path)

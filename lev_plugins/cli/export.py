@@ -7,7 +7,7 @@ ONNX graphs, dictionaries, the subword model and settings; for ``levenshtein_edi
 import argparse
 from collections.abc import Sequence
 
-from lev_runtime.extras import require_extra
+from lev_runtime.errors import require_extra
 from lev_runtime.io.options import (
     add_model_data,
     adder,

@@ -22,7 +22,7 @@ from ..registration import register
 
 if TYPE_CHECKING:
     from ..inference.enct5 import EncT5
-    from ..systems.enct5.sentences import Sentence
+    from ..systems.enct5.prepare import Sentence
 
 BUFFER = 1024  # lines that are in memory and sorted by length
 UPOS = 3
@@ -116,7 +116,7 @@ def _records(model: "EncT5", args: argparse.Namespace) -> Iterator[Answer]:
 
 def _sentences(args: argparse.Namespace) -> "Iterator[Sentence]":
     """Yields those of CoNLL-U."""
-    from ..systems.enct5.sentences import read_sentences
+    from ..systems.enct5.prepare import read_sentences
 
     name = "standard input" if args.input == STANDARD_STREAM else args.input
     return read_sentences(lines.input_lines(args.input, True), name)

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 import torch
 from torch import Tensor
 
-from lev_runtime.text_processing import TextEncoder as TextEncoder
+from lev_runtime.text.codec import TextEncoder as TextEncoder
 
 # what a criterion logs of a batch; fairseq sums it over processes
 LogOutput = dict[str, int | float | Tensor]

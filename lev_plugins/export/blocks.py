@@ -168,15 +168,15 @@ def read(
     block: Any,
     layer: Any,
     stream: Stream,
-    memory: tuple[str, str],
+    source_kv: tuple[str, str],
     source: Sight,
 ) -> Stream:
-    """Attention to a memory's keys and values, in a block; ``layer`` holds it, and its norm."""
+    """Attention to the source's keys and values, in a block; ``layer`` holds it, and its norm."""
     cross = layer.cross_attention
 
     def call(x: str) -> str:
         query = linear(graph, cross.query, x)
-        return attend(graph, cross, query, *memory, source)
+        return attend(graph, cross, query, *source_kv, source)
 
     return sublayer(graph, block, layer.cross_norm, stream, call)
 
@@ -192,13 +192,13 @@ def block(
     layer: Any,
     stream: Stream,
     sight: Sight,
-    memory: tuple[str, str] | None = None,
+    source_kv: tuple[str, str] | None = None,
     source: Sight | None = None,
 ) -> Stream:
-    """Writes a block; ``memory``: keys and values of the source for cross-attention, if any."""
+    """Writes a block; ``source_kv``: keys and values of the source for cross-attention, if any."""
     stream = attended(graph, layer, stream, sight)
-    if memory is not None and source is not None:
-        stream = read(graph, layer, layer, stream, memory, source)
+    if source_kv is not None and source is not None:
+        stream = read(graph, layer, layer, stream, source_kv, source)
     return fed(graph, layer, stream)
 
 

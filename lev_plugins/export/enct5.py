@@ -1,4 +1,4 @@
-"""An EncT5 as one graph, from subwords to logits.
+"""Exports an EncT5 as one graph, from subwords to logits.
 
 Shapes: B texts, S subwords, L decoder positions, C channels, H heads, V latents, N labels.
 """
@@ -6,24 +6,21 @@ Shapes: B texts, S subwords, L decoder positions, C channels, H heads, V latents
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from ..nn.t5 import RelativeBias, T5Encoder
-from ..systems.enct5 import EncT5Model
-from ..systems.enct5.network import BertEncoder, LabelHeads
+from ..systems.enct5.model import BertEncoder, EncT5Model, LabelHeads, SharedHead
 from ..systems.enct5.problem_types import ProblemType
 from . import blocks
 from .blocks import Sight, Stream
 from .graph import FLOAT, INT32, INT64, Graph, WeightFile
 
 GRAPH = "labeler.onnx"
-_HIDDEN = -1e9  # added to a score that has no weight then
+_HIDDEN = -1e9  # added to attention scores, so that their weight is 0
 
 
 def write_graph(
     model: EncT5Model, kind: ProblemType, folder: Path, weights: WeightFile, int8: bool
 ) -> dict[str, Any]:
-    """Writes the graph into a folder; returns what the runtime has to know of it."""
+    """Writes the graph into a folder; returns its description for the runtime."""
     graph = Graph(weights, int8)
     tokens = graph.input("tokens", INT64, ["batch", "length"])
     mask = graph.input("mask", INT32, ["batch", "length"])
@@ -34,13 +31,14 @@ def write_graph(
     return {"labeler": graph.save(folder / GRAPH)}
 
 
-def encoded(graph: Graph, encoder: nn.Module, vectors: str, tokens: str, mask: str) -> str:
+def encoded(
+    graph: Graph, encoder: T5Encoder | BertEncoder, vectors: str, tokens: str, mask: str
+) -> str:
     """Returns the encoder's states of B × S × C vectors."""
     if isinstance(encoder, T5Encoder):
         layers, last, stream = encoder.blocks, encoder.norm, Stream(vectors)
         sight = Sight(mask, relative_bias(graph, encoder.bias, tokens))
     else:
-        assert isinstance(encoder, BertEncoder)
         places = blocks.with_positions(graph, vectors, encoder.places.weight, -1, tokens)
         normed = blocks.norm(graph, encoder.norm, Stream(places))
         layers, last, stream = encoder.stack.blocks, None, Stream(normed.addend)
@@ -64,9 +62,9 @@ def relative_bias(graph: Graph, bias: RelativeBias, tokens: str) -> str:
     distance = graph.node("Min", distance, [bias.longest])
     bucket = graph.node("Gather", bias.bucket, distance)
     if bias.bidirectional:
-        is_behind = graph.node("Greater", ahead, zero)
-        behind = graph.node("Cast", is_behind, to=INT64)
-        offset = graph.node("Mul", behind, [bias.side])
+        is_after = graph.node("Greater", ahead, zero)
+        after = graph.node("Cast", is_after, to=INT64)
+        offset = graph.node("Mul", after, [bias.side])
         bucket = graph.node("Add", bucket, offset)
     rows = graph.embedding(bucket, bias.table.weight)
     rows = graph.node("Transpose", rows, perm=[2, 0, 1])
@@ -74,27 +72,27 @@ def relative_bias(graph: Graph, bias: RelativeBias, tokens: str) -> str:
 
 
 class Decoder:
-    """The decoder of latents, and its head."""
+    """Writes the decoder of latents, and its head."""
 
     def __init__(self, graph: Graph, decoder: Any, tags: bool) -> None:
         self.graph = graph
         self.decoder = decoder
         self.tags = tags
 
-    def write(self, states: str, mask: str, head: nn.Module) -> None:
-        """Logits of B × L ``latents``, of which ``latent_mask`` is 0 at padding; B × L × outputs.
+    def write(self, states: str, mask: str, head: SharedHead | LabelHeads) -> None:
+        """Writes ``logits``, B × L × outputs, of ``latents``, B × L.
 
-        Of words that are tagged: which word each subword (``spans``, B × S) and each latent
-        (``latent_spans``, B × L) belongs to.
+        ``latent_mask`` is 0 at padding. If words are tagged, ``spans`` (B × S) and ``latent_spans``
+        (B × L) tell the word of each subword and latent.
         """
         graph, decoder = self.graph, self.decoder
         latents = graph.input("latents", INT64, ["batch", "positions"])
         latent_mask = graph.input("latent_mask", INT32, ["batch", "positions"])
         source = self._source(mask)
         first, *others = decoder.blocks
-        # what the latents hear of each other before they have read the text is always the same
-        heard = decoder.table.weight + decoder.latent_self_attention(first)
-        stream = Stream(graph.embedding(latents, heard))
+        # the first self-attention does not depend on the text: it is added to the table
+        attended = decoder.table.weight + decoder.latent_self_attention(first)
+        stream = Stream(graph.embedding(latents, attended))
         stream = self._read(first, stream, states, source)
         bias = relative_bias(graph, decoder.bias, latents) if others else ""
         for layer in others:
@@ -104,7 +102,7 @@ class Decoder:
         self._head(head, blocks.ended(graph, decoder.norm, stream))
 
     def _source(self, mask: str) -> Sight:
-        """Returns which subwords a latent reads: those of its word, where words are tagged."""
+        """Returns which subwords a latent reads: all, or for tagging those of its word."""
         if not self.tags:
             return Sight(mask)
         graph = self.graph
@@ -119,18 +117,17 @@ class Decoder:
 
     def _read(self, layer: Any, stream: Stream, states: str, source: Sight) -> Stream:
         """Writes the attention to the text, and the feed-forward layer."""
-        memory = blocks.keys_values(self.graph, layer.cross_attention, states)
-        stream = blocks.read(self.graph, layer.block, layer, stream, memory, source)
+        keys_values = blocks.keys_values(self.graph, layer.cross_attention, states)
+        stream = blocks.read(self.graph, layer.block, layer, stream, keys_values, source)
         return blocks.fed(self.graph, layer.block, stream)
 
-    def _head(self, head: nn.Module, features: str) -> None:
+    def _head(self, head: SharedHead | LabelHeads, features: str) -> None:
         graph = self.graph
-        if not isinstance(head, LabelHeads):
-            assert isinstance(head, nn.Linear)
+        if isinstance(head, SharedHead):
             logits = blocks.linear(graph, head, features)
             graph.output("logits", logits, FLOAT, ["batch", "positions", head.out_features])
             return
-        # a product for each label: N × B × C with N × C × 2
+        # one product per label: N × B × C with N × C × 2
         rows = graph.node("Transpose", features, perm=[1, 0, 2])
         product = graph.node("MatMul", rows, head.weight.transpose(1, 2))
         logits = graph.node("Transpose", product, perm=[1, 0, 2])

@@ -10,7 +10,7 @@ from typing import Any
 
 from lev_runtime.errors import UserError
 from lev_runtime.folder import DESCRIPTION, DICTIONARIES, FORMAT, SUBWORDS, digest
-from lev_runtime.labeler import LABELER
+from lev_runtime.labels.labeler import LABELER
 
 from ..inference.checkpoints import (
     EDITING,
@@ -24,7 +24,7 @@ from ..inference.editor import LevenshteinEditor
 from ..inference.enct5 import EncT5
 from ..inference.generation import GeneratingParts, load_parts, longest_line
 from ..pretrained.vocabulary import BOS
-from ..systems.enct5.metadata import Metadata
+from ..systems.enct5.dataset import Metadata
 from ..systems.enct5.task import TASK as ENCT5_TASK
 from ..systems.pbd import PBDTransformerModel
 from ..systems.pbd.model import MODEL as PBD

@@ -85,7 +85,7 @@ class Graph:
         self.outputs: list[onnx.ValueInfoProto] = []
         self.initializers: list[onnx.TensorProto] = []
         self.known: dict[tuple[Any, ...], str] = {}
-        #: of each weight in 8 bits, what :class:`lev_runtime.session.Int8Weight` says
+        #: of each weight in 8 bits, what :class:`lev_runtime.folder.Int8Weight` says
         self.int8_weights: list[dict[str, Any]] = []
         self.int8_rows: dict[str, Int8Rows] = {}
 

@@ -115,8 +115,8 @@ class Decoder:
         body: Any = model.decoder[self.stack]
         for number, layer in enumerate(body.blocks[: self.depth]):
             name = f"{self.stack}_{number}"
-            memory = blocks.take_keys_values(graph, name, layer.cross_attention)
-            stream = blocks.block(graph, layer, stream, sight, memory, source)
+            source_kv = blocks.take_keys_values(graph, name, layer.cross_attention)
+            stream = blocks.block(graph, layer, stream, sight, source_kv, source)
         return blocks.ended(graph, model.decoder_norm, stream)
 
     def _with_source(self, x: str) -> str:

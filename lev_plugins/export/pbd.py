@@ -55,11 +55,11 @@ def write_encoder(graph: Graph, encoder: Any, decoder: Any) -> None:
     for layer in encoder.blocks:
         stream = blocks.block(graph, layer, stream, sight)
         streams.append(stream)
-    memory = blocks.ended(graph, encoder.norm, stream)
+    encoder_out = blocks.ended(graph, encoder.norm, stream)
     copied = streams[1:] if encoder.copies_output else streams[:-1]
     for number, layer in enumerate(decoder.blocks):
         cross = layer.cross_attention
-        pair = blocks.keys_values(graph, cross, memory)
+        pair = blocks.keys_values(graph, cross, encoder_out)
         blocks.give_keys_values(graph, f"cross_{number}", cross, pair)
         if layer.future:
             states = blocks.summed(graph, copied[layer.index])
@@ -135,8 +135,8 @@ class Reader:
         graph, block = self.graph, layer.block
         call = partial(self._self_attention, number, layer, sight)
         stream = blocks.sublayer(graph, block, block.self_norm, stream, call)
-        memory = self._rows(f"cross_{number}", layer, "source", self.units)
-        stream = blocks.read(graph, block, layer, stream, memory, self.source)
+        source_kv = self._rows(f"cross_{number}", layer, "source", self.units)
+        stream = blocks.read(graph, block, layer, stream, source_kv, self.source)
         return blocks.fed(graph, block, stream)
 
     def _self_attention(self, number: int, layer: Any, sight: Sight, x: str) -> str:

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import chunks, typed_lines
-from lev_runtime.text_processing import plain_spaces
+from lev_runtime.text.codec import plain_spaces
 
 from ..io.patching import Stock, patches
 from ..io.program import program_modules, running_command

@@ -22,10 +22,10 @@ from lev_correct.models.backend import Answer, Backend, rewriting
 from lev_correct.models.editor import LevenshteinBackend
 from lev_correct.models.searching import Searching
 from lev_runtime.batching import in_batches
+from lev_runtime.beam.search import LONGEST_MORE, LONGEST_RATIO, Floats, Numbers
 from lev_runtime.errors import UserError
-from lev_runtime.labeling import TextLabeler
-from lev_runtime.search import LONGEST_MORE, LONGEST_RATIO, Floats, Numbers
-from lev_runtime.text_processing import Tokens
+from lev_runtime.labels.labeling import TextLabeler
+from lev_runtime.text.codec import Tokens
 
 from ..data.batch import Hypothesis
 from ..systems.enct5.task import TASK as ENCT5

@@ -13,12 +13,11 @@ from typing import Any, Self
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from lev_runtime import options as runtime_options
-from lev_runtime.editing import Decode, TextEditor
 from lev_runtime.errors import UserError
-from lev_runtime.records import EditHypothesis
-from lev_runtime.sentences import Draft, Sentence
-from lev_runtime.text_processing import TextProcessing
+from lev_runtime.history import EditHypothesis
+from lev_runtime.refine import options as runtime_options
+from lev_runtime.text.codec import TextProcessing
+from lev_runtime.text.sentences import Decode, Draft, Sentence, TextEditor
 
 from ..data.batch import Batch, TextEncoder
 from ..nn.precision import prepare_for_decoding

@@ -1,11 +1,10 @@
-"""The Python interface of EncT5: labels, values and tags for text.
+"""The Python interface of EncT5: predicts labels, values and tags of text.
 
 >>> from lev_plugins import EncT5
 >>> model = EncT5.from_pretrained("checkpoints")
 >>> model.predict(["a text"])[0].label
 
-A checkpoint is all that is needed, neither its data nor the T5 that it began with. Shapes: N labels
-or classes, W words.
+Only the checkpoint is needed, neither its data nor the T5 that it began with.
 """
 
 import os
@@ -17,25 +16,24 @@ import torch
 from fairseq.dataclass.utils import merge_with_parent
 
 from lev_runtime.errors import UserError
-from lev_runtime.labeling import TextLabeler
-from lev_runtime.pieces import Encoding
-from lev_runtime.predictions import Prediction as Prediction
+from lev_runtime.labels.labeling import TextLabeler
+from lev_runtime.labels.pieces import Encoding
+from lev_runtime.labels.predictions import Prediction as Prediction
 
 from ..fairseq_patches.checkpoints import wrap_checkpoint_errors
 from ..nn.precision import prepare_for_decoding
 from ..systems.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
-from ..systems.enct5.dataset import Example, collate
-from ..systems.enct5.metadata import Metadata
+from ..systems.enct5.dataset import Example, Metadata, collate
 from ..systems.enct5.task import TASK
 from .checkpoints import CheckpointState, device_named, find_checkpoint, load_model, load_state
 
 
 class EncT5(TextLabeler):
-    """A trained model with what cuts text for it; several threads may use one at once.
+    """A trained model with its tokenizer; several threads may use one at once.
 
     Args:
-        batch_tokens: most subwords (or decoder positions, whichever are more) that are read at
-            once, padding included; does not change the outcome.
+        batch_tokens: most subwords (or decoder positions, whichever are more) of a batch, padding
+            included; does not change the predictions.
     """
 
     def __init__(self, model: EncT5Model, task: EncT5Task, batch_tokens: int = 4096) -> None:
@@ -59,8 +57,8 @@ class EncT5(TextLabeler):
         """Loads a checkpoint; arguments as of :meth:`.LevenshteinEditor.from_pretrained`.
 
         Raises:
-            UserError: no checkpoint there, one that cannot be read, of another task or without the
-                description of its data; a device that is not here.
+            UserError: no checkpoint, one that cannot be read, of another task or without the
+                description of its data; no such device.
         """
         torch_device = device_named(device)
         path = find_checkpoint(path)
@@ -72,7 +70,7 @@ class EncT5(TextLabeler):
 
     @torch.inference_mode()
     def batch_scores(self, windows: Sequence[Encoding]) -> list[np.ndarray]:
-        """See the base class."""
+        """Returns the scores of a batch, see :meth:`.TextLabeler.batch_scores`."""
         device = next(self.model.parameters()).device
         rows = [[_example(window)] for window in windows]
         columns = collate(rows, self.problem_type, self.task.num_labels)
@@ -90,7 +88,7 @@ def _example(encoding: Encoding) -> Example:
 
 
 def _task(state: CheckpointState, path: str) -> EncT5Task:
-    """Returns the task, of what the checkpoint keeps."""
+    """Returns the task, made from the description of data that the checkpoint keeps."""
     cfg = state["cfg"].task
     if cfg._name != TASK:
         raise UserError(f"{path} was trained with task {cfg._name}, not {TASK}")

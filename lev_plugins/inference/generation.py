@@ -15,9 +15,9 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 from torch import Tensor
 
-from lev_runtime import text_processing
+from lev_runtime.beam.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
 from lev_runtime.errors import require_count
-from lev_runtime.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
+from lev_runtime.text import codec
 
 from ..data.batch import Batch, Hypothesis, TextEncoder
 from ..nn.precision import prepare_for_decoding
@@ -55,7 +55,7 @@ class GeneratingModel:
         self.model = model
         self.task = task
         self.device = torch.device(device)
-        self.processing: text_processing.TextProcessing = processing
+        self.processing: codec.TextProcessing = processing
         self.knows_spaces = knows_spaces
         options: Any = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):

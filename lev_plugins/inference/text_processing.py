@@ -2,13 +2,13 @@
 
 from fairseq.data.encoders.characters import Characters
 
-from lev_runtime import text_processing
-from lev_runtime.text_processing import Tokens as Tokens
+from lev_runtime.text import codec
+from lev_runtime.text.codec import Tokens as Tokens
 
 from ..data.batch import TextEncoder
 
 
-class TextProcessing(text_processing.TextProcessing):
+class TextProcessing(codec.TextProcessing):
     """fairseq's tokenizer and subwords, one after the other; either may be None."""
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from lev_runtime.words import CorrectionCounts, correction_counts
+from lev_runtime.text.words import CorrectionCounts, correction_counts
 
 from .corpus import CORRECTION_METRICS, METRICS, Metric, make_metric
 

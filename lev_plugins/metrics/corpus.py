@@ -14,18 +14,15 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Levenshtein
 
-from lev_runtime.errors import UserError
-from lev_runtime.extras import require_extra
-from lev_runtime.word_edits import (
+from lev_runtime.errors import UserError, require_extra
+from lev_runtime.text.words import (
+    CorrectionCounts,
     edit_matches,
     f_half,
-    precision,
-    recall,
-)
-from lev_runtime.words import (
-    CorrectionCounts,
     line_counts,
     percent,
+    precision,
+    recall,
     right_words,
 )
 

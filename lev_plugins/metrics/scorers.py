@@ -3,7 +3,7 @@
 from fairseq.dataclass import FairseqDataclass
 from fairseq.scoring import BaseScorer, register_scorer
 
-from lev_runtime.words import is_char_tokenized
+from lev_runtime.text.words import is_char_tokenized
 
 from .corpus import WORD_METRICS, Metric, add_up, make_metric
 

@@ -1,4 +1,4 @@
-"""torch's side of the decoding loop (:mod:`lev_runtime.arrays`)."""
+"""torch's side of the decoding loop (:mod:`lev_runtime.refine.arrays`)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_runtime.arrays import Arrays
+from lev_runtime.refine.arrays import Arrays
 
 from ..ops.edits import Compaction, Opening, true_places
 from ..ops.randomness import uniform

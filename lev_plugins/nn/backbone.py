@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from .decoding import DecoderBlock, TiedOutput
+from .decoder_block import DecoderBlock, TiedOutput
 from .embedding import Positions, TokenEmbedding, token_table
 from .kernels import TORCH, Kernels
 from .packing import AttentionLayout

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from .backbone import Backbone
-from .decoding import DecoderBlock, TiedOutput
+from .decoder_block import DecoderBlock, TiedOutput
 from .embedding import TokenEmbedding, token_table
 from .kernels import TORCH, Kernels, Linear
 from .packing import AttentionLayout

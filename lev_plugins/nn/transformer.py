@@ -31,17 +31,17 @@ class EncoderOutput:
     """The encoder's output, as the decoder reads it.
 
     states: B × S × C. mask: B × 1 × 1 × S, bool, True where attention may look; None allows
-    all. cache: keys and values by layer, projected once per source. rows: B, of a memory that
+    all. cache: keys and values by layer, projected once per source. rows: B, of an output that
     beams read: which source a row belongs to.
     """
 
     states: Tensor
     mask: Tensor | None
-    cache: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    cache: dict[nn.Module, tuple[Tensor, Tensor]] = field(default_factory=dict)
     rows: Tensor | None = None
 
     def select(self, rows: Tensor) -> Self:
-        """The memory of the sentences at ``rows`` (long indices), with all that it holds of them.
+        """The output of the sentences at ``rows`` (long indices), with all that it holds of them.
 
         Returns self if the permutation only moves beams of the same source.
         """
@@ -89,7 +89,7 @@ def _linear(inputs: int, outputs: int) -> Linear:
 
 
 class Attention(nn.Module):
-    """Multi-head attention over the sequence itself (``cross=False``) or over a memory."""
+    """Multi-head attention over the sequence itself, or where ``cross`` over the source."""
 
     #: what scores are multiplied by, None for 1 / √D
     scale: float | None = None
@@ -116,14 +116,14 @@ class Attention(nn.Module):
         several = x.view(b, t, parts, self.heads, -1).unbind(2)
         return tuple(part.transpose(1, 2) for part in several)
 
-    def keys_values(self, memory: EncoderOutput) -> tuple[Tensor, Tensor]:
-        """Keys and values of the memory for this layer, B × H × S × D each."""
-        if id(self) not in memory.cache:
-            key, value = self._split(self.inputs(memory.states), 2)
+    def keys_values(self, encoder_out: EncoderOutput) -> tuple[Tensor, Tensor]:
+        """Keys and values of the encoder's output for this layer, B × H × S × D each."""
+        if self not in encoder_out.cache:
+            key, value = self._split(self.inputs(encoder_out.states), 2)
             if not self.training:  # read at every step
                 key, value = key.contiguous(), value.contiguous()
-            memory.cache[id(self)] = (key, value)
-        return memory.cache[id(self)]
+            encoder_out.cache[self] = (key, value)
+        return encoder_out.cache[self]
 
     def project(self, x: Tensor, layout: AttentionLayout) -> tuple[Tensor, ...]:
         """Queries, keys and values of a sequence for itself: B × T × C → three B × H × T × D."""
@@ -153,12 +153,12 @@ class Attention(nn.Module):
         return self.output(self._attention_with_weights(query, parts, mask)[0])
 
     def forward_with_weights(
-        self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput
+        self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput
     ) -> tuple[Tensor, Tensor]:
-        """:meth:`forward`, and how much each looks at each of the memory, B × T × S."""
+        """:meth:`forward`, and how much each looks at each source token, B × T × S."""
         query = self._queries(x, layout)
-        parts = [self.keys_values(memory)]
-        out, weights = self._attention_with_weights(query, parts, memory.mask, self.dropout)
+        parts = [self.keys_values(encoder_out)]
+        out, weights = self._attention_with_weights(query, parts, encoder_out.mask, self.dropout)
         mean = weights.mean(1).to(x.dtype)
         return self.output(layout.pack(out)), mean
 
@@ -191,30 +191,30 @@ class Attention(nn.Module):
         return out.flatten(2), weights
 
     def _queries(self, x: Tensor, layout: AttentionLayout, rows: int | None = None) -> Tensor:
-        """B × H × T × D; with ``rows``, of the memory, those of one row stand one after another."""
-        assert self.query is not None, "only cross=True reads a memory"
+        """B × H × T × D; with ``rows``, those that read one source stand one after another."""
+        assert self.query is not None, "only cross=True reads a source"
         x = layout.unpack(self.query(x))
         rows = rows or x.size(0)
         width = x.size(2) // self.heads
         return x.view(rows, -1, self.heads, width).transpose(1, 2)
 
     def forward(
-        self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput | None = None
+        self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput | None = None
     ) -> Tensor:
-        """B × T × C → B × T × C, or packed, N × C → N × C; a memory has a mask of its own.
+        """B × T × C → B × T × C, or packed, N × C → N × C; a source has a mask of its own.
 
-        Several rows may read one of the memory; they lie side by side.
+        Several rows may read one source; they lie side by side.
         """
-        if memory is None:
+        if encoder_out is None:
             query, key, value = self.project(x, layout)
             return self.attend(query, key, value, layout)
-        key, value = self.keys_values(memory)
+        key, value = self.keys_values(encoder_out)
         query = self._queries(x, layout, key.size(0))
-        return self.attend(query, key, value, layout._replace(mask=memory.mask)).view(x.shape)
+        return self.attend(query, key, value, layout._replace(mask=encoder_out.mask)).view(x.shape)
 
 
 class TransformerBlock(nn.Module):
-    """Self-attention, attention to a memory where ``cross``, feed-forward."""
+    """Self-attention, attention to a source where ``cross``, feed-forward."""
 
     kernels: Kernels = TORCH
 
@@ -249,13 +249,13 @@ class TransformerBlock(nn.Module):
         return self.fc2(x)
 
     def forward(
-        self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput | None = None
+        self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput | None = None
     ) -> Tensor:
         """B × T × C → B × T × C, or packed, N × C → N × C."""
         x = self.residual(x, self.self_norm, lambda h: self.self_attention(h, layout))
         cross, norm = self.cross_attention, self.cross_norm
         if cross is not None and norm is not None:
-            x = self.residual(x, norm, lambda h: cross(h, layout, memory))
+            x = self.residual(x, norm, lambda h: cross(h, layout, encoder_out))
         return self.residual(x, self.feed_norm, self.feed_forward)
 
 
@@ -270,11 +270,11 @@ class TransformerStack(nn.Module):
         self,
         x: Tensor,
         layout: AttentionLayout,
-        memory: EncoderOutput | None = None,
+        encoder_out: EncoderOutput | None = None,
         depth: int | None = None,
     ) -> Tensor:
         """B × T × C → B × T × C after ``depth`` blocks, None for all; padding has no meaning."""
         x = layout.pack(x)
         for block in self.blocks[:depth]:
-            x = block(x, layout, memory)
+            x = block(x, layout, encoder_out)
         return layout.unpack(x)

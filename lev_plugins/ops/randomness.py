@@ -7,7 +7,7 @@ composition, number of workers, device, and after a training is resumed.
 import torch
 from torch import Tensor
 
-from lev_runtime.noise import GAMMA, mix, signed
+from lev_runtime.refine.arrays import GAMMA, mix, signed
 
 
 def uniform(seed: int, epoch: int, sentences: Tensor, length: int, stream: int) -> Tensor:

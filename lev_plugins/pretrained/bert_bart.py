@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from lev_runtime.errors import UserError
 
 from ..nn.backbone import Backbone, TransformerSize, transformer
-from ..nn.decoding import TiedOutput
+from ..nn.decoder_block import TiedOutput
 from ..nn.embedding import token_table
 from ..nn.kernels import Linear
 from ..nn.transformer import ACTIVATIONS

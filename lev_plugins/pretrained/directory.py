@@ -15,8 +15,7 @@ from typing import Any
 
 from torch import Tensor
 
-from lev_runtime.errors import UserError
-from lev_runtime.extras import require_extra
+from lev_runtime.errors import UserError, require_extra
 
 from ..fairseq_patches.checkpoints import read_checkpoint
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import say_no_draft
-from lev_runtime.source_change import MARKS, mark_change
+from lev_runtime.text.source_change import MARKS, mark_change
 
 from ..options import OptionalStr, option
 from .evaluated_translation import EvaluatedTranslationTask

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from lev_runtime.errors import UserError, printable
 
-from ..extras import require_module
+from ..errors import require_module
 
 _IN_WORKER = (
     f"{UserError.__module__}.{UserError.__qualname__}: "  # before the message in a traceback

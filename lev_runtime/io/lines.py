@@ -10,7 +10,7 @@ from lev_runtime.errors import UserError
 
 from .. import batching
 from ..batching import Pause
-from ..text_processing import UNREADABLE as UNREADABLE
+from ..text.codec import UNREADABLE as UNREADABLE
 from .pipes import PipeLines
 from .text_files import decode as decode
 from .text_files import read_lines, reading

@@ -7,7 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_runtime.markup import (
+from lev_runtime.text.markup import (
     DROP,
     JOINED,
     KEEP,

@@ -11,7 +11,7 @@ from refusals import refuses
 
 from lev_plugins.systems.transformer_concat.task import TranslationConcatTask
 from lev_plugins.tasks.post_editing import PostEditingConfig
-from lev_runtime.source_change import MARKS, mark_change
+from lev_runtime.text.source_change import MARKS, mark_change
 
 TEXT = st.text(" ab1.`\n", max_size=12)
 

@@ -21,9 +21,9 @@ from torch import Tensor
 from lev_plugins.nn.arrays import TORCH
 from lev_plugins.nn.backends import cpu
 from lev_plugins.systems.levenshtein.generator import RefinementOptions
-from lev_runtime import candidates as candidates_module
-from lev_runtime.candidates import gumbel_noise, sentence_keys
-from lev_runtime.markup import DROP, KEEP
+from lev_runtime.refine import candidates as candidates_module
+from lev_runtime.refine.candidates import gumbel_noise, sentence_keys
+from lev_runtime.text.markup import DROP, KEEP
 
 pytestmark = pytest.mark.device
 

@@ -27,7 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
-from lev_runtime.markup import (
+from lev_runtime.text.markup import (
     BEGINS,
     DROP,
     ENDS,

@@ -22,7 +22,7 @@ from lev_plugins.systems.levenshtein.generator import (
     RefinementGenerator,
     RefinementOptions,
 )
-from lev_runtime.traces import Trace
+from lev_runtime.refine.policy import Trace
 
 pytestmark = pytest.mark.device
 

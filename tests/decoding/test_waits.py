@@ -10,7 +10,7 @@ from fairseq import utils
 from lev_plugins.nn.arrays import TORCH
 from lev_plugins.ops.transfer import to_host
 from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
-from lev_runtime.markup import DROP, JOINED, KEEP
+from lev_runtime.text.markup import DROP, JOINED, KEEP
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
 
 pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")

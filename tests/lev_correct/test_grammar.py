@@ -36,22 +36,39 @@ TEXTS = {
     "a.yaml": "hte: so the teh is # teh\nhte: hte\n",
     "a.toml": 'hte = "so the teh is" # teh\n[hte]\n',
     "a.ini": "; teh\n[hte]\nhte = so the teh is\n",
-    "a.html": "<p class=hte>teh <b>h</b>te <code>hte</code> <!-- teh --></p>"
-    "<script>var hte</script>",
-    "a.xml": "<g>hte</g><description>So teh is.</description><a title='Teh is'>teh</a>\n",
-    "a.rst": "Teh\n===\n\n:type hte: hte\n:param hte: teh\n\n>>> hte\nhte\n\n"
-    ".. note:: Teh\n\n   Teh ``hte`` :hte:`hte` and `teh <hte>`_ and\n"
-    "   :hte:`teh <hte>`.\n\n.. toctree::\n\n   hte\n\nTeh::\n\n    hte\n\n.. _hte: hte\n\n"
-    ".. function:: hte(hte)\n\n   Teh.\n",
+    "doc.py": 'def hte():\n    """Teh.\n\n    Args:\n        hte (int): teh\n        hte: teh\n\n'
+    "    hte : int\n        Teh\n\n    >>> hte\n    hte\n\n    @type hte: hte\n    '''\n",
+    "doc.js": "/**\n * Teh [teh] {@link hte} std::hte.\n * @param {hte} [hte=1] - teh\n"
+    " * @see hte\n"
+    " * @returns {hte} teh\n * @example\n * hte\n */\n// Teh: teh::\n//\n//    teh\n",
+    "a.h": "/*! \\param hte teh\n * \\code\n * hte\n * \\endcode\n * @hte: teh\n */\n"
+    "int x; ///< Teh\n",
+    "a.html": "<!DOCTYPE hte [<!ENTITY hte 'hte'>]><p class=hte>teh <b>h</b>te <code>hte</code>"
+    "<!-- teh --></p><script>var hte</script><img src='hte' alt='teh teh'><hte>hte</hte>"
+    "<li>teh</li><name>teh teh</name><![CDATA[hte]]>teh&nbsp;teh &lt;hte&gt; &ldquo;teh&rdquo;",
+    "a.rst": "Teh\n===\n\n.. note:: Teh\n\n   Teh ``hte`` :hte:`hte` and `teh <hte>`_ and\n"
+    "   :hte:`teh <hte>`.\n\n.. toctree::\n   :hte: hte\n\n   hte\n\nTeh::\n\n    hte\n\n"
+    ".. _hte: hte"
+    "\n\n.. function:: hte(hte)\n              hte()\n   :hte: hte\n\n   Teh [hte]_.\n\n"
+    ".. figure:: hte\n   :alt: teh\n   :hte: hte\n\n:param hte: teh\n:type hte: hte\n"
+    ":Author: hte\n\n"
+    ">>> hte\nhte\n\n.. |hte| replace:: teh\n",
     "a.tex": "\\section{Teh} \\label{hte}\\emph{teh} \\hte $hte$ % teh\n"
-    "\\( hte \\) \\[ hte \\] \\gls{hte} \\texttt{hte} \\footnote{Teh} \\href{hte}{teh} teh\n"
-    "\\begin{verbatim}\nhte\n\\end{verbatim}\n\\cite[hte]{hte}\n",
-    "hte.1": ".TH hte 1\n.SH TEH\n\\fBhte\\fR and \\fBh\\fRte teh\n"
-    ".Fl hte\n.B hte\n.nf\nhte\n.fi\n",
+    "\\begin{verbatim}\nhte\n\\end{verbatim}\n\\cite[hte]{hte}\n"
+    "\\( hte \\) teh \\[ hte \\] teh~teh\n"
+    "\\hte[hte]{hte {hte}} teh \\href{hte}{teh} \\texttt{hte} {\\tt hte} \\verb|hte hte| teh\n"
+    "\\begin{hte}[hte]\nhte\n\\end{hte}\n\\begin{itemize}[hte]\n\\item Teh\n\\end{itemize}\n"
+    "\\newcommand{\\hte}[1]\n  {hte}\n\\begin{tabular}{hte}Teh & teh \\\\ teh\\end{tabular}\n"
+    "\\hte{the cat sat so on teh mat} \\multicolumn{2}{hte}{teh} teh\\footnote{Teh}\n",
+    "hte.1": ".TH hte 1\n.SH NAME\nhte \\- teh\n.SH SYNOPSIS\n.B hte\nhte\n.SH THE TEH ONE\n"
+    "\\fBhte\\fR and \\fBh\\fRte teh \\f(CWhte hte\\fR teh\\ teh\n.Fl hte\n.B hte\n.IR hte (1)\n"
+    ".B so the teh cat sat\n.TP\nhte\nteh\n.nf\nhte\n.fi\n.Bd -offset hte -literal\nhte\n.Ed\n",
     "fr.po": '# teh\n#: hte.c\nmsgctxt "hte"\nmsgid "so\\nteh teh"\nmsgstr "hte"\n',
     "en.po": 'msgid ""\nmsgstr ""\n"Language: en\\n"\n\nmsgid "teh"\nmsgstr "teh"\n',
-    "a.adoc": ":hte: hte\n\n----\nhte\n----\n\nteh\n",
-    "a.org": "* teh\n#+begin_src hte\nhte\n#+end_src\nteh =hte= [[hte][teh]]\n",
+    "a.adoc": ":hte: hte\n\n----\nhte\n----\n\nteh link:hte[teh] <<hte,teh>> image:hte[hte] +hte+\n"
+    ".Teh\nhte:: teh\n|Teh |teh\n",
+    "a.org": "* teh\n#+begin_src hte\nhte\n#+end_src\n"
+    "teh =hte= [[hte][teh]] [[hte]] [fn:hte] \\(hte\\)\n",
     "a.ipynb": json.dumps(
         {
             "cells": [
@@ -214,7 +231,7 @@ def test_every_line_is_shown_as_long_as_it_is(text, name):
     assert [*map(len, shown)] == [*map(len, lines)]
 
 
-RUNS = "<code>|__a |[a](|``a|1:|:a:`b|$a|\\[|{{|<?|=a|.. a::\n"
+RUNS = "<code>|__a |[a](|``a|1:|:a:`b|$a|\\[|{{|<?|=a|.. a::\n|\\begin{a}|a_a|\\fBa|<!--|---\n|\\a{"
 
 
 @pytest.mark.parametrize("run", RUNS.split("|"))

@@ -22,7 +22,7 @@ from lev_correct.text.units import (
     read_unit,
     spans,
 )
-from lev_runtime.word_edits import word_edits
+from lev_runtime.text.words import word_edits
 
 LINES = st.text(st.sampled_from("ab.!?。 \t\u00a0\u2028\r\ufeff\udcffé"), max_size=40)
 

@@ -12,7 +12,8 @@ from lev_correct.words.lexicon import Bigrams, Lexicon
 TEXT = """\
 ---
 hte: hte
-summary: so the teh cat sat on mats
+title: Teh teh
+hte: so the teh cat sat on mats
 ---
 # Teh **teh** `hte` and __hte__ #
 
@@ -54,6 +55,36 @@ hte</pre>
 
 teh
 	teh, for no empty line is before
+
+{% include hte %} teh {{ hte }} teh {{< hte >}} <%= hte %> teh {props.hte} teh{.hte}
+
+{% highlight hte %}
+hte
+
+hte
+{% endhighlight %}
+
+$$
+hte
+
+hte
+$$
+
+\\begin{align}
+hte
+
+hte
+\\end{align}
+
+Teh $hte$ \\(hte\\), it costs $5 for teh cat and $6 for teh other.
+
+:::hte{.hte}
+teh :abbr[teh]{title="hte"}
+:::
+
+teh[^hte] [[hte]] [[hte|teh]] <Hte hte={hte} alt="teh">teh</Hte> teh&nbsp;teh
+
+[^hte]: Teh
 ~~~
 hte"""
 

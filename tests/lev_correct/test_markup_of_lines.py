@@ -23,6 +23,8 @@ a **teh** *cat* ~~sat~~ | a teh cat sat
 <b>T</b>eh <b>P</b>(rocess) **P**(rocess) **teh** (cat) | teh cat
 **[teh](a/b)** | teh
 teh/other, and/or. | teh other and or
+teh&nbsp;cat &ldquo;sat&rdquo; on&#8212;it cat&rsquo;s | teh cat sat on it cat
+caf&eacute; don&rsquo;t AT&amp;T &lt;teh&gt; &#10;cat | cat
 a/b/teh src/teh.py /teh lib/teh_x *args **kwargs a*b*c 2<3 x<y |
 __teh__ _teh_ teh_x |
 """
@@ -58,9 +60,30 @@ def test_capitals_of_a_line_and_of_a_sentence_are_not_asked_for(line, asked):
     assert as_asked(line, [*spans(line, "letters")]) == asked
 
 
-def test_sentences_and_prose_are_told_apart():
-    line = 'The end. "She saw Dr. Who," he said: Go!'
-    openers = [line[a:b] for a, b in spans(line, "letters") if opens_sentence(line, a)]
-    assert openers == ["The", "She", "Go"]
+#: line | words that begin one, a cell or a sentence
+OPENERS = (
+    r"""
+The end. "She saw Dr. Who," he said: Go! | The She Go
+1) The cat; (a) | The
+<p>The <b>Old</b> cat<td>Its | The Its
+\0\0 The old\x1e Cat | The Cat
+"""
+    + "\N{BULLET} The cat | The\n"
+)
+
+
+@pytest.mark.parametrize("line, openers", rows(OPENERS))
+def test_the_first_words_of_sentences_are_known(line, openers):
+    assert openers.split() == [
+        line[a:b] for a, b in spans(line, "letters") if b - a > 1 and opens_sentence(line, a)
+    ]
+
+
+def test_a_cell_begins_a_sentence():
+    line = "| The cat | Its cat |"
+    assert [opens_sentence(line, line.index(word)) for word in ("The", "Its")] == [True, True]
+
+
+def test_prose_is_told_from_code():
     assert is_prose('It was "healthy" and large.')
     assert not is_prose('"name": "value", "other": 3')

@@ -17,7 +17,7 @@ from tables import json_rows, rows
 from lev_memory import memory, proposals, propose, train
 from lev_memory.formats import files, po
 from lev_memory.repair import lines, repair, scripts
-from lev_runtime.markup import parse_markup
+from lev_runtime.text.markup import parse_markup
 
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: it\\n"\n'
 FUZZY = """

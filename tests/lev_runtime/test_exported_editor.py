@@ -15,8 +15,8 @@ from fairseq.data.encoders.space_tokenizer import SpaceTokenizer
 
 from lev_plugins import EditTrace
 from lev_plugins.inference.text_processing import TextProcessing as PackageProcessing
-from lev_runtime import Editor, session
-from lev_runtime.text_processing import TextProcessing
+from lev_runtime import Editor, folder
+from lev_runtime.text.codec import TextProcessing
 
 SOURCE = np.array([0, 4, 5, 6, 7, 2])
 #: of probabilities of models whose logits are in the tens
@@ -162,7 +162,7 @@ def test_orders_are_followed_as_in_the_package(tmp_path):
 
 
 def test_weights_of_seven_bits_serve_where_products_of_eight_overflow(tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "overflows", lambda: True)
+    monkeypatch.setattr(folder, "overflows", lambda: True)
     sizes = {"encoder_embed_dim": 64, "decoder_embed_dim": 64}
     single, small = (
         both_editors(tmp_path / str(int8), int8=int8, **sizes)[1].policy.encode(SOURCE[None])

@@ -20,8 +20,8 @@ from lev_plugins.export.graph import FLOAT, Graph, WeightFile
 from lev_plugins.nn.transformer import ACTIVATIONS
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_plugins.systems.pbd.model import build
-from lev_runtime import Labeler, session
-from lev_runtime.session import Session
+from lev_runtime import Labeler, folder
+from lev_runtime.folder import Session
 
 #: with less, layers have too few weights for 8 bits
 WIDE = {"encoder_embed_dim": 64, "encoder_ffn_embed_dim": 128}
@@ -89,7 +89,7 @@ MODELS: dict[str, tuple[Callable[..., Answer], dict[str, Any]]] = {
 @pytest.mark.parametrize("bits", [8, 7])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_batch_gives_what_each_text_alone_gives(name, bits, tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "overflows", lambda: bits == 7)
+    monkeypatch.setattr(folder, "overflows", lambda: bits == 7)
     for size, value in WIDE.items():
         monkeypatch.setitem(editors.ENCT5, size, value)
     make, options = MODELS[name]

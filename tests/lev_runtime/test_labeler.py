@@ -14,9 +14,9 @@ from lev_plugins import EncT5
 from lev_plugins.export.folder import labeler_writer, write_folder
 from lev_plugins.pretrained.bert_bart import BertBartConfig
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
-from lev_plugins.systems.enct5.directory import sizes
+from lev_plugins.systems.enct5.model import sizes
 from lev_runtime import Labeler
-from lev_runtime.pieces import Tokenizer
+from lev_runtime.labels.pieces import Tokenizer
 
 KINDS = ("classification", "regression", "multilabel", "multilabel_pooled", "tagging")
 TEXTS = ["one two", "", "a much longer text, which is cut off at its end", "x", "Häß \ud800 </s>"]

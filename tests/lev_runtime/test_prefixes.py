@@ -16,9 +16,9 @@ from lev_plugins.export.graph import WeightFile
 from lev_plugins.inference import correcting
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_plugins.systems.pbd.model import build
+from lev_runtime.beam.prefixes import PrefixModel
+from lev_runtime.beam.search import Beam, Given, WordTree, search
 from lev_runtime.folder import Folder
-from lev_runtime.prefixes import PrefixModel
-from lev_runtime.search import Beam, Given, WordTree, search
 
 SIZES = {"encoder_embed_dim": 8, "encoder_ffn_embed_dim": 12, "encoder_attention_heads": 2}
 SIZES |= {"encoder_layers": 2, "dropout": 0.0}

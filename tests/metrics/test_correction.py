@@ -8,8 +8,17 @@ from hypothesis import strategies as st
 
 from lev_plugins.metrics import CORRECTION_METRICS
 from lev_plugins.metrics.corpus import add_up
-from lev_runtime.word_edits import WordEdit, f_half, precision, recall, word_edits
-from lev_runtime.words import CorrectionCounts, aligned, correction_counts, right_words
+from lev_runtime.text.words import (
+    CorrectionCounts,
+    WordEdit,
+    aligned,
+    correction_counts,
+    f_half,
+    precision,
+    recall,
+    right_words,
+    word_edits,
+)
 
 ABC = st.lists(st.sampled_from("abc"), max_size=4)
 

@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lev_plugins.nn.backends import cpu, optimize
 from lev_plugins.nn.backends.cpu import attention, linear, prepack_weight
-from lev_plugins.nn.decoding import TiedOutput
+from lev_plugins.nn.decoder_block import TiedOutput
 from lev_plugins.nn.kernels import Linear
 from lev_plugins.nn.precision import prepare_for_decoding
 

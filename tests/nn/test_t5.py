@@ -60,7 +60,7 @@ def test_training_leaves_padding_out_and_gradients_reach_every_parameter(kind):
     states = encoder(torch.randn(3, 4, size.dim, dtype=torch.double), real)
     memory = EncoderOutput(states, real[:, None, None], rows=torch.arange(3))
     expected, logits = (
-        decoder.train(trains)(before, {"memory": [memory]})[0][before.ne(1)]
+        decoder.train(trains)(before, {"encoder_out": [memory]})[0][before.ne(1)]
         for trains in (False, True)
     )
     torch.testing.assert_close(logits, expected)

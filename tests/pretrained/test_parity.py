@@ -14,8 +14,7 @@ from checkpoints import BART_TOKENS, BERT_TOKENS, DIM, Model
 from closeness import assert_near
 from torch import Tensor
 
-from lev_plugins.systems.enct5.directory import EncoderDirectory
-from lev_plugins.systems.enct5.network import BertEncoder
+from lev_plugins.systems.enct5.model import BertEncoder, EncoderDirectory
 
 pytestmark = pytest.mark.kernels
 

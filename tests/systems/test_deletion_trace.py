@@ -17,7 +17,7 @@ from lev_plugins.nn.transformer import EncoderOutput
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import Compaction, insertion_labels
 from lev_plugins.systems.levenshtein.expert import deletion_state, insertion_inputs
-from lev_runtime.traces import Trace
+from lev_runtime.refine.policy import Trace
 
 pytestmark = pytest.mark.device
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 import shutil
 from argparse import Namespace
 from pathlib import Path
@@ -19,10 +18,8 @@ from safetensors.torch import load_file
 
 from lev_plugins.fairseq_patches.checkpoint_files import loading_checkpoint
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
-from lev_plugins.systems.enct5.directory import EncoderDirectory
-from lev_plugins.systems.enct5.metadata import Metadata
+from lev_plugins.systems.enct5.model import EncoderDirectory
 from lev_plugins.systems.enct5.problem_types import ProblemType
-from lev_runtime.pieces import FolderTokenizer
 
 #: of the BERT, in EncT5's order
 PIECES = ["<pad>", "</s>", "<unk>", "<s>", "[unused0]", "[MASK]", *BERT_TOKENS[6:]]
@@ -120,46 +117,33 @@ def test_a_checkpoint_needs_the_folder_no_more(tmp_path, option, values):
     assert torch.equal(*(enct5_models.answers(both, rows, TAGGING) for both in (model, again)))
 
 
-@pytest.fixture
-def cutter(bert: Path) -> FolderTokenizer:
-    """A BERT's, as the description of data brings it back without the folder."""
-    tokenizer = EncoderDirectory(str(bert), "bert_dir").tokenizer()
-    pieces, kept = tokenizer.pieces, tokenizer.hf_tokenizer
-    metadata = Metadata("classification", ["A", "B"], pieces, hf_tokenizer=kept)
-    shutil.rmtree(bert)
-    values = json.loads(json.dumps(dataclasses.asdict(metadata)))
-    again = Metadata.from_state({"description": values}, "here").tokenizer("here")
-    assert isinstance(again, FolderTokenizer) and again.pieces == pieces == PIECES
-    return again
-
-
 @pytest.mark.parametrize(
-    ("texts", "most", "expected"),
+    ("texts_or_words", "most", "expected", "word_ids"),
     [
-        (["The cat sat!"], 9, "<s> the cat sat <unk> </s>"),
-        (["[CLS] cat </s>"], 13, "<s> <unk> <unk> <unk> cat <unk> <unk> <unk> <unk> </s>"),
-        (["\ud83d"], 9, "<s> <unk> </s>"),
-        (["the cat sat on the mat"], 5, "<s> the cat sat </s>"),
-        (["the cat sat on", "a mat"], 7, "<s> the cat </s> a mat </s>"),
-        ([""], 3, "<s> </s>"),
+        (["The cat sat!"], 9, "<s> the cat sat <unk> </s>", []),
+        (["[CLS] cat </s>"], 13, "<s> <unk> <unk> <unk> cat <unk> <unk> <unk> <unk> </s>", []),
+        (["\ud83d"], 9, "<s> <unk> </s>", []),
+        (["the cat sat on the mat"], 5, "<s> the cat sat </s>", []),
+        (["the cat sat on", "a mat"], 7, "<s> the cat </s> a mat </s>", []),
+        ([""], 3, "<s> </s>", []),
+        (
+            ["unhappy", "", "cats"],
+            9,
+            "<s> un ##happy <unk> cat ##s </s>",
+            [0, 1, 1, 2, 3, 3, 0],
+        ),
+        (["unhappy", "cats"], 3, "<s> un </s>", [0, 1, 0]),
     ],
 )
-def test_a_text_begins_with_the_cls_token_and_special_tokens_in_it_are_text(
-    cutter, texts, most, expected
+def test_the_cls_token_comes_first_in_no_word_and_special_tokens_in_a_text_are_text(
+    bert, texts_or_words, most, expected, word_ids
 ):
-    pieces = cutter.encode_texts(texts, most)
-    assert [PIECES[piece] for piece in pieces.pieces] == expected.split()
-
-
-def test_the_first_symbol_belongs_to_no_word(cutter):
-    for words, most, symbols, spans in (
-        (["unhappy", "", "cats"], 9, "<s> un ##happy <unk> cat ##s </s>", [0, 1, 1, 2, 3, 3, 0]),
-        (["unhappy", "cats"], 3, "<s> un </s>", [0, 1, 0]),
-    ):
-        encoding = cutter.encode_words(words, most)
-        assert [PIECES[piece] for piece in encoding.pieces] == symbols.split()
-        assert (encoding.word_ids, encoding.num_kept) == (spans, max(spans))
-        assert encoding.truncated == (most == 3)
+    tokenizer = EncoderDirectory(str(bert), "bert_dir").tokenizer()
+    assert tokenizer.pieces == PIECES
+    encode = tokenizer.encode_words if word_ids else tokenizer.encode_texts
+    encoding = encode(texts_or_words, most)
+    assert [PIECES[piece] for piece in encoding.pieces] == expected.split()
+    assert encoding.word_ids == word_ids
 
 
 def test_options_that_contradict_each_other_the_data_or_a_folder_are_refused(

@@ -10,7 +10,7 @@ from sklearn import metrics as sklearn_metrics
 
 from lev_plugins.systems.enct5.metrics import DEPTHS, NUM_THRESHOLDS, Metrics, ScoredExample
 from lev_plugins.systems.enct5.problem_types import ProblemType
-from lev_runtime.predictions import entities, marks_entities
+from lev_runtime.labels.predictions import entities, marks_entities
 
 COUNTS = [0, 0, 1, 3, 50, 51, 400]  # of seven labels: two of each group, and one
 LABELS = [f"label{number}" for number in range(len(COUNTS))]

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from editors import ENCT5
 from fairseq.logging import metrics
 from omegaconf import OmegaConf
 from plain_files import put
@@ -24,8 +25,6 @@ DATA = {
     "multilabel": (["a,b\ta b", "\tb", "c\tc c c", "a\ta"], [[1, 1, 0], [0, 0, 0], [0, 0, 1]]),
     "tagging": (["B-X I-X\ta b", "O\tb", "O O O\tc c c", "B-X\ta"], [0, 1, 2, 2, 2, 2]),
 }
-SIZES = {"encoder_embed_dim": 8, "encoder_ffn_embed_dim": 8, "encoder_layers": 1}
-HEADS = {"encoder_attention_heads": 2, "attention_head_dim": 4, "dropout": 0.0}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def task(folders):
 
 
 def model(task):
-    return EncT5Model.build_model(EncT5Config(**SIZES, **HEADS), task)
+    return EncT5Model.build_model(EncT5Config(**ENCT5), task)
 
 
 def criterion(task):
@@ -110,12 +109,13 @@ def test_settings_that_cannot_be_are_refused(task, kind, settings, message):
         task(kind, **settings).build_model(SimpleNamespace(_name="enct5_tiny"))
 
 
-def test_another_split_architecture_criterion_or_command_is_refused(task, monkeypatch):
+def test_another_split_architecture_criterion_state_or_command_is_refused(task, monkeypatch):
     enct5_task = task()
     for message, call, argument in (
         ("test2", enct5_task.load_dataset, "test2"),
         ("--arch transformer", enct5_task.build_model, SimpleNamespace(_name="transformer")),
         ("--criterion cer", enct5_task.build_criterion, SimpleNamespace(_name="cer")),
+        ("description", enct5_task.load_state_dict, {}),
     ):
         with refuses(message):
             call(argument)
@@ -182,59 +182,41 @@ def test_in_training_the_loss_alone_is_counted_in_bits(task):
 # begun from a checkpoint ------------------------------------------------------------------------
 
 
-@pytest.fixture
-def begin(task):
-    """Begins from a checkpoint whose description has other values; the names that keep theirs."""
-
-    def run(kind, changes, finetuned):
-        enct5_task = task(kind)
-        description = {**enct5_task.state_dict()["description"], **changes}
-        net = model(enct5_task)
-        theirs = {name: tensor + 1 for name, tensor in net.state_dict().items()}
-        state = {"model": theirs, "task_state": {"description": description, "threshold": 0.23}}
-        enct5_task.begin_from(Start("x.pt", state, net, finetuned))
-        tensors = net.state_dict()
-        same = [name for name, tensor in tensors.items() if tensor.equal(theirs[name])]
-        assert enct5_task.threshold == (0.5 if same else 0.23)
-        return {name.rpartition(".")[0] for name in same}
-
-    return run
-
-
 SWAPPED, FEWER = {"labels": ["a", "c", "b"]}, {"labels": ["a", "b"]}
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "reset"),
+    ("kind", "changes", "finetuned", "outcome"),
     [
-        ("multilabel", {}, set()),
-        ("multilabel", SWAPPED, {"head", "decoder.table"}),
-        ("multilabel", {**FEWER, "kind": "tagging"}, {"head", "decoder.table"}),
-        ("multilabel_pooled", FEWER, {"head"}),
-        ("multilabel", {"texts_per_example": 2}, set()),
+        ("multilabel", {}, True, set()),
+        ("multilabel", SWAPPED, True, {"head", "decoder.table"}),
+        ("multilabel", {**FEWER, "kind": "tagging"}, True, {"head", "decoder.table"}),
+        ("multilabel_pooled", FEWER, True, {"head"}),
+        ("multilabel", {"texts_per_example": 2}, True, set()),
+        ("multilabel", {"pieces": ["a"]}, True, "other pieces"),
+        ("multilabel", {}, False, set()),
+        ("multilabel", SWAPPED, False, "other labels"),
+        ("multilabel", {**FEWER, "kind": "tagging"}, False, "other kind"),
+        ("multilabel", {"texts_per_example": 2}, False, "other texts"),
+        ("multilabel", {"pieces": ["a"]}, False, "--subwords-of"),
     ],
 )
-def test_other_labels_reset_the_head(begin, kind, changes, reset):
-    assert begin(kind, changes, True) == reset
-
-
-@pytest.mark.parametrize(
-    ("changes", "finetuned", "message"),
-    [
-        (SWAPPED, False, "other labels"),
-        ({**FEWER, "kind": "tagging"}, False, "other kind"),
-        ({"texts_per_example": 2}, False, "other texts"),
-        ({"pieces": ["a"]}, True, "other pieces"),
-        ({"pieces": ["a"]}, False, "--subwords-of"),
-    ],
-)
-def test_other_data_are_not_resumed(begin, changes, finetuned, message):
-    assert begin("multilabel", {}, False) == set()
-    with refuses(message):
-        begin("multilabel", changes, finetuned)
-
-
-@pytest.mark.parametrize("state", [{}, {"description": {"kind": "multilabel", "labels": []}}])
-def test_a_state_of_other_data_is_refused(task, state):
-    with refuses("description"):
-        task("multilabel").load_state_dict(state)
+def test_a_checkpoint_of_other_data_resets_the_head_or_is_refused(
+    task, kind, changes, finetuned, outcome
+):
+    """Its description has other values; the names of the parameters that the model keeps."""
+    enct5_task = task(kind)
+    description = {**enct5_task.state_dict()["description"], **changes}
+    net = model(enct5_task)
+    theirs = {name: tensor + 1 for name, tensor in net.state_dict().items()}
+    state = {"model": theirs, "task_state": {"description": description, "threshold": 0.23}}
+    start = Start("x.pt", state, net, finetuned)
+    if isinstance(outcome, str):
+        with refuses(outcome):
+            enct5_task.begin_from(start)
+        return
+    enct5_task.begin_from(start)
+    tensors = net.state_dict()
+    same = [name for name, tensor in tensors.items() if tensor.equal(theirs[name])]
+    assert {name.rpartition(".")[0] for name in same} == outcome
+    assert enct5_task.threshold == (0.5 if same else 0.23)

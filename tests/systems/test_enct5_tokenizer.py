@@ -8,7 +8,7 @@ import sentencepiece
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lev_runtime.pieces import SPECIAL, Encoding, Tokenizer
+from lev_runtime.labels.pieces import SPECIAL, Encoding, Tokenizer
 
 PAD, EOS, UNK = 0, 1, 2
 LINES = ["the cat sat on the mat", "a dog ran after the cat", "on the mat, the dog; the cat!"]

@@ -48,7 +48,7 @@ def labels(target: str, draft: str, most: int = 99) -> tuple[list[int], list[int
     missing = expert.token_labels(states)
     y_del = deletion_state(states, torch.zeros(len(missing), len(SYMBOLS)), NEVER)
     _, deletions = expert.deletion_labels(y_del, states)
-    counts = expert.insertion_labels(states, most)
+    counts = expert.placeholder_labels(states, most)
     return deletions.tolist(), counts.tolist(), "".join(map(SYMBOLS.__getitem__, missing.tolist()))
 
 

@@ -43,7 +43,7 @@ def test_the_mask_gate_is_equations_1_and_2(mask):
             gate.vector.vector if mask is None else encoder.embed.table.weight[symbols.index(mask)]
         )
         vector = vector * 8**0.5  # fairseq's Transformer multiplies embeddings by the root of C
-        (memory,) = encoder(source)["memory"]
+        (memory,) = encoder(source)["encoder_out"]
         for i, state in enumerate(states):
             u = (gate.gate.weight[0] @ state + gate.gate.bias[0]).sigmoid()
             torch.testing.assert_close(memory.masked[0, i], u, **EXACT)
@@ -95,7 +95,7 @@ def test_each_variant_is_its_equations(variant, gates, target):
     for text, written in PAIRS:
         source, before = tokens(text, SYMBOLS), shifted(written, target)
         encoder_out = model.encoder(source[None])
-        (memory,) = encoder_out["memory"]
+        (memory,) = encoder_out["encoder_out"]
         states, extra = model.decoder.extract_features(before[None], encoder_out=encoder_out)
         logits, net_extra = model.decoder(before[None], encoder_out=encoder_out)
         for place, state in enumerate(states[0]):

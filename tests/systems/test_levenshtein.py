@@ -21,8 +21,8 @@ from lev_plugins.systems.levenshtein.generator import RefinementGenerator
 from lev_plugins.systems.levenshtein.model import source_at_placeholders
 from lev_plugins.systems.levenshtein.replayed import ReplayedPasses, replayed
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
-from lev_runtime.feature_cache import reused
-from lev_runtime.markup import BEGINS, DROP, ENDS, KEEP
+from lev_runtime.refine.feature_cache import reused
+from lev_runtime.text.markup import BEGINS, DROP, ENDS, KEEP
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 

@@ -29,7 +29,7 @@ def test_block_l_copies_the_states_of_encoder_block_l(states):
     seen = []
     for block in model.encoder.blocks:
         block.register_forward_hook(lambda _, read, left: seen.append((read[0], left)))
-    (memory,) = model.encoder(tokens("abcdefg", SYMBOLS)[None])["memory"]
+    (memory,) = model.encoder(tokens("abcdefg", SYMBOLS)[None])["encoder_out"]
     expected = [pair[states == "output"] for pair in seen]
     assert all(torch.equal(a, b) for a, b in zip(memory.copied, expected, strict=True))
 
@@ -40,7 +40,7 @@ def test_self_attention_computes_what_the_paper_says(norm):
     """A query and the keys that it sees, one after the other."""
     model = build(encoder_layers=1, **NORMS[norm])
     block, before = model.decoder.blocks[0], shifted("hgf", SYMBOLS)[None]
-    (memory,) = model.encoder(tokens("abcde", SYMBOLS)[None])["memory"]
+    (memory,) = model.encoder(tokens("abcde", SYMBOLS)[None])["encoder_out"]
     attention, x = block.block.self_attention, model.decoder.embed(before)
     normed = block.block.self_norm if block.block.pre_norm else torch.nn.Identity()
     read, copied = normed(x), normed(memory.copied[0])

@@ -13,8 +13,8 @@ import torch
 
 from lev_plugins.nn.precision import prepare_for_decoding
 from lev_plugins.systems.levenshtein.replayed import ReplayedPasses, replayed
-from lev_runtime.feature_cache import reused
-from lev_runtime.policy import EditState
+from lev_runtime.refine.feature_cache import reused
+from lev_runtime.refine.policy import EditState
 
 
 def test_a_memory_that_comes_back_is_loaded_anew():

@@ -23,7 +23,7 @@ from torch import Tensor
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.stock import editor_config
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
-from lev_runtime.markup import KEEP
+from lev_runtime.text.markup import KEEP
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 

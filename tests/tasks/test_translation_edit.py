@@ -13,7 +13,7 @@ from refusals import refuses
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
-from lev_runtime.markup import ENDS, JOINED, KEEP
+from lev_runtime.text.markup import ENDS, JOINED, KEEP
 
 ROWS = tiny.triples(12, seed=3)
 

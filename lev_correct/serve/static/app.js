@@ -330,6 +330,7 @@ function typed(field, target) {
   const below = () => rows[first + box.length];
   while (box.length < lines.length && waits(below())) box.push(below());
   const before = box.map((row) => row[field]);
+  const places = field === "text" ? Row.placesOf(box, target.value, target.selectionStart) : null;
   const change = difference(before, lines);
   // side by side with others, lines stay in their rows; else rows move along
   const beside = box.some((row) => row[other(field)]);
@@ -343,6 +344,7 @@ function typed(field, target) {
     write(row, field, "");
     if (!row[other(field)]) removeRow(row);
   }
+  if (places) Row.place(box, places);
   state.caret = target.selectionStart;
   // of several new lines the first; the caret is behind the last
   const row = box[change.after.length > 1 ? change.offset : lineOf(target)];

@@ -53,6 +53,34 @@ function replace(row, change) {
 // Has another text, typed or of the model.
 export const rewrite = (row, text) => replace(row, difference(row.text, text));
 
+// The decisions of lines side by side, as places of their whole text, after it was typed in; what
+// is behind the caret stayed.
+export function placesOf(rows, typed, caret) {
+  const whole = rows.map(({ text }) => text).join("\n");
+  const rest = whole.endsWith(typed.slice(caret)) ? typed.length - caret : 0;
+  const [before, after] = [whole, typed].map((text) => text.slice(0, text.length - rest));
+  let start = 0;
+  const places = rows.flatMap(({ text, decisions }) => {
+    const own = moved(decisions, start);
+    start += text.length + 1;
+    return own;
+  });
+  return shift(places, difference(before, after));
+}
+
+// Gives the lines their own of such places.
+export function place(rows, places) {
+  let start = 0;
+  for (const row of rows) {
+    const end = start + row.text.length;
+    const own = places.filter((at) => at.offset >= start && endOf(at) <= end);
+    row.decisions = moved(own, -start);
+    start = end + 1;
+  }
+}
+
+const moved = (places, by) => places.map((at) => ({ ...at, offset: at.offset + by }));
+
 // Decides on a place; the same again takes it back. `after`: what the model may not write there.
 function decide(row, kind, { offset, before, probability, applied }, after = "") {
   const decision = { kind, offset, before, probability, applied, after };

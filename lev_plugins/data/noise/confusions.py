@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import reading
-from lev_runtime.source_change import Change, changes
+from lev_runtime.text.source_change import Change, changes
 
 from .letters import clusters, split_words
 from .rng import choose, choose_weighted, sample

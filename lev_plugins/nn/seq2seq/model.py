@@ -16,7 +16,7 @@ from lev_runtime.errors import UserError
 
 from ..backbone import Backbone
 from ..backends import FollowsDevice
-from ..decoding import KVCache, causal_mask
+from ..decoder_block import KVCache, causal_mask
 from ..embedding import TokenEmbedding
 from ..kernels import TORCH, Kernels
 from ..packing import AttentionLayout
@@ -30,9 +30,9 @@ DecoderOut = tuple[Tensor, dict[str, Any]]
 
 
 class TransformerEncoder(FairseqEncoder):
-    """Embeds the source; a subclass runs it through its blocks and leaves a memory.
+    """Embeds the source; a subclass runs it through its blocks.
 
-    Its ``forward`` takes B × S tokens, padded on either side, and returns ``{"memory":
+    Its ``forward`` takes B × S tokens, padded on either side, and returns ``{"encoder_out":
     [EncoderOutput]}``, with ``rows``. ``limit``: the longest source, in tokens.
     """
 
@@ -46,7 +46,7 @@ class TransformerEncoder(FairseqEncoder):
 
     def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
         """The output for the rows ``new_order``; what was projected stays projected."""
-        return {"memory": [memory.select(new_order) for memory in encoder_out["memory"]]}
+        return {"encoder_out": [out.select(new_order) for out in encoder_out["encoder_out"]]}
 
     def max_positions(self) -> int:
         return self.limit
@@ -90,7 +90,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
 
         Args:
             prev_output_tokens: B × T, </s> and what was generated, padded on either side.
-            encoder_out: the encoder's, ``{"memory": [EncoderOutput]}``.
+            encoder_out: the encoder's, ``{"encoder_out": [EncoderOutput]}``.
             incremental_state: when given, only tokens that it does not hold are computed.
 
         Returns:
@@ -98,14 +98,14 @@ class TransformerDecoder(FairseqIncrementalDecoder):
             the last block, B × T' × S.
         """
         assert encoder_out is not None, "it reads a source"
-        (memory,) = encoder_out["memory"]
+        (output,) = encoder_out["encoder_out"]
         saved = self._saved(incremental_state)
         first = saved[0][0].size(2) if saved else 0
         x = self.embed(prev_output_tokens, first)
         real = prev_output_tokens.ne(self.pad)
         packing = self.kernels.packing(real) if self.training else None
         angles = rotary_angles(real, self.rotary, first)
-        layout = AttentionLayout(self.mask(prev_output_tokens, memory, first), packing, angles)
+        layout = AttentionLayout(self.mask(prev_output_tokens, output, first), packing, angles)
         x = layout.pack(x)
         generated = []
         weights = None
@@ -113,7 +113,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         for number, block in enumerate(self.blocks):
             before = saved[number] if saved else None
             need_weights = number == last and self.needs_weights()
-            x, keys_values, weights = block(x, layout, memory, before, need_weights)
+            x, keys_values, weights = block(x, layout, output, before, need_weights)
             generated.append(keys_values)
         x = x if self.norm is None else self.norm(x)
         self.set_incremental_state(incremental_state, "generated", {"blocks": generated})
@@ -127,7 +127,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         """Returns whether the last block gives its attention, fairseq's alignment."""
         return not self.training
 
-    def mask(self, tokens: Tensor, memory: EncoderOutput, first: int) -> Tensor:
+    def mask(self, tokens: Tensor, encoder_out: EncoderOutput, first: int) -> Tensor:
         """B × (1 or H) × T' × keys: where self-attention may look, as bool or as a bias."""
         seen = causal_mask(tokens.ne(self.pad), first)
         return seen.unsqueeze(1) if self.bias is None else self.bias(seen)
@@ -149,7 +149,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
 
 
 class Seq2SeqModel(FollowsDevice, FairseqEncoderDecoderModel):
-    """An encoder that leaves a memory, and a :class:`TransformerDecoder`.
+    """An encoder and a :class:`TransformerDecoder`.
 
     Both have their token embeddings at ``embed``, a :class:`TokenEmbedding`.
     """

@@ -65,7 +65,7 @@ class EncT5TaskConfig(FairseqDataclass):
     max_target_positions: int = option(
         1024, "maximum decoder positions (labels, words) in a row", within=COUNT
     )
-    # what the commands are told; a task is given nothing but its own options
+    # options of fairseq's commands, repeated here because a task is given only its own
     train_subset: str = II("dataset.train_subset")
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")

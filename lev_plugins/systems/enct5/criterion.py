@@ -1,4 +1,4 @@
-"""The loss of EncT5: per class, value, label or word."""
+"""The criterion: the loss per class, value, label or word."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from .problem_types import ProblemType
 
 CRITERION = "enct5"
-#: key of a validation's logging output, which the task takes out of it
+#: key of the predictions in a validation's logging output, which the task takes out again
 PREDICTIONS = "predictions"
 
 
@@ -26,7 +26,7 @@ class EncT5Criterion(FairseqCriterion):
     def forward(
         self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """Returns the summed loss of a batch, how many predictions it is of, and what to log."""
+        """Returns the summed loss of a batch, the number of its predictions, and what to log."""
         problem_type = self.task.problem_type
         targets = sample["target"]
         logits = model(**sample["net_input"]).float()
@@ -44,7 +44,7 @@ class EncT5Criterion(FairseqCriterion):
 
     @staticmethod
     def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
-        """Logs the loss: bits a prediction, or squared units a value."""
+        """Logs the loss: bits per prediction, or squared units per value."""
         loss = sample_size = 0.0
         for log in logging_outputs:
             loss += float(log.get("loss", 0))
@@ -54,5 +54,5 @@ class EncT5Criterion(FairseqCriterion):
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """Returns True: each is a number, or a tensor of them: the sum over a batch."""
+        """Returns True: all are sums over a batch."""
         return True

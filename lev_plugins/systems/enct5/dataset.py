@@ -1,10 +1,14 @@
-"""Examples of EncT5, one or several in a row, and batches of them.
+"""Prepared data: their description, examples, one or several in a row, and batches of rows.
 
 Shapes: B rows, S subwords of a row, L decoder positions of a row, E examples, N labels.
 """
 
+import base64
+import json
+import os
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +17,17 @@ from fairseq.data import FairseqDataset, indexed_dataset
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from lev_runtime.errors import UserError
+from lev_runtime.labels.pieces import FolderTokenizer, Tokenizer
+
+from ...pretrained.directory import optional_library
+from ...pretrained.vocabulary import BOS
 from .problem_types import ProblemType
 
-#: what the model reads, each B × S or B × L (see :class:`.model.EncT5Model`)
+DESCRIPTION = "enct5.json"
+#: ends of the names of a split's files
+PIECES, WORD_IDS, LABELS = "pieces", "spans", "labels"
+#: what the model reads, each B × S or B × L (see :meth:`.EncT5Model.forward`)
 COLUMNS = (
     "tokens",
     "example_ids",
@@ -26,11 +38,80 @@ COLUMNS = (
 )
 
 
-class Example(NamedTuple):
-    """One text with its label, as :class:`.tokenizer.Encoding` and :meth:`.reading.Labels.encode`
-    have them; a tagger's labels are those of all words, also of those that were cut off.
+@dataclass
+class Metadata:
+    """The description of prepared data, which a checkpoint keeps."""
 
-    number: of the example in the data, from 0.
+    kind: str  # what is predicted, see :class:`.ProblemType`
+    labels: list[str]  # names in order, none for values
+    pieces: list[str]  # the vocabulary
+    counts: list[int] = field(default_factory=list)  # how often training has each label
+    texts_per_example: int = 1
+    max_length: int = 512  # most subwords of an example
+    model: str | None = None  # the sentencepiece model in base64, None for bytes
+    hf_tokenizer: str | None = None  # a folder's tokenizer instead, see :class:`.FolderTokenizer`
+
+    @classmethod
+    def from_state(cls, state: Any, where: str) -> "Metadata":
+        """Reads it from the state of a checkpoint's task; raises :class:`UserError` if it has
+        none."""
+        return cls.from_dict((state or {}).get("description"), where)
+
+    @classmethod
+    def from_folder(cls, folder: str) -> "Metadata":
+        """Reads what ``lev-enct5-prepare`` wrote; raises :class:`UserError` unless it is whole."""
+        path = os.path.join(folder, DESCRIPTION)
+        try:
+            with open(path, encoding="utf-8") as file:
+                values = json.load(file)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(f"{path}: {reason}; make the data with lev-enct5-prepare") from None
+        return cls.from_dict(values, path)
+
+    @classmethod
+    def from_dict(cls, values: Any, where: str) -> "Metadata":
+        """Makes it from its fields; raises :class:`UserError` for others."""
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise UserError(f"{where}: has no description of EncT5 data ({error})") from None
+
+    def write(self, folder: str) -> None:
+        """Writes it into a folder."""
+        with open(os.path.join(folder, DESCRIPTION), "w", encoding="utf-8") as file:
+            json.dump(asdict(self), file, ensure_ascii=False)
+            file.write("\n")
+
+    def check_same(self, kept: "Metadata", where: str, *names: str) -> None:
+        """Raises :class:`UserError` if a checkpoint was trained on other data.
+
+        Args:
+            kept: the checkpoint's description.
+            where: these data, for the message.
+            names: fields that have to be equal.
+        """
+        for name in names:
+            if getattr(self, name) != getattr(kept, name):
+                raise UserError(
+                    f"{where}: other {name.replace('_', ' ')} than the checkpoint was trained "
+                    "with; prepare the data with its --kind and --labels, and --subwords-of "
+                    "CHECKPOINT"
+                )
+
+    def tokenizer(self, where: str) -> Tokenizer:
+        """Returns the tokenizer that these data were prepared with."""
+        if self.hf_tokenizer is not None:
+            optional_library("tokenizers", f"{where}: reading its tokenizer")
+            return FolderTokenizer(self.hf_tokenizer, BOS in self.pieces, self.pieces)
+        return Tokenizer(None if self.model is None else base64.b64decode(self.model))
+
+
+class Example(NamedTuple):
+    """One text with its labels.
+
+    pieces, word_ids: see :class:`.Encoding`. labels: see :meth:`.prepare.Labels.encode`; a
+    tagger's also of words that were cut off. number: of the example in the data, from 0.
     """
 
     pieces: Tensor
@@ -40,27 +121,30 @@ class Example(NamedTuple):
 
     @property
     def num_words(self) -> int:
-        """Words that the row holds."""
+        """Returns the number of words that were not cut off."""
         return int(self.word_ids.max()) if len(self.word_ids) else 0
 
 
 def read_column(path: str) -> Sequence[Tensor]:
-    """Reads pieces, labels or words of a split, by example."""
+    """Reads pieces, labels or word ids of a split, one entry per example."""
     index = indexed_dataset.MMapIndexedDataset.Index(f"{path}.idx")
-    if not index.sizes.any():  # no example has a label, and nothing cannot be mapped
+    if not index.sizes.any():  # no example has a label: an empty file cannot be mapped
         return [torch.zeros(0, dtype=torch.long)] * len(index)
     return indexed_dataset.MMapIndexedDataset(path)
 
 
 def pack(sizes: Sequence[list[int]], limits: tuple[int, int]) -> list[list[int]]:
-    """Puts examples into rows, so that little of a batch is padding (paper, §4.1).
+    """Packs examples into rows, so that little of a batch is padding (paper, §4.1).
 
-    A row begins with the longest example left, which may be too long. The next longest follow while
-    they fit, then the shortest.
+    A row begins with the longest example left, even if that is too long. The next longest follow
+    while they fit, then the shortest.
 
     Args:
         sizes: subwords and decoder positions of each example.
-        limits: most of both in a row.
+        limits: the most of both in a row.
+
+    Returns:
+        The indices of the examples of each row.
     """
     waiting = deque(sorted(range(len(sizes)), key=sizes.__getitem__))
     rows: list[list[int]] = []
@@ -85,10 +169,10 @@ class EncT5Dataset(FairseqDataset):
     """Rows of examples.
 
     Args:
-        pieces, word_ids, labels: one entry an example; ``word_ids`` for tagging.
+        pieces, word_ids, labels: one entry per example; ``word_ids`` for tagging.
         num_labels: N.
-        limits: with packing the most subwords and decoder positions in a row, else None.
-        shuffle: whether rows of one length stand in an order given by the seed.
+        limits: the most subwords and decoder positions in a row; None: one example per row.
+        shuffle: rows of equal length are ordered by the seed.
     """
 
     def __init__(
@@ -135,11 +219,13 @@ class EncT5Dataset(FairseqDataset):
         return len(self.rows)
 
     def collater(self, samples: Sequence[list[Example]]) -> dict[str, Any]:
-        """Rows of examples → a batch; ``target`` are the labels of its examples in order.
+        """Makes a batch of rows of examples.
 
-        ``id``: E, the numbers of its examples. ``labels``: of each its ids, of all tags, or its
-        value. ``num_predictions``: E, for tagging the words that the model sees; the length limit
-        cut off the rest.
+        Returns:
+            net_input: :data:`COLUMNS`. target: :meth:`.ProblemType.targets`, of words that were not
+            cut off. id: E, the numbers of the examples. labels: the ids, tags (of all words) or
+            value of each. num_predictions: of each, 1 or the words that were not cut off.
+            nsentences, ntokens: examples and subwords.
         """
         if not samples:
             return {}
@@ -163,17 +249,17 @@ class EncT5Dataset(FairseqDataset):
         }
 
     def num_tokens(self, index: int) -> int:
-        """Subwords or decoder positions of a row, whichever are more."""
+        """Returns the subwords or decoder positions of a row, whichever are more."""
         return int(self.sizes[index].max())
 
     def num_tokens_vec(self, indices: Sequence[int]) -> np.ndarray:
-        """:meth:`num_tokens` of several rows."""
+        """Returns :meth:`num_tokens` of several rows."""
         return np.asarray(self.sizes[indices].max(1))
 
     def ordered_indices(self) -> np.ndarray:
-        """Rows by size, then by subwords; alike ones in an order given by the seed.
+        """Returns the rows by :meth:`num_tokens`, then by subwords; equal ones shuffled.
 
-        Where there are many labels most rows cost as much as these: subwords still differ.
+        With many labels, decoder positions decide the first of most rows: subwords still differ.
         """
         num_rows = len(self)
         order = np.random.permutation(num_rows) if self.shuffle else np.arange(num_rows)
@@ -185,10 +271,10 @@ class EncT5Dataset(FairseqDataset):
 def collate(
     samples: Sequence[list[Example]], problem_type: ProblemType, num_labels: int
 ) -> dict[str, Tensor]:
-    """Joins the examples of each row and pads the rows on the right with 0.
+    """Joins the examples of each row and pads rows on the right with 0.
 
     Returns:
-        :data:`COLUMNS`, long: B × S of the widest row's subwords, B × L of its decoder positions.
+        :data:`COLUMNS`, long, B × S or B × L.
     """
     rows = [_join(row, problem_type, num_labels) for row in samples]
     # 0 is no example, no word, and T5's padding
@@ -197,7 +283,7 @@ def collate(
 
 
 def _join(row: Sequence[Example], problem_type: ProblemType, num_labels: int) -> list[Tensor]:
-    """Returns the :data:`COLUMNS` of a row, S or L; a word's number is its own in the whole row."""
+    """Returns the :data:`COLUMNS` of a row, S or L; words are numbered through the whole row."""
     columns: list[list[Tensor]] = []
     num_before = 0
     for number, example in enumerate(row, start=1):

@@ -1,19 +1,21 @@
-"""Metrics of EncT5, of all predictions of a set at once, by scikit-learn and scipy.
+"""The predictions of a validation set, gathered from all processes, and their metrics.
 
-All are in percent but for the squared error and the threshold. Shapes: E examples, N labels.
+All metrics are in percent but for the squared error and the threshold. Shapes: E examples,
+N labels.
 """
 
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from fairseq.distributed import utils as distributed
 from numpy.typing import NDArray
 
-from lev_runtime.predictions import entities, marks_entities
+from lev_runtime.labels.predictions import entities, marks_entities
 
 from .problem_types import ProblemType
 
@@ -26,31 +28,69 @@ MIN_FREQUENT = 51  # occurrences in training of a frequent label (paper, §4.2)
 
 
 class ScoredExample(NamedTuple):
-    """The predictions for an example, and its labels.
+    """The predictions for an example, and its labels."""
 
-    predictions: ids of tags of the words that the model sees; the id of a class; a value; or the
-    probabilities of N labels. labels: ids of all tags, of the class or of the labels that hold; or
-    the value.
+    #: a class; a value; the probabilities of N labels; or the tags of words that were not cut off
+    predictions: Array
+    #: the class; the value; the labels that hold; or the tags of all words
+    labels: Array
+
+
+class Validation:
+    """Predictions by the number of their example, so that each counts once.
+
+    fairseq gives a process that has run out of batches the first one again.
     """
 
-    predictions: Array
-    labels: Array
+    def __init__(self, metrics: "Metrics") -> None:
+        self.metrics = metrics
+        self.clear()
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def clear(self) -> None:
+        """Begins another set."""
+        self.examples: dict[int, ScoredExample] = {}
+        #: number of examples, threshold → metrics
+        self._values: dict[tuple[int, float | None], dict[str, float]] = {}
+
+    def add(self, examples: Mapping[int, ScoredExample]) -> None:
+        """Adds a batch of each process; all processes have to call it."""
+        for gathered in _gather(examples):
+            self.examples.update(gathered)
+
+    def value(self, name: str, threshold: float | None) -> float:
+        """Returns a metric of all examples (:meth:`Metrics.compute`); computes all at once."""
+        state = len(self.examples), threshold
+        if state not in self._values:
+            examples = [self.examples[index] for index in sorted(self.examples)]
+            self._values[state] = self.metrics.compute(examples, threshold)
+        return self._values[state][name]
+
+
+def _gather(examples: Mapping[int, ScoredExample]) -> list[Mapping[int, ScoredExample]]:
+    """Returns the batches of all processes that validate."""
+    world_size = distributed.get_data_parallel_world_size()
+    if world_size == 1:
+        return [examples]
+    batches: list[Mapping[int, ScoredExample]] = [{}] * world_size
+    group = distributed.get_data_parallel_group()
+    torch.distributed.all_gather_object(batches, examples, group=group)
+    return batches
 
 
 @dataclass
 class Metrics:
-    """The metrics of a validation.
-
-    labels: their names in order; none for values. counts: how often training has each.
-    """
+    """The metrics of a problem type."""
 
     problem_type: ProblemType
-    labels: Sequence[str] = ()
-    counts: Sequence[int] = ()
+    labels: Sequence[str] = ()  # names in order, none for values
+    counts: Sequence[int] = ()  # how often training has each
 
     @functools.cached_property
     def names(self) -> list[str]:
-        """Names of the metrics; the first is the one to compare by."""
+        """Returns the names of the metrics; the first is the one to compare by."""
         if self.problem_type is ProblemType.REGRESSION:
             return ["pearson", "spearman", "mse"]
         if self.problem_type is ProblemType.TAGGING:
@@ -67,7 +107,7 @@ class Metrics:
 
     @functools.cached_property
     def groups(self) -> dict[str, Array]:
-        """Returns the prefix of a metric's name → N, bool: its labels; groups that have some."""
+        """Returns prefix of a metric's name → the group's labels (N, bool); no empty groups."""
         groups = {"": np.ones(len(self.labels), bool)}
         if self.counts:
             counts = np.array(self.counts)
@@ -84,8 +124,8 @@ class Metrics:
         """Returns the metrics by their names.
 
         Args:
-            examples: E of them; without any all metrics are 0.
-            threshold: of ``micro_f1_tuned``; None: the best one for these examples.
+            examples: E examples; if there are none, all metrics are 0.
+            threshold: of ``micro_f1_tuned``; None: the best for these examples.
         """
         if not examples:
             is_threshold = [name == "threshold" for name in self.names]
@@ -101,7 +141,7 @@ class Metrics:
         return class_metrics(predictions, labels, len(self.labels))
 
     def _tag_metrics(self, examples: Sequence[ScoredExample]) -> dict[str, float]:
-        """Words that the length limit cut off count as errors."""
+        """Returns the metrics of tags; words that were cut off count as errors."""
         num_words = sum(len(example.labels) for example in examples)
         num_correct = 0
         for tags, labels in examples:
@@ -120,7 +160,7 @@ class Metrics:
             row[example.labels] = True
         f1 = f1_by_threshold(probabilities, truth)
         middle = round(DEFAULT_THRESHOLD * NUM_THRESHOLDS)
-        if threshold is None:  # of equal ones the one nearest to the middle
+        if threshold is None:  # the best one; of several the one nearest to the middle
             places = np.flatnonzero(f1 == f1.max())
             best = int(places[np.abs(places - middle).argmin()])
         else:
@@ -137,8 +177,7 @@ class Metrics:
 
 
 def class_metrics(predictions: Array, labels: Array, num_labels: int) -> dict[str, float]:
-    """Returns accuracy, macro-F1 over all classes, Matthews' correlation; of two classes F1 of the
-    second.
+    """Returns accuracy, macro-F1, Matthews' correlation and, for two classes, F1 of the second.
 
     Args:
         predictions, labels: E ids.
@@ -148,7 +187,7 @@ def class_metrics(predictions: Array, labels: Array, num_labels: int) -> dict[st
     classes = range(num_labels)
     macro_f1 = f1_score(labels, predictions, labels=classes, average="macro", zero_division=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there is one class alone
+        warnings.simplefilter("ignore")  # about a single class
         matthews = matthews_corrcoef(labels, predictions)
     metrics = {
         "accuracy": accuracy_score(labels, predictions),
@@ -161,8 +200,9 @@ def class_metrics(predictions: Array, labels: Array, num_labels: int) -> dict[st
 
 
 def value_metrics(predictions: Array, labels: Array) -> dict[str, float]:
-    """Returns Pearson's and Spearman's correlation, 0 where one side is constant, and the squared
-    error.
+    """Returns the correlations of Pearson and Spearman, and the mean squared error.
+
+    Correlations are 0 if one side is constant or not finite.
 
     Args:
         predictions, labels: E values.
@@ -175,17 +215,18 @@ def value_metrics(predictions: Array, labels: Array) -> dict[str, float]:
         value = np.nan
         if len(labels) > 1:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that a side is constant or no number
+                warnings.simplefilter("ignore")  # about a side that is constant or not finite
                 value = correlation(predictions, labels).statistic
         metrics[name] = 100 * float(value) if np.isfinite(value) else 0.0
     return metrics | {"mse": float(np.square(predictions - labels).mean())}
 
 
 def entity_metrics(labels: Sequence[str], examples: Sequence[ScoredExample]) -> dict[str, float]:
-    """Returns F1, precision and recall of entities: words and type have to be right.
+    """Returns F1, precision and recall of entities, whose words and type have to be right.
 
     Args:
-        labels: names of the tags. examples: a sentence each.
+        labels: names of the tags.
+        examples: one sentence each.
     """
     num_predicted = num_true = num_correct = 0
     for example in examples:
@@ -202,10 +243,11 @@ def entity_metrics(labels: Sequence[str], examples: Sequence[ScoredExample]) -> 
 
 
 def f1_by_threshold(probabilities: Array, truth: Array) -> Array:
-    """Returns micro-F1 in percent at each of the thresholds; a label holds if it is above.
+    """Returns micro-F1 in percent at each threshold, above which a label holds.
 
     Args:
-        probabilities: E × N. truth: E × N, bool.
+        probabilities: E × N.
+        truth: E × N, bool.
     """
     num_predicted = _num_above(probabilities.ravel())
     num_correct = _num_above(probabilities[truth])
@@ -220,10 +262,11 @@ def _num_above(probabilities: Array) -> Array:
 
 
 def ranking_metrics(probabilities: Array, truth: Array) -> dict[str, float]:
-    """Returns R-precision and nDCG at each depth, over the examples with a label.
+    """Returns R-precision and nDCG at each depth, over the examples that have a label.
 
     Args:
-        probabilities: E × N. truth: E × N, bool.
+        probabilities: E × N.
+        truth: E × N, bool.
     """
     has_label = truth.any(1)
     truth = truth[has_label]

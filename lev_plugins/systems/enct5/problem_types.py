@@ -1,13 +1,13 @@
-"""The kinds of EncT5: the instantiations of the paper's algorithms 1 to 3.
+"""The kinds of EncT5's predictions: the instantiations of the paper's algorithms 1 to 3.
 
 ==================  ============  =============  ==========================  =====================
 kind                latents       positions      head                        loss
 ==================  ============  =============  ==========================  =====================
 classification (1)  1             one            C classes                   cross-entropy
 regression (1)      1             one            1 value                     squared error
-multilabel (2)      N             range(N)       2, of its own each label    cross-entropy, N times
+multilabel (2)      N             range(N)       2, one head per label       cross-entropy, N times
 multilabel_pooled   1             one            N                           binary cross-entropy
-tagging (3)         1             one a word     C classes                   cross-entropy
+tagging (3)         1             one per word   C classes                   cross-entropy
 ==================  ============  =============  ==========================  =====================
 
 Shapes: E examples, N labels or classes, P predictions (examples, or words).
@@ -56,7 +56,7 @@ class ProblemType(enum.Enum):
         """Returns the targets of several examples, in order.
 
         Args:
-            labels: of each example, as the data hold them: ids, or the bits of a value.
+            labels: the labels of each example as the data hold them: ids, or a value's bits.
             num_labels: N.
 
         Returns:
@@ -71,7 +71,7 @@ class ProblemType(enum.Enum):
         return values_of(joined) if self is ProblemType.REGRESSION else joined.long()
 
     def plain_labels(self, labels: Tensor) -> list[int] | list[float]:
-        """Returns the ids of an example, or its value, without a tensor around them."""
+        """Returns the ids of an example, or its value, as a list."""
         values = values_of(labels) if self is ProblemType.REGRESSION else labels
         return values.tolist()  # type: ignore[no-any-return]
 
@@ -102,7 +102,7 @@ class ProblemType(enum.Enum):
         return logits.softmax(-1)
 
     def predictions(self, logits: Tensor) -> Tensor:
-        """Returns what a validation keeps: ids, P; values, E; or probabilities, E × N."""
+        """Returns what validation keeps: ids, P; values, E; or probabilities, E × N."""
         if self is ProblemType.REGRESSION:
             return logits.squeeze(-1)
         if self.is_multilabel:
@@ -111,12 +111,12 @@ class ProblemType(enum.Enum):
 
 
 def bits_of(values: Sequence[float]) -> Tensor:
-    """Returns E values as 2 · E integers of 32 bits: the labels' data set holds nothing else."""
+    """Returns E values as 2 · E integers of 32 bits, the type of the labels' data set."""
     return torch.tensor(values, dtype=torch.double).view(torch.int32)
 
 
 def values_of(bits: Tensor) -> Tensor:
-    """Returns what :func:`bits_of` was given, double; integers of any size, not changed."""
+    """Returns the values, double, of :func:`bits_of`; ``bits``: of any integer type."""
     return bits.to(torch.int32, copy=True).view(torch.double)
 
 

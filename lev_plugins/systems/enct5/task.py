@@ -1,4 +1,4 @@
-"""The task: prepared data in, rows of examples out, metrics of what was predicted."""
+"""The task: loads prepared data, and validates by the metrics of all predictions."""
 
 import functools
 import logging
@@ -22,21 +22,19 @@ from ...fairseq_patches.hooks import Start, TrainingHooks
 from ...io.program import running_command
 from .config import EncT5TaskConfig
 from .criterion import CRITERION, PREDICTIONS
-from .dataset import EncT5Dataset, read_column
-from .metadata import LABELS, PIECES, WORD_IDS, Metadata
-from .metrics import DEFAULT_THRESHOLD, Metrics, ScoredExample
+from .dataset import LABELS, PIECES, WORD_IDS, EncT5Dataset, Metadata, read_column
+from .metrics import DEFAULT_THRESHOLD, Metrics, ScoredExample, Validation
 from .model import EncT5Model
 from .problem_types import ProblemType
-from .validation import Validation
 
 logger = logging.getLogger(__name__)
 
 TASK = "enct5"
 PREPARE = "lev-enct5-prepare"
-#: metrics of which less is better, and one that is neither good nor bad
 LOWER_IS_BETTER = ("loss", "mse")
+#: a metric that is neither good nor bad
 THRESHOLD = "threshold"
-#: of a validation's logging outputs; fairseq prints no meter whose name begins so
+#: key of a validation's logging output; fairseq prints no meter whose name begins with "_"
 NUM_EXAMPLES = "_examples"
 
 
@@ -44,11 +42,11 @@ NUM_EXAMPLES = "_examples"
 class EncT5Task(FairseqTask, TrainingHooks):
     """Classification, regression, multi-label classification and tagging with EncT5.
 
-    A checkpoint keeps the description of its data, and for several labels the threshold that
-    the last validation found best, on the first set of ``--valid-subset``.
+    A checkpoint keeps the description of its data and, for multilabel, the threshold that was best
+    in the last validation of the first set of ``--valid-subset``.
 
     Raises:
-        UserError: settings that do not suit the data.
+        UserError: options that do not suit the data.
     """
 
     cfg: EncT5TaskConfig
@@ -87,8 +85,10 @@ class EncT5Task(FairseqTask, TrainingHooks):
 
     @classmethod
     def setup_task(cls, cfg: EncT5TaskConfig, **kwargs: object) -> "EncT5Task":
-        """Reads what the data folder holds; raises :class:`UserError` where that is nothing, and
-        for a command that writes text.
+        """Reads the description in the data folder.
+
+        Raises:
+            UserError: no data, or a command that generates text.
         """
         if running_command() in ("generate", "interactive"):
             raise UserError("EncT5 generates no text; use lev-predict")
@@ -98,12 +98,14 @@ class EncT5Task(FairseqTask, TrainingHooks):
 
     @property
     def threshold(self) -> float:
-        """Returns the score above which a label holds; best in the last validation, first 0.5."""
+        """Returns the score above which a label holds: the last validation's best, at first 0.5."""
         return float(self.state.threshold)
 
     def build_model(self, cfg: DictConfig, from_checkpoint: bool = False) -> BaseFairseqModel:
-        """Builds the model; raises :class:`UserError` for another one, and where a training is to
-        select by a metric that validation does not give.
+        """Builds the model.
+
+        Raises:
+            UserError: another model, or a training that selects by a metric that validation lacks.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         model = ARCH_MODEL_REGISTRY.get(name)
@@ -136,9 +138,12 @@ class EncT5Task(FairseqTask, TrainingHooks):
             raise UserError(f"--best-checkpoint-metric {best}: {way} {flag}")
 
     def begin_from(self, start: Start) -> None:
-        """Called before a training begins with a checkpoint: takes over what that keeps. What
-        belongs to other labels becomes the model's own; other subwords, or other labels to resume
-        with, raise UserError.
+        """Takes over a checkpoint's state before a training begins with it.
+
+        For fine-tuning on other labels, parameters that belong to labels stay random.
+
+        Raises:
+            UserError: other subwords, or a resumed training on other labels.
         """
         path, state, model, finetuned = start
         kept = Metadata.from_state(state.get("task_state"), path)
@@ -155,7 +160,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
             "the checkpoint was trained for other labels or another --kind: encoder and decoder "
             "blocks begin with its parameters, the output layer with random ones"
         )
-        # a latent of its own for each label, or one for all
+        # several latents are one per label, a single one is for all
         table = "decoder.table.weight"
         has_label_latents = max(len(theirs[table]), len(own[table])) > 1
         prefixes = ("head.", "decoder.table.") if has_label_latents else ("head.",)
@@ -164,20 +169,22 @@ class EncT5Task(FairseqTask, TrainingHooks):
                 theirs[name] = parameter
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what a checkpoint keeps; other labels or subwords, or two texts for one, raise
-        UserError."""
+        """Takes over a checkpoint's state; raises :class:`UserError` for that of other data."""
         self._take_over(state_dict, "the checkpoint", ("texts_per_example",))
 
     def _take_over(self, state_dict: dict[str, Any], where: str, fields: Sequence[str]) -> None:
-        """Takes over what a checkpoint keeps; ``fields``: of the metadata that have to be equal in
-        addition to labels and pieces."""
+        """Takes over the threshold of a checkpoint.
+
+        Args:
+            fields: fields of the metadata that have to be equal besides kind, labels and pieces.
+        """
         kept = Metadata.from_state(state_dict, where)
         self.metadata.check_same(kept, str(self.cfg.data), "kind", "labels", "pieces", *fields)
         threshold = float(state_dict[THRESHOLD])
         self.state.merge_state_dict({THRESHOLD: threshold})
 
     def load_dataset(self, split: str, combine: bool = False, **kwargs: object) -> None:
-        """Loads a split; raises :class:`UserError` where there is none."""
+        """Loads a split; raises :class:`UserError` if there is none."""
         prefix = os.path.join(self.cfg.data or "", split)
         if not os.path.isfile(f"{prefix}.{PIECES}.idx"):
             raise UserError(
@@ -210,7 +217,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
         max_positions: tuple[int, int],
         ignore_invalid_inputs: bool = False,
     ) -> np.ndarray:
-        """Returns the rows that fit; a training raises :class:`UserError` for others."""
+        """Returns the rows that fit; raises :class:`UserError` if training has others."""
         is_long = (dataset.sizes[indices] > np.asarray(max_positions)).any(1)
         num_long = int(is_long.sum())
         if num_long and (dataset.shuffle or not ignore_invalid_inputs):
@@ -227,14 +234,14 @@ class EncT5Task(FairseqTask, TrainingHooks):
         return indices[~is_long]
 
     def begin_valid_epoch(self, epoch: int, model: BaseFairseqModel) -> None:
-        """Begins with the first set of ``--valid-subset``."""
+        """Begins a validation with the first set of ``--valid-subset``."""
         self.is_first_subset = True
         self.validation.clear()
-        # where fairseq adds up all validations: sums of other labels could not be added to
+        # fairseq's meters "valid" add up all validations; _metric needs the examples of this one
         log.reset_meters("valid")
 
     def post_validate(self, model: BaseFairseqModel, stats: Mapping[str, Any], agg: object) -> None:
-        """Keeps the threshold that is best on the first set, before a checkpoint is saved."""
+        """Keeps the best threshold of the first set, before a checkpoint is saved."""
         if self.is_first_subset and THRESHOLD in stats:
             self.state.merge_state_dict({THRESHOLD: float(stats[THRESHOLD])})
         self.is_first_subset = False
@@ -243,7 +250,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
     def valid_step(
         self, sample: dict[str, Any], model: BaseFairseqModel, criterion: FairseqCriterion
     ) -> tuple[Tensor, int, dict[str, Any]]:
-        """Computes the loss of a batch and keeps the predictions of this batch in all processes."""
+        """Computes the loss of a batch; keeps the predictions for the batches of all processes."""
         loss, sample_size, logging_output = super().valid_step(sample, model, criterion)
         predictions = logging_output.pop(PREDICTIONS)
         indices = sample["id"].tolist()
@@ -261,7 +268,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
     def reduce_metrics(
         self, logging_outputs: list[Mapping[str, Any]], criterion: FairseqCriterion
     ) -> None:
-        """Logs the loss, and in validation the metrics of all batches of all processes so far."""
+        """Logs the loss, and in validation the metrics of all batches so far."""
         super().reduce_metrics(logging_outputs, criterion)
         counts = [output[NUM_EXAMPLES] for output in logging_outputs if NUM_EXAMPLES in output]
         if counts:
@@ -270,11 +277,11 @@ class EncT5Task(FairseqTask, TrainingHooks):
                 log.log_derived(name, functools.partial(self._metric, name))
 
     def _metric(self, name: str, meters: MetersDict) -> float:
-        """Returns a metric as fairseq prints it, to six digits.
+        """Returns a metric to six digits.
 
-        Only the set that a training selects by may choose the threshold that it is scored with.
-        fairseq also asks for the metrics of each batch by itself, and looks at none of these.
+        The first set is scored with its best threshold, others with the one that is kept.
         """
+        # fairseq also asks for the metrics of each batch by itself, and uses none of these
         if meters[NUM_EXAMPLES].sum < len(self.validation):
             return 0.0
         threshold = None if self.is_first_subset else self.threshold

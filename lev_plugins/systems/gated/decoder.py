@@ -74,25 +74,25 @@ class GatedDecoder(TransformerDecoder):
         if self.gates is None:
             return self.output_layer(x), extra
         assert encoder_out is not None
-        (memory,) = encoder_out["memory"]
+        (output,) = encoder_out["encoder_out"]
         first = prev_output_tokens.size(1) - x.size(1)
-        aligned = self._aligned_source_states(prev_output_tokens, memory, first)
+        aligned = self._aligned_source_states(prev_output_tokens, output, first)
         gates = self.gates(x, aligned)
         extra["gates"] = gates
         if self.variant == "pointer":
-            return self._pointer(x, gates, extra["attn"][0], memory), extra
+            return self._pointer(x, gates, extra["attn"][0], output), extra
         return self._paper(x, gates, prev_output_tokens[:, first:]), extra
 
     def _aligned_source_states(
-        self, tokens: Tensor, memory: EncoderOutput, first: int
+        self, tokens: Tensor, encoder_out: EncoderOutput, first: int
     ) -> Tensor | None:
         """The input of the generate gate of *paper* (Eq. 4), B × T' × C; None for others."""
-        assert self.gates is not None and memory.mask is not None
+        assert self.gates is not None and encoder_out.mask is not None
         if self.variant != "paper" or "generate" not in self.gates.names:
             return None
         counts = tokens.ne(self.pad).cumsum(1)[:, first:]
         positions = (counts - 1).clamp(min=0)
-        return aligned_states(memory.states, memory.mask[:, 0, 0], positions)
+        return aligned_states(encoder_out.states, encoder_out.mask[:, 0, 0], positions)
 
     def _weight(self, gates: Tensor, name: str) -> Tensor | None:
         """B × T' × 1, None for a gate that is off."""
@@ -118,14 +118,14 @@ class GatedDecoder(TransformerDecoder):
         return self.output(weighed)
 
     def _pointer(
-        self, x: Tensor, gates: Tensor, attention: Tensor, memory: GatedEncoderOutput
+        self, x: Tensor, gates: Tensor, attention: Tensor, encoder_out: GatedEncoderOutput
     ) -> Tensor:
         """log(g · p + c · source + s · source moved on by one), as logits.
 
         Copying writes the source token that the last block looks at; skipping passes over it
         and writes the one after.
         """
-        assert memory.tokens is not None
+        assert encoder_out.tokens is not None
         # half precision would round small probabilities to 0
         wide = torch.promote_types(x.dtype, torch.float32)
         gates, attention = gates.to(wide), attention.to(wide)
@@ -137,8 +137,8 @@ class GatedDecoder(TransformerDecoder):
             copied = copied + copy * attention
         skip = self._weight(gates, "skip")
         if skip is not None:
-            copied = copied + skip * shift_attention(attention, memory.tokens.ne(self.pad))
-        symbols = self.target_of_source[memory.tokens].unsqueeze(1).expand_as(copied)
+            copied = copied + skip * shift_attention(attention, encoder_out.tokens.ne(self.pad))
+        symbols = self.target_of_source[encoder_out.tokens].unsqueeze(1).expand_as(copied)
         probabilities = generate * self.output(x).to(wide).softmax(2)
         probabilities = probabilities.scatter_add(2, symbols, copied)
         smallest = torch.finfo(wide).tiny

@@ -45,17 +45,17 @@ class GatedEncoder(TransformerEncoder):
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object
     ) -> EncoderOut:
-        """B × S tokens, padded on either side → ``{"memory": [what the decoder reads]}``."""
+        """B × S tokens, padded on either side → ``{"encoder_out": [what the decoder reads]}``."""
         real = src_tokens.ne(self.pad)
         states = self.body(self.embed(src_tokens), real)
         masked = None
         if self.mask_gate is not None:
             states, masked = self.mask_gate(states)
-        memory = GatedEncoderOutput(
+        encoder_out = GatedEncoderOutput(
             states=states,
             mask=real[:, None, None],
             rows=torch.arange(len(src_tokens), device=src_tokens.device),
             tokens=src_tokens,
             masked=masked,
         )
-        return {"memory": [memory]}
+        return {"encoder_out": [encoder_out]}

@@ -14,23 +14,18 @@ stock,          checkpoints of fairseq's levenshtein_transformer; its rules of d
 stock_decoding
 =============== ==================================================================================
 
-The loop of Alg. 2 is :mod:`lev_runtime.decoding`, without torch: delete, insert, fill; state, what
-stands; constraints, marks on drafts; records and history, what happened (Fig. 3); candidates, noisy
-parallel decoding. Alignment and edits as tensors (Eq. 7 and 8) are in :mod:`lev_plugins.ops`, the
-Transformer's blocks (Eq. 2) in :mod:`lev_plugins.nn`.
+The loop of Alg. 2 is :mod:`lev_runtime.refine.decoding`, without torch: delete, insert, fill. Next
+to it are state, what stands; constraints, marks on drafts; candidates, noisy parallel decoding; and
+:mod:`lev_runtime.history`, what happened (Fig. 3). Alignment and edits as tensors (Eq. 7 and 8)
+are in :mod:`lev_plugins.ops`, the Transformer's blocks (Eq. 2) in :mod:`lev_plugins.nn`.
 """
-
-from lev_runtime.feature_cache import reused
 
 from . import criterion, task
 from .config import LevenshteinEditorConfig
-from .generator import RefinementGenerator
 from .model import LevenshteinEditorModel
-from .replayed import replay_passes, replayed
+from .replayed import replay_passes
 
 #: decoding asks a prepared model for it (``nn/precision.py``)
 LevenshteinEditorModel.replay_passes = replay_passes  # type: ignore[attr-defined]
-#: what only makes decoding faster: each may be left out
-RefinementGenerator.layers = (replayed, reused)
 
 __all__ = ["LevenshteinEditorConfig", "LevenshteinEditorModel", "criterion", "task"]

@@ -7,14 +7,13 @@ from fairseq.dataclass import ChoiceEnum
 from omegaconf import II
 
 from lev_runtime.errors import UserError
+from lev_runtime.refine.policy import HEADS
 
 from ...nn.seq2seq.config import RotaryConfig, TwoSidedConfig
 from ...nn.seq2seq.embedding_files import EmbeddingFilesConfig
 from ...options import BELOW_ONE, COUNT, NOT_NEGATIVE, SHARE, OptionalFloat, option
 from ...tasks.post_editing import PostEditingConfig
 
-#: the heads, as checkpoints and histories name them; each may have a stack of blocks of its own
-HEADS = ("deletion", "placeholder", "token")
 #: of :attr:`LevenshteinEditorConfig.edit_operations`, the only value
 EDIT_OPERATIONS = "delete,insert,fill"
 #: which heads run through the same blocks (paper, Table 2a)

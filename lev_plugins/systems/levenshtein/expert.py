@@ -12,8 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_runtime.policy import Symbols
-from lev_runtime.traces import Trace
+from lev_runtime.refine.policy import Symbols, Trace
 
 from ...data.batch import Batch
 from ...nn.arrays import TORCH
@@ -306,7 +305,7 @@ def _widened(values: Tensor, width: int, fill: int) -> Tensor:
 # labels -------------------------------------------------------------------------------------------
 
 
-def insertion_labels(states: States, max_insertions: int) -> Tensor:
+def placeholder_labels(states: States, max_insertions: int) -> Tensor:
     """Returns p*, P: how many tokens of y* are missing in each slot of y_ins (Eq. 7 and 8)."""
     places = true_places(states.insertion.slots, states.sizes.slots)
     counts = states.insertion.counts.flatten().index_select(0, places)

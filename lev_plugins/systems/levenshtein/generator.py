@@ -1,4 +1,4 @@
-"""From a batch to hypotheses: Algorithm 2 of the paper (:mod:`lev_runtime.decoding`) over tensors.
+"""From a batch to hypotheses: Algorithm 2 (:mod:`lev_runtime.refine.decoding`) over tensors.
 
 Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a sentence side by side,
 S source tokens, T tokens.
@@ -15,14 +15,16 @@ import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from lev_runtime import options
-from lev_runtime.decoding import Decoding
 from lev_runtime.errors import UserError
-from lev_runtime.policy import EditPolicy, EditState, Symbols, is_edit_model
-from lev_runtime.records import EditHypothesis
+from lev_runtime.history import EditHypothesis
+from lev_runtime.refine import options
+from lev_runtime.refine.decoding import Decoding
+from lev_runtime.refine.feature_cache import reused
+from lev_runtime.refine.policy import EditPolicy, EditState, Symbols, is_edit_model
 
 from ...data.batch import Batch
 from ...nn.arrays import TORCH
+from .replayed import replayed
 from .reranker import Reranker
 
 _NAMES = {  # ours, of fairseq's generation options
@@ -94,10 +96,10 @@ def symbols_of(dictionary: Dictionary, placeholder: int) -> Symbols:
 class RefinementGenerator:
     """Edits drafts, or writes from nothing; the placeholder is the dictionary's last symbol.
 
-    layers: what makes a policy of a model, or of a policy, that only decodes sooner.
+    layers: each makes a policy of a model, or of a policy, that only decodes faster. Any may go.
     """
 
-    layers: Sequence[Callable[[Any], EditPolicy]] = ()
+    layers: Sequence[Callable[[Any], EditPolicy]] = (replayed, reused)
 
     def __init__(
         self, dictionary: Dictionary, placeholder: int, options: RefinementOptions
@@ -120,12 +122,12 @@ class RefinementGenerator:
                 last is an autoregressive fairseq model; :class:`UserError` for others.
             sample: a batch with ``net_input.src_tokens`` (B × S) and, where there are drafts,
                 ``draft`` (B × N) and ``marks`` (B × N, see
-                :class:`lev_runtime.constraints.EditConstraints`).
+                :class:`lev_runtime.refine.constraints.EditConstraints`).
 
         Returns:
             for each sentence its hypotheses, the best first, none twice
-            (:class:`lev_runtime.records.EditHypothesis`); the score of several is that of
-            :func:`lev_runtime.candidates.rate`, or the re-ranker's.
+            (:class:`lev_runtime.history.EditHypothesis`); the score of several is that of
+            :func:`lev_runtime.refine.candidates.rate`, or the re-ranker's.
         """
         policy, reranker = self.policy(models)
         source, draft = sample["net_input"]["src_tokens"], sample.get("draft")

@@ -16,8 +16,7 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from lev_runtime.errors import UserError
-from lev_runtime.policy import EditState, FeaturePolicy
-from lev_runtime.traces import Trace
+from lev_runtime.refine.policy import HEADS, EditState, FeaturePolicy, Trace
 
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.arrays import TORCH as TORCH_ARRAYS
@@ -39,14 +38,14 @@ from ...nn.seq2seq.config import (
 from ...nn.seq2seq.embedding_files import load_embeddings
 from ...nn.transformer import EncoderOutput, TransformerBlock, TransformerStack
 from ...ops.edits import has_gaps, true_places
-from .config import EDIT_OPERATIONS, HEADS, LevenshteinEditorConfig, exit_depths, stack_of
+from .config import EDIT_OPERATIONS, LevenshteinEditorConfig, exit_depths, stack_of
 from .expert import (
     States,
     deletion_labels,
     deletion_state,
     glanced,
     insertion_inputs,
-    insertion_labels,
+    placeholder_labels,
     token_labels,
     token_places,
 )
@@ -291,7 +290,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
         rows = self.decode(y_del, encoder_out, "deletion").flatten(0, 1)
         return {
             "deletion": (self.deletion_head(rows.index_select(0, places)), deletions),
-            "placeholder": (counts, insertion_labels(states, self.cfg.max_insertions)),
+            "placeholder": (counts, placeholder_labels(states, self.cfg.max_insertions)),
             "token": (tokens, token_labels(states)),
         }
 

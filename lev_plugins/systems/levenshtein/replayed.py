@@ -13,9 +13,9 @@ from operator import attrgetter
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from lev_runtime.policy import EditPolicy, EditState, FeaturePolicy
+from lev_runtime.refine.policy import EditPolicy, EditState, FeaturePolicy
 
 from ...nn.backends import cuda_graphs
 from ...nn.backends.cuda_graphs import Replay, load, padded
@@ -136,10 +136,10 @@ class _Sources:
             if isinstance(module, Attention) and module.query is not None
         ]
         output = EncoderOutput(self.states, None)
-        self.keys_values: dict[int, tuple[Tensor, Tensor]] = {}
+        self.keys_values: dict[nn.Module, tuple[Tensor, Tensor]] = {}
         for attention in self.attentions:
             key, value = attention.keys_values(output)
-            self.keys_values[id(attention)] = torch.zeros_like(key), torch.zeros_like(value)
+            self.keys_values[attention] = torch.zeros_like(key), torch.zeros_like(value)
         self.held: Tensor | None = None
         self.encoder = self.replay(self._encoded)
         self.projection = self.replay(self._project)
@@ -165,7 +165,7 @@ class _Sources:
         encoder_out = EncoderOutput(self.states, None)
         for attention in self.attentions:
             keys_values = attention.keys_values(encoder_out)
-            for place, values in zip(self.keys_values[id(attention)], keys_values):
+            for place, values in zip(self.keys_values[attention], keys_values):
                 place.copy_(values)
         return self.states
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lev_runtime.batching import by_budget
 from lev_runtime.errors import UserError
-from lev_runtime.policy import is_edit_model
+from lev_runtime.refine.policy import is_edit_model
 
 MAX_TOKENS = 4096  # padded, of either side, in one pass of a re-ranker
 #: the number of a source in its batch, and the tokens of a candidate for it

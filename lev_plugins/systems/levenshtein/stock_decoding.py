@@ -12,9 +12,9 @@ from fairseq.iterative_refinement_generator import DecoderOut, IterativeRefineme
 from fairseq.models.nat.levenshtein_transformer import LevenshteinTransformerModel
 from torch import Tensor
 
-from lev_runtime.decoding import limit_insertions
 from lev_runtime.errors import UserError
-from lev_runtime.policy import EditPolicy, EditState, Symbols
+from lev_runtime.refine.decoding import limit_insertions
+from lev_runtime.refine.policy import EditPolicy, EditState, Symbols
 
 from ...data.batch import Batch, Hypothesis
 from ...nn.arrays import TORCH

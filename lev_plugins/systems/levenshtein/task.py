@@ -18,10 +18,10 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import OmegaConf
 from torch import Tensor, nn
 
-from lev_runtime.editing import marked_tokens
 from lev_runtime.errors import UserError
-from lev_runtime.policy import is_edit_model
-from lev_runtime.sentences import Draft as Draft
+from lev_runtime.refine.policy import is_edit_model
+from lev_runtime.text.sentences import Draft as Draft
+from lev_runtime.text.sentences import marked_tokens
 
 from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset

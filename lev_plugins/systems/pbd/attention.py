@@ -12,7 +12,7 @@ S source tokens, C channels, H heads, D = C / H.
 
 from torch import Tensor, nn
 
-from ...nn.decoding import KVCache, append_kv
+from ...nn.decoder_block import KVCache, append_kv
 from ...nn.packing import AttentionLayout
 from ...nn.transformer import Attention
 

@@ -8,7 +8,7 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ...nn.backbone import Backbone
-from ...nn.decoding import DecoderBlock, KVCache
+from ...nn.decoder_block import DecoderBlock, KVCache
 from ...nn.packing import AttentionLayout
 from ...nn.seq2seq.config import rotary_width
 from ...nn.seq2seq.model import TransformerDecoder
@@ -39,24 +39,24 @@ class PBDDecoderBlock(DecoderBlock):
         )
 
     def self_attend(
-        self, x: Tensor, layout: AttentionLayout, memory: EncoderOutput, before: KVCache | None
+        self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput, before: KVCache | None
     ) -> tuple[Tensor, KVCache]:
         """The newest tokens attend to all generated ones and to the source that is ahead."""
-        assert isinstance(memory, PBDEncoderOutput)
-        copied = self._copied(memory) if self.future else None
+        assert isinstance(encoder_out, PBDEncoderOutput)
+        copied = self._copied(encoder_out) if self.future else None
         return self.self_attention(x, layout, before, copied)
 
-    def _copied(self, memory: PBDEncoderOutput) -> KVCache:
+    def _copied(self, encoder_out: PBDEncoderOutput) -> KVCache:
         """Keys and values of the copied states, projected once per source."""
         # the shared attention's own key would be the encoder's too
-        key = id(self.self_attention)
-        if key not in memory.cache:
-            states = memory.copied[self.index]
+        key = self.self_attention
+        if key not in encoder_out.cache:
+            states = encoder_out.copied[self.index]
             if self.block.pre_norm:
                 states = self.block.self_norm(states)
-            layout = AttentionLayout(None, memory.packing, memory.rotary_angles)
-            memory.cache[key] = self.self_attention.copied(states, layout)
-        return memory.cache[key]
+            layout = AttentionLayout(None, encoder_out.packing, encoder_out.rotary_angles)
+            encoder_out.cache[key] = self.self_attention.copied(states, layout)
+        return encoder_out.cache[key]
 
 
 class PBDDecoder(TransformerDecoder):
@@ -66,11 +66,11 @@ class PBDDecoder(TransformerDecoder):
         super().__init__(dictionary, parts, cfg.max_target_positions, rotary_width(cfg))
         self.future = not cfg.no_future_modelling
 
-    def mask(self, tokens: Tensor, memory: EncoderOutput, first: int) -> Tensor:
+    def mask(self, tokens: Tensor, encoder_out: EncoderOutput, first: int) -> Tensor:
         """B × 1 × T' × keys, bool: what was generated, then what is copied (§2.1, Figure 2)."""
-        mask = super().mask(tokens, memory, first)
+        mask = super().mask(tokens, encoder_out, first)
         if not self.future:
             return mask
-        assert isinstance(memory, PBDEncoderOutput)
-        ahead = future_mask(tokens.ne(self.pad), memory.real, first)
+        assert isinstance(encoder_out, PBDEncoderOutput)
+        ahead = future_mask(tokens.ne(self.pad), encoder_out.real, first)
         return torch.cat([mask, ahead.unsqueeze(1)], 3)

@@ -56,7 +56,7 @@ class PBDEncoder(TransformerEncoder):
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object
     ) -> EncoderOut:
-        """B × S tokens, padded on either side → ``{"memory": [what the decoder reads]}``."""
+        """B × S tokens, padded on either side → ``{"encoder_out": [what the decoder reads]}``."""
         real = src_tokens.ne(self.pad)
         mask = real[:, None, None]
         x = self.embed(src_tokens)
@@ -67,7 +67,7 @@ class PBDEncoder(TransformerEncoder):
         for block in self.blocks:
             states.append(block(states[-1], layout))
         x = states[-1] if self.norm is None else self.norm(states[-1])
-        memory = PBDEncoderOutput(
+        encoder_out = PBDEncoderOutput(
             states=layout.unpack(x),
             mask=mask,
             copied=states[1:] if self.copies_output else states[:-1],
@@ -76,4 +76,4 @@ class PBDEncoder(TransformerEncoder):
             real=real,
             rows=torch.arange(len(src_tokens), device=src_tokens.device),
         )
-        return {"memory": [memory]}
+        return {"encoder_out": [encoder_out]}

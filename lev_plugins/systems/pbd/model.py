@@ -12,7 +12,7 @@ from lev_runtime.errors import UserError
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.backbone import Backbone
 from ...nn.backends import optimize
-from ...nn.decoding import TiedOutput
+from ...nn.decoder_block import TiedOutput
 from ...nn.embedding import Positions, TokenEmbedding, token_table
 from ...nn.seq2seq.config import check_resumed, set_character_size, set_sizes, transformer_size
 from ...nn.seq2seq.embedding_files import load_embeddings

@@ -1,0 +1,1 @@
+"""Decodes from left to right, by beam search."""

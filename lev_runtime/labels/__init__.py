@@ -1,0 +1,1 @@
+"""Labels texts and words (EncT5)."""

@@ -1,0 +1,1 @@
+"""Decodes by deletion and insertion until nothing changes (LevT)."""

@@ -1,0 +1,149 @@
+"""Orders on the tokens of drafts, followed through decoding (:mod:`.markup` reads their text).
+
+Shapes: R sentences, N tokens of the draft, T tokens of what stands now, P tokens to be written,
+V symbols.
+"""
+
+import functools
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..text.markup import BEGINS, DROP, ENDS, JOINED, KEEP, joining_of, removed_runs
+from .arrays import Array, Arrays
+from .state import RefinementState
+
+
+class EditConstraints:
+    """Orders on draft positions, followed through decoding by the origin of each token.
+
+    draft, marks: R × N, its tokens and their bits. symbols: of the dictionary.
+    """
+
+    def __init__(
+        self, draft: Array, marks: Array, symbols: tuple[str, ...], pad: int, arrays: Arrays
+    ) -> None:
+        self.marks = marks
+        self.pad = pad
+        self.arrays = arrays
+        edges = arrays.as_tensor(symbol_edges(symbols), marks)
+        self.continues = edges[:, 0]
+        self.continued = edges[:, 1]
+        self.whole_words = bool((marks & (BEGINS | ENDS)).any())
+        self.removed = [removed_runs(*row) for row in zip(draft.tolist(), marks.tolist())]
+        self.removes = any(self.removed)
+
+    # what Decoding asks -------------------------------------------------------------------------
+
+    def deletions(self, deleted: Array, state: RefinementState) -> Array:
+        """Returns the deleted tokens, R × T, bool: marked ones are kept, or go."""
+        deleted = deleted & ~self.standing(KEEP, state.origin, state.rows)
+        return deleted | self.standing(DROP, state.origin, state.rows)
+
+    def insertions(self, counts: Array, state: RefinementState) -> Array:
+        """Forbids insertions inside a term; forces a word boundary where one would merge with a
+        kept word. counts: R × (T − 1)."""
+        arrays = self.arrays
+        joined = self.standing(JOINED, state.origin, state.rows)[:, :-1]
+        counts = arrays.masked_fill(counts, joined, 0)
+        if not self.whole_words:
+            return counts
+        slots = (state.tokens[:, 1:] != self.pad) & ~joined
+        grown = self.grown_together(state.tokens, state.origin, state.rows)
+        return arrays.xp.maximum(counts, arrays.int64(grown & slots))
+
+    def tokens(self, logits: Array, places: Array, where: Array, state: RefinementState) -> Array:
+        """Returns the likeliest tokens, P, that neither merge with a kept word nor write again
+        what was removed.
+
+        logits: P × V, at ``places`` (P) of ``where`` (R × T, bool) flattened; all of them where
+        something was removed.
+        """
+        arrays = self.arrays
+        if self.whole_words:
+            growing = self.growing(places, state.origin, state.rows)
+            logits = arrays.masked_fill(logits, growing, float("-inf"))
+        best = arrays.argmax(logits)
+        if not self.removes:
+            return best
+        filled = arrays.put(state.tokens, places, best)
+        return self.mask_forbidden(arrays.copy(logits), where, filled, state.numbers)
+
+    # how it finds out ---------------------------------------------------------------------------
+
+    def standing(self, bit: int, origin: Array, rows: Array) -> Array:
+        """Returns which tokens stand since the draft and carry the mark: R' × T, bool; ``rows``: R'
+        of R."""
+        marks = self.arrays.gather(self.marks[rows], self.arrays.xp.clip(origin, 0, None))
+        return (origin >= 0) & ((marks & bit) != 0)
+
+    def grown_together(self, tokens: Array, origin: Array, rows: Array) -> Array:
+        """Returns slots where a word that stays continues in its neighbour: R' × (T − 1), bool."""
+        left, right = tokens[:, :-1], tokens[:, 1:]
+        ends = self.standing(ENDS, origin, rows)[:, :-1]
+        begins = self.standing(BEGINS, origin, rows)[:, 1:]
+        onto_left = ends & self.continues[right]
+        onto_right = begins & self.continued[left]
+        return onto_left | onto_right
+
+    def growing(self, places: Array, origin: Array, rows: Array) -> Array:
+        """Returns what would merge with a kept word, P × V, bool, at ``places`` (P) of R' × T laid
+        flat."""
+        arrays = self.arrays
+        ends = self.standing(ENDS, origin, rows)
+        begins = self.standing(BEGINS, origin, rows)
+        # whether such a word stands left, or right, of each token
+        left = arrays.pad(ends[:, :-1], 1, 0, False).reshape(-1)
+        right = arrays.pad(begins[:, 1:], 0, 1, False).reshape(-1)
+        onto_left = left[places][:, None] & self.continues
+        onto_right = right[places][:, None] & self.continued
+        return onto_left | onto_right
+
+    def mask_forbidden(
+        self, logits: Array, where: Array, tokens: Array, numbers: Sequence[int]
+    ) -> Array:
+        """Returns the likeliest tokens, P, that do not write again what was removed.
+
+        logits: P × V, at ``where`` (R' × T, bool, P true); changed. tokens: R' × T, what stands,
+        the likeliest tokens filled in. numbers: R' of R.
+        """
+        arrays = self.arrays
+        sentences, new = arrays.tolist([tokens, arrays.int64(where)])
+        index = list(itertools.accumulate(map(sum, new), initial=0))  # of a row's first answer
+        while again := self._all_rewritten(numbers, sentences, new):
+            places = [index[row] + sum(new[row][:place]) for row, place in again]
+            written = [sentences[row][place] for row, place in again]
+            answers = arrays.as_tensor(places, logits)
+            symbols = arrays.as_tensor(written, logits)
+            logits[answers, symbols] = float("-inf")
+            best = arrays.argmax(logits[answers]).tolist()
+            for (row, place), token in zip(again, best, strict=True):
+                sentences[row][place] = token
+        likeliest = itertools.compress(itertools.chain(*sentences), itertools.chain(*new))
+        return arrays.as_tensor(list(likeliest), logits)
+
+    def _all_rewritten(
+        self, numbers: Sequence[int], sentences: list[list[int]], new: list[list[int]]
+    ) -> list[tuple[int, int]]:
+        """Returns rows and places of :meth:`_rewritten`, one of each row that has any."""
+        places = map(self._rewritten, numbers, sentences, new)
+        return [(row, place) for row, place in enumerate(places) if place is not None]
+
+    def _rewritten(self, row: int, tokens: list[int], new: list[int]) -> int | None:
+        """Returns the first ``new`` token of a sequence that was removed and is being written
+        again."""
+        for run in self.removed[row]:
+            size = len(run)
+            for start in range(len(tokens) - size + 1):
+                end = start + size
+                if tokens[start:end] == run and any(new[start:end]):
+                    return new.index(1, start)
+        return None
+
+
+@functools.lru_cache(maxsize=4)
+def symbol_edges(symbols: tuple[str, ...]) -> np.ndarray:
+    """Returns :meth:`Joining.edges` of every symbol: V × 2, bool."""
+    joining = joining_of(symbols)
+    return np.array([joining.edges(symbol) for symbol in symbols])

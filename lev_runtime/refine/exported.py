@@ -1,0 +1,201 @@
+"""The policies of an exported Levenshtein Transformer.
+
+Shapes: B sentences, S source tokens, T tokens of the longest sentence, Q slots of all together,
+C channels, V symbols, K the most tokens that can be missing in one slot, P tokens to be written.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..folder import Folder, Session
+from .arrays import NUMPY
+from .policy import HEADS, EditState, FeaturePolicy
+
+_NONE = np.zeros(0, np.int64)
+#: inputs that a pass may not need
+_UNASKED = dict.fromkeys(("places", "copied", "row", "left", "right", "gone", "slot"), _NONE)
+Inputs = dict[str, np.ndarray]
+
+
+class EncoderOutput:
+    """The encoder's output.
+
+    arrays: by the names of the decoders' inputs, a row for each source. index: B, the source of
+    each sentence. gathered: the arrays that a pass read last, by the sources of their rows.
+    """
+
+    def __init__(self, arrays: Inputs, index: np.ndarray, gathered: dict[bytes, Inputs]) -> None:
+        self.arrays = arrays
+        self.index = index
+        self.gathered = gathered
+
+    def select(self, rows: np.ndarray) -> "EncoderOutput":
+        """Returns that of some sentences."""
+        return EncoderOutput(self.arrays, self.index[rows], self.gathered)
+
+    def inputs(self) -> Inputs:
+        """Returns the arrays of the sentences; the same are not copied twice."""
+        key = self.index.tobytes()
+        if key not in self.gathered:
+            arrays = {name: values[self.index] for name, values in self.arrays.items()}
+            self.gathered.clear()
+            self.gathered[key] = arrays
+        return self.gathered[key]
+
+
+class ExportedPolicy(FeaturePolicy):
+    """An encoder and its decoders.
+
+    longest: the most tokens of source and target. Its features are logits: a graph ends in them.
+    """
+
+    exits = {head: head for head in HEADS}
+
+    def __init__(
+        self,
+        folder: Folder,
+        pad: int,
+        placeholder: int,
+        longest: tuple[int, int],
+        threads: int | None,
+    ) -> None:
+        graphs: dict[str, Any] = folder.description["graphs"]
+        self.pad = pad
+        self.placeholder = placeholder
+        self.longest = longest
+        self.encoder = folder.session(graphs["encoder"], threads)
+        self.decoders: dict[str, Session] = {}
+        for decoder in graphs["decoders"]:
+            session = folder.session(decoder, threads)
+            self.decoders |= dict.fromkeys(decoder["heads"], session)
+        self.traces = "deleted" in self.decoders["token"].inputs
+
+    def max_positions(self) -> tuple[int, int]:
+        """See the base class."""
+        return self.longest
+
+    def encode(self, tokens: np.ndarray) -> EncoderOutput:
+        """Runs the encoder: B × S tokens."""
+        mask = (tokens != self.pad).astype(np.int32)
+        outputs = self.encoder.outputs
+        states = self.encoder(outputs, {"tokens": tokens, "mask": mask})
+        arrays = {"source": tokens, "source_mask": mask}
+        arrays |= zip(outputs, states)
+        index = np.arange(len(tokens))
+        return EncoderOutput(arrays, index, {index.tobytes(): arrays})
+
+    def features(self, head: str, state: EditState) -> Inputs:
+        """Returns the logits of a head, and of those that leave the same decoder where both decide
+        about tokens or slots; −∞ for symbols that are never written."""
+        if head == "token":
+            return dict(zip(["token"], self._write(["token"], state)))
+        session = self.decoders[head]
+        outputs = [name for name in ("deletion", "placeholder") if name in session.outputs]
+        texts = _Texts.of(state, self.pad)
+        inputs = self._inputs(session, state, texts)
+        if "placeholder" in outputs:
+            inputs |= texts.slot_ends()
+        logits = dict(zip(outputs, session(outputs, inputs)))
+        if "placeholder" in logits:
+            logits["placeholder"] = texts.by_slot(logits["placeholder"])
+        width = state.inputs()[0].shape[1]
+        return {name: NUMPY.resize(values, width) for name, values in logits.items()}
+
+    def head_logits(self, head: str, features: np.ndarray, state: EditState) -> np.ndarray:
+        """See the base class."""
+        return features[:, : state.tokens.shape[1] - 1] if head == "placeholder" else features
+
+    def best_tokens(self, state: EditState) -> tuple[np.ndarray, np.ndarray]:
+        """See the base class: logits of large vocabularies are not copied for it."""
+        best, probability = self._write(["best", "probability"], state)
+        return best, np.log(probability)
+
+    # passes -------------------------------------------------------------------------------------
+
+    def _write(self, outputs: list[str], state: EditState) -> list[np.ndarray]:
+        """Runs the token head at the placeholders."""
+        session = self.decoders["token"]
+        texts = _Texts.of(state, self.pad)
+        inputs = self._inputs(session, state, texts)
+        rows, columns = (texts.tokens == self.placeholder).nonzero()
+        inputs |= {"places": rows * texts.tokens.shape[1] + columns, "row": rows}
+        if "copied" in session.inputs:
+            inputs["copied"] = _copied(inputs, rows, columns)
+        return session(outputs, inputs)
+
+    def _inputs(self, session: Session, state: EditState, texts: "_Texts") -> Inputs:
+        """Returns the inputs of every pass."""
+        inputs: Inputs = state.encoder_out.inputs() | _UNASKED
+        inputs["tokens"], inputs["mask"] = texts.tokens, texts.mask.astype(np.int32)
+        if "deleted" in session.inputs:
+            inputs["deleted"] = texts.marked()
+        return inputs
+
+
+class _Texts(NamedTuple):
+    """Sentences as a pass reads them.
+
+    tokens: R × T, as wide as the longest. mask: R × T, bool, tokens, those just deleted with them.
+    deleted: R × T, bool, those; None: none are there.
+    """
+
+    tokens: np.ndarray
+    mask: np.ndarray
+    deleted: np.ndarray | None
+
+    @classmethod
+    def of(cls, state: EditState, pad: int) -> "_Texts":
+        """Returns the sentences of a state, without columns that hold nothing but padding."""
+        tokens, deleted = state.inputs()
+        mask = tokens != pad
+        width = mask.sum(1).max()
+        deleted = None if deleted is None else deleted[:, :width]
+        return cls(tokens[:, :width], mask[:, :width], deleted)
+
+    def marked(self) -> np.ndarray:
+        """Returns R × T × 1, 1 for what was deleted."""
+        if self.deleted is None:
+            return np.zeros((*self.mask.shape, 1), np.float32)
+        return self.deleted[..., None].astype(np.float32)
+
+    def standing(self) -> np.ndarray:
+        """Returns R × T, bool: tokens that were not deleted."""
+        return self.mask if self.deleted is None else self.mask & ~self.deleted
+
+    def slot_ends(self) -> Inputs:
+        """Returns the tokens left and right of every slot, Q each, and which were deleted, in
+        which slot; all in the batch flattened."""
+        standing = self.standing()
+        places = standing.ravel().nonzero()[0]
+        left, right = places[:-1], places[1:]
+        if len(standing) > 1:  # no slot lies between two sentences
+            is_slot = np.ones(len(left), bool)
+            is_slot[standing.sum(1).cumsum()[:-1] - 1] = False
+            left, right = left[is_slot], right[is_slot]
+        ends = {"left": left, "right": right}
+        if self.deleted is not None:
+            gone = self.deleted.ravel().nonzero()[0]
+            slot = left.searchsorted(gone) - 1
+            ends |= {"gone": gone, "slot": slot}
+        return ends
+
+    def by_slot(self, logits: np.ndarray) -> np.ndarray:
+        """Spreads Q × (K + 1) logits: R × (T − 1) × (K + 1), 0 after the ends; T: that stand."""
+        if len(self.tokens) == 1:
+            return logits[None]
+        sizes = self.standing().sum(1)
+        slots = np.arange(1, sizes.max()) < sizes[:, None]
+        padded = np.zeros((*slots.shape, logits.shape[1]), logits.dtype)
+        padded[slots] = logits
+        return padded
+
+
+def _copied(inputs: Inputs, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Returns the relative places of placeholders in the sources flattened, P; the first and the
+    last are the source's (Gu et al., 2018, §3.1.2)."""
+    source, mask = inputs["source_mask"], inputs["mask"]
+    last = source.sum(1)[rows] - 1
+    end = np.maximum(mask.sum(1)[rows] - 1, 1)
+    places = (2 * columns * last + end) // (2 * end)
+    return rows * source.shape[1] + np.minimum(places, last)

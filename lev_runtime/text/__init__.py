@@ -1,0 +1,1 @@
+"""Turns text into tokens, and edits into text."""
