@@ -105,7 +105,10 @@ def classify(line: str) -> None:
     assert prediction.cut
 
 
-@pytest.mark.parametrize("call", [cut, edit, correct, classify])
+@pytest.mark.parametrize(
+    "call",
+    [cut, *(pytest.param(call, marks=pytest.mark.slow) for call in (edit, correct)), classify],
+)
 def test_long_lines_are_answered_in_time(call):
     start = time.process_time()
     for line in LONG:

@@ -76,7 +76,7 @@ pairs --input pairs.tsv | pairs.tsv: line 2
 tagging --input latin.txt | latin.txt: line 2
 tagging --input none.txt | none.txt
 tagging --threshold 0.5 | threshold
-multilabel --threshold 50 | threshold 50.0
+multilabel --threshold 50 | threshold=50.0
 tagging --top-k 0 | --top-k 0
 tagging --output none/out | none/out
 tagging --input latin.txt --output latin.txt | --output

@@ -11,6 +11,7 @@ import pytest
 from refusals import refuses
 
 from lev_memory import cli, evaluate, prepare, proposals, propose, train
+from lev_memory.repair.plurals import counting
 from lev_plugins.inference.checkpoints import load_state
 
 STEPS = {"prepare": prepare, "train": train, "evaluate": evaluate, "propose": propose}
@@ -187,7 +188,7 @@ def test_refusals(row, tmp_path, monkeypatch):
 
 def test_an_outcome_is_better_than_the_text_and_no_worse_than_the_rule():
     row = prepare.Row("s", "a b c d", "a b c x", "n", "o", "a x x x", "0.5")
-    evaluation = evaluate.Evaluation(None, evaluate.Memory([("s", "a b c d")]))
+    evaluation = evaluate.Evaluation(None, evaluate.Memory([("s", "a b c d")]), counting("en"))
     texts = "a b c d", "a b x d", "a b x x", "a x x x", "x x x x"
     for draft, better in ((row.raw, [1, 1, 1, 0]), (row.draft, [1, 1, 0, 0])):
         proposed = [proposals.Proposal(text, 0.5) for text in texts]
