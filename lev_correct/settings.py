@@ -11,7 +11,7 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines, reading
 
-from .ranking.vocabulary import Vocabulary
+from .propose.vocabulary import Vocabulary
 from .text.protection import Protection
 from .words.known_words import KnownWords
 from .words.lexicon import (

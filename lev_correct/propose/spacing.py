@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from ..edits import Chance, overlaps
+from ..lines import Chance, overlaps
 from ..text.markup import case_of, is_shouted
 from ..text.units import (
     APOSTROPHES,
