@@ -192,6 +192,10 @@ class Corrector:
         )
         return next(corrected)
 
+    def read(self, lines: Iterable[str], document: Document) -> None:
+        """Reads lines of a text that stay, and tell of those that follow."""
+        self._read(strings("lines", lines), document, ())
+
     def stream(
         self,
         lines: Iterable[str | Pause],

@@ -51,7 +51,6 @@ BY_HAND = {
     "name": -8.0,
 }
 #: Texts of a line each, which nothing else tells of.
-WRONG = ("few", "many", "lone wrong", "short wrong")
 ALONE = ("lone wrong", "lone right", "short wrong", "short right")
 WORD = re.compile(r"(?<![\w'’/.@-])[A-Za-z]+(?:['’][a-z]+)?(?![\w'’/@-])")
 STEPS = (0.5, 0.7, 0.9, 1.01)
@@ -179,11 +178,10 @@ class Spoiler:
                 and self.rng.random() < 0.06
                 and match.start() >= end
             ):
-                wrong, meant, last = (
-                    match[0] + follower[0],
-                    line[match.start() : follower.end()],
-                    follower.end(),
-                )
+                last = follower.end()
+                cut = self.rng.choice((len(word), len(word) - 1, len(word) + 1))
+                meant, joined = line[match.start() : last], match[0] + follower[0]
+                wrong = joined if cut == len(word) else f"{joined[:cut]} {joined[cut:]}"
             if (
                 wrong == meant
                 or self.words.knows(wrong)
@@ -237,7 +235,7 @@ def examples(
                 inside = start <= first and last <= start + len(before)
                 meant = before[: first - start] + right + before[last - start :] if inside else ""
         key = line, start, after, kind
-        if key not in seen and not (meant == before and source in WRONG):
+        if key not in seen:
             seen.add(key)
             yield Example(
                 register,

@@ -32,9 +32,8 @@ AROUND, FEW = 200, 5
 SEVERAL = 3
 #: The words of identifiers (*getFormatedText*), of four letters or more.
 _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{3,}|[A-Z]{4,}")
-#: Listed misspellings that tell that a text has errors, at least, and their share of its words from
-#: which on more tell no more: a letter's or an essay's (0 and 5 per 1,000 there).
-TELL, MANY = 2, 0.005
+#: Listed misspellings that tell that a text has errors, at least.
+TELL = 2
 #: Kinds of edits of words that a list has.
 OF_LISTS = ("listed", "confused")
 #: What is added to words, and the level of what has it.
@@ -108,12 +107,12 @@ class Evidence(Judge):
         for line in lines:
             self.run.met.update(map(str.lower, _PART.findall(line)))
 
-    @property
-    def errors(self) -> float:
-        """Returns how much the text's listed misspellings tell that it has errors, up to 1."""
+    def errors(self, many: float) -> float:
+        """Returns the share of listed misspellings among the text's words in one that is many, up
+        to 1."""
         if self._misspelt < TELL:
             return 0.0
-        return min(self._misspelt / self._read / MANY, 1.0)
+        return min(self._misspelt / self._read / many, 1.0)
 
     def _words_of(self, line: str, places: Sequence[Span]) -> list[Word]:
         words, has_acronyms = [], not is_shouted(line)

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 CERTAIN, SUREST = (-8.0, 8.0), 20.0
 #: Bounds of the mean log-probability of a line's other words, and of the association of two.
 RARE_AND_USUAL, FITS = (-12.0, -6.0), (-4.0, 4.0)
-#: Log-probability from which on a word is no rare one; letters of a short one.
-RARE, SHORT = -11.0, 3
+#: Log-probability from which on a word is no rare one, and how much rarer counts; letters of a
+#: short one.
+RARE, RAREST, SHORT = -11.0, 2.0, 3
+#: Shares of a text's words from which on more listed misspellings tell no more: a letter's or an
+#: essay's (0 and 5 in 1,000 there), and a learner's.
+SOME, MANY = 0.005, 0.04
 #: Letters of the parts of a compound, at least.
 PART = 4
 _TOKEN = re.compile(r"\S+")
@@ -110,7 +114,8 @@ class LineFeatures:
         yield "everyday line", between(usual, *RARE_AND_USUAL)
         yield "unknown words in the line", self._others["unknown"].mean(start, end)
         yield "plain line", self._others["simple"].mean(start, end)
-        yield "errors in the text", self._text.errors
+        yield "errors in the text", self._text.errors(SOME)
+        yield "many errors in the text", self._text.errors(MANY)
         yield "no prose", not self._text.is_prose
 
     def _of_material(self, start: int, before: str, after: str) -> Iterator[tuple[str, float]]:
@@ -124,7 +129,8 @@ class LineFeatures:
         yield "known with a capital", has_capital and level > 0
         yield "name", case == "name" and level >= NAME and not is_shouted(self.line)
         yield "usual correction", rating
-        yield "rare correction of a known word", max(RARE - rating, 0) * (level > 0)
+        rare = between(RARE - rating, 0, RAREST)
+        yield "rare correction of a known word", rare * (level > 0)
         yield (
             "words exist",
             all(known) or (any(known) and level >= (1 if words[1:] else LEFT_ALONE)),

@@ -155,7 +155,7 @@ def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -
         rows,
         min_confidence=asked.min_confidence,
         protect_words=asked.protect_words,
-        document=asked.document(corrector.document),
+        document=asked.document(corrector),
     )
     return [
         {
