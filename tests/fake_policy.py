@@ -1,0 +1,165 @@
+"""Policies that need no model, for numpy's arrays and torch's, and what they decode.
+
+They answer every sentence by itself, so what a batch does to an answer is the loop's doing. A
+sentence is a string of letters, a letter being a token: ``_`` is unknown, ``?`` the placeholder.
+"""
+
+import random
+import sys
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lev_runtime.history import EditHypothesis
+from lev_runtime.refine.arrays import Array, Arrays
+from lev_runtime.refine.decoding import Decoding
+from lev_runtime.refine.feature_cache import reused
+from lev_runtime.refine.options import RefinementOptions
+from lev_runtime.refine.policy import EditState, FeaturePolicy, Symbols
+
+BOS, PAD, EOS, UNK = range(4)
+# few letters, so that a random policy often wants to write what was removed
+LETTERS = "abcd"
+
+
+def symbols_of(words: Iterable[str]) -> Symbols:
+    """A dictionary as fairseq makes it."""
+    names = ("<s>", "<pad>", "</s>", "_", *words, "?")
+    return Symbols(names, PAD, BOS, EOS, UNK, len(names) - 1)
+
+
+SYMBOLS = symbols_of(LETTERS)
+
+
+def _pairs(count: int) -> list[tuple[str, str]]:
+    rng = random.Random(2)
+
+    def word() -> str:
+        return "".join(rng.choices(LETTERS, k=rng.randint(0, 8)))
+
+    return [(word(), word() if number % 5 else "") for number in range(count)]
+
+
+#: sources and drafts, some of them empty
+PAIRS = _pairs(24)
+
+
+def sentence(letters: Iterable[str], symbols: Symbols = SYMBOLS) -> list[int]:
+    return [BOS, *map(symbols.names.index, letters), EOS]
+
+
+def text(tokens: Array) -> str:
+    return "".join(SYMBOLS.names[token] for token in tokens.tolist()[1:-1])
+
+
+def stack(
+    rows: Sequence[Sequence[int]], arrays: Arrays, left: bool = False, extra: int = 0, pad: int = PAD
+) -> Array:
+    """Rows of any length → B × T, with ``extra`` columns of padding more than it takes."""
+    width = max(map(len, rows)) + extra
+    padding = [[pad] * (width - len(row)) for row in rows]
+    pairs = zip(padding, rows) if left else zip(rows, padding)
+    return arrays.xp.asarray([[*first, *second] for first, second in pairs])
+
+
+@dataclass
+class Encoded:
+    """The sources, as an encoder's output that sentences are selected from."""
+
+    sources: Array
+
+    def select(self, rows: Array) -> "Encoded":
+        return Encoded(self.sources[rows])
+
+
+class Read(NamedTuple):
+    """A sentence that a head has read: of each token also whether it was just deleted."""
+
+    head: str
+    source: list[int]
+    tokens: list[tuple[int, bool]]
+
+
+class FakePolicy(FeaturePolicy):
+    """Draws its features from a sentence and its source: at random, yet always the same.
+
+    growth: taken from the logit of inserting nothing; above 0 sentences tend to grow. longest: of
+    its positions. read: what it has read, in order.
+    """
+
+    exits = {"deletion": "slots", "placeholder": "slots", "token": "symbols"}
+    encode = Encoded
+
+    def __init__(
+        self, arrays: Arrays, seed: int = 3, growth: float = 0.0, traces: bool = False,
+        longest: int = sys.maxsize, symbols: Symbols = SYMBOLS,
+    ) -> None:  # fmt: skip
+        self.arrays, self.seed, self.growth, self.traces = arrays, seed, growth, traces
+        self.longest, self.symbols = longest, symbols
+        self.read: list[Read] = []
+
+    def max_positions(self) -> tuple[int, int]:
+        return sys.maxsize, self.longest
+
+    def features(self, head: str, state: EditState) -> dict[Any, Array]:
+        exit, (tokens, deleted) = self.exits[head], state.inputs()
+        size = 6 if exit == "slots" else len(self.symbols.names)
+        features = np.full((*tokens.shape, size), 3.0, np.float32)  # at padding
+        gone = np.zeros(tokens.shape, bool) if deleted is None else deleted
+        sides = (side.tolist() for side in (state.encoder_out.sources, tokens, gone))
+        for into, source, row, flags in zip(features, *sides, strict=True):
+            source = [token for token in source if token != PAD]
+            real = [pair for pair in zip(row, flags) if pair[0] != PAD]
+            self.read.append(Read(head, source, real))
+            key = zlib.crc32(f"{self.seed} {exit} {source} {real}".encode())
+            drawn = 2 * np.random.default_rng(key).standard_normal((len(real), size))
+            standing = [place for place, (_, is_gone) in enumerate(real) if not is_gone]
+            into[: len(standing)] = drawn[standing]
+        return {exit: self.arrays.as_tensor(features, tokens)}
+
+    def head_logits(self, head: str, features: Array, state: EditState) -> Array:
+        features = features[:, : state.tokens.shape[1]]
+        if head == "deletion":
+            return features[..., :2]
+        if head == "token":
+            return features[state.where]
+        logits = self.arrays.copy(features[:, :-1, 2:])
+        logits[..., 0] -= self.growth
+        return logits
+
+
+def decode(
+    policy: FakePolicy,
+    pairs: Iterable[tuple[Iterable[str], Iterable[str]]],
+    marks: Iterable[Sequence[int]] | None = None,
+    left: bool = False,
+    extra: int = 0,
+    reuse: bool = False,
+    **options: Any,
+) -> list[list[EditHypothesis]]:
+    """The hypotheses of sources and drafts.
+
+    marks: bits of the drafts' letters. left, extra: of :func:`stack`; no draft is padded on the
+    left. reuse: whether features are.
+    """
+    how = RefinementOptions(**{"retain_history": True, "max_len_b": 9, "max_iter": 6, **options})
+    symbols, arrays = policy.symbols, policy.arrays
+    sources, drafts = ([sentence(letters, symbols) for letters in side] for side in zip(*pairs))
+    source = stack(sources, arrays, left, extra)
+    draft = stack(drafts, arrays, extra=extra)
+    if marks is not None:
+        marks = stack([[0, *bits, 0] for bits in marks], arrays, extra=extra, pad=0)
+    asked = reused(policy) if reuse else policy
+    decoding = Decoding(asked, source, draft, marks, symbols, how)
+    hypotheses = decoding.run()
+    if how.candidates > 1:
+        decoding.rate(hypotheses)
+    return decoding.nbest(hypotheses)
+
+
+def single(*asked: Any, **values: Any) -> list[EditHypothesis]:
+    """:func:`decode` where there is one for each."""
+    return [hypothesis for (hypothesis,) in decode(*asked, **values)]
