@@ -56,7 +56,11 @@ def text(tokens: Array) -> str:
 
 
 def stack(
-    rows: Sequence[Sequence[int]], arrays: Arrays, left: bool = False, extra: int = 0, pad: int = PAD
+    rows: Sequence[Sequence[int]],
+    arrays: Arrays,
+    left: bool = False,
+    extra: int = 0,
+    pad: int = PAD,
 ) -> Array:
     """Rows of any length → B × T, with ``extra`` columns of padding more than it takes."""
     width = max(map(len, rows)) + extra
@@ -105,8 +109,8 @@ class FakePolicy(FeaturePolicy):
         return sys.maxsize, self.longest
 
     def features(self, head: str, state: EditState) -> dict[Any, Array]:
-        exit, (tokens, deleted) = self.exits[head], state.inputs()
-        size = 6 if exit == "slots" else len(self.symbols.names)
+        tokens, deleted = state.inputs()
+        exit, size = ("symbols", len(self.symbols.names)) if head == "token" else ("slots", 6)
         features = np.full((*tokens.shape, size), 3.0, np.float32)  # at padding
         gone = np.zeros(tokens.shape, bool) if deleted is None else deleted
         sides = (side.tolist() for side in (state.encoder_out.sources, tokens, gone))

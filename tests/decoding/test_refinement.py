@@ -1,6 +1,5 @@
-"""Algorithm 2: each option and limit, what comes back, and ensembles."""
+"""Decoding in fairseq: options as flags, and ensembles."""
 
-import math
 from argparse import Namespace
 from typing import Any
 
@@ -9,20 +8,11 @@ import tiny
 import torch
 import torch.nn.functional as F
 from closeness import assert_near
-from fairseq.data import Dictionary
-from fake_policy import (
-    ConstantPolicy,
-    single,
-)
 from refusals import refuses
 
 from lev_plugins.nn.arrays import TORCH
-from lev_plugins.systems.levenshtein.generator import (
-    EnsemblePolicy,
-    RefinementGenerator,
-    RefinementOptions,
-)
-from lev_runtime.refine.policy import Trace
+from lev_plugins.systems.levenshtein.generator import EnsemblePolicy, RefinementOptions
+from lev_runtime.refine.policy import EditPolicy, Trace
 
 pytestmark = pytest.mark.device
 
@@ -30,36 +20,11 @@ pytestmark = pytest.mark.device
 # options --------------------------------------------------------------------------------------
 
 
-def test_tokens_go_whose_probability_is_above_the_threshold():
-    symbols = Dictionary()
-    indices = [symbols.add_symbol(token) for token in "abc"]
-    placeholder = symbols.add_symbol("<plh>")
-
-    class Known(ConstantPolicy):
-        def deletion_logits(self, tokens, memory):
-            gone = torch.full((len(symbols),), 0.5)
-            gone[indices] = torch.tensor([0.9, 0.5, 0.65])
-            return torch.stack([(1 - gone).log(), gone.log()], 1)[tokens]
-
-    sample = {"net_input": {"src_tokens": torch.tensor([[0, 4, 2]])}}
-    sample["draft"] = torch.tensor([[0, *indices, 2]])
-    for threshold, left in ((0.6, [1]), (0.68, [1, 2]), (0.4, [])):
-        how = RefinementOptions(delete_threshold=threshold, max_iter=1)
-        [[hypothesis]] = RefinementGenerator(symbols, placeholder, how).generate([Known()], sample)
-        assert hypothesis["tokens"].tolist() == [0, *(indices[i] for i in left), 2]
-
-
-@pytest.mark.parametrize(
-    ("values", "flag"),
-    [
-        ({"max_iter": 0}, "--iter-decode-max-iter 0"),
-        ({"noise_scale": -1.0}, ""),
-        ({"nbest": 3, "candidates": 2}, "--iter-decode-with-beam 3"),
-    ],
-)
-def test_options_out_of_range_are_refused_in_one_line(values, flag):
-    with refuses(flag):
-        RefinementOptions(**values)
+def test_options_are_refused_by_the_flags_of_fairseq_generate():
+    with refuses("--iter-decode-max-iter 0"):
+        RefinementOptions(max_iter=0)
+    with refuses("--iter-decode-with-beam 3"):
+        RefinementOptions(nbest=3, candidates=2)
 
 
 def test_options_are_those_of_fairseq_generate_and_of_the_task():
@@ -80,21 +45,6 @@ def test_options_are_those_of_fairseq_generate_and_of_the_task():
     options_ = task.build_generator([], Namespace(**flags)).options
     values = (4, 1.5, 0.6, False, True, 1.2, 17, 0.5, 5, 0.4, 1, 3, True, 0.7)
     assert options_ == RefinementOptions(*values)
-
-
-# what comes back ------------------------------------------------------------------------------
-
-
-def test_hypotheses_share_no_memory():
-    # fairseq-generate divides positional_scores in place
-    for policy in (ConstantPolicy(), ConstantPolicy(counts=(0.0, 1.0))):
-        hypotheses = single(policy, [("a", "ab")] * 3, max_iter=2)
-        before = [hypothesis["positional_scores"].clone() for hypothesis in hypotheses]
-        hypotheses[0]["positional_scores"].div_(math.log(2))
-        hypotheses[0]["tokens"].fill_(5)
-        for other, scores in zip(hypotheses[1:], before[1:], strict=True):
-            assert torch.equal(other["positional_scores"], scores)
-            assert not other["tokens"].eq(5).all()
 
 
 # ensembles ------------------------------------------------------------------------------------
@@ -132,7 +82,7 @@ def test_probabilities_are_the_mean_of_the_members(head):
 
 def test_positions_are_those_of_the_tightest_member_on_each_side():
     members = [
-        ConstantPolicy(),  # knows no limit
+        EditPolicy(),  # knows no limit
         tiny.model(tiny.task(), max_source_positions=30, max_target_positions=20),
         tiny.model(tiny.task(), max_source_positions=10, max_target_positions=40),
     ]

@@ -1,4 +1,4 @@
-"""What several tests read: an exported model, and the arrays that the decoding loop computes with."""
+"""An exported model that several tests read, and the arrays that the loop computes with."""
 
 from pathlib import Path
 from typing import Any

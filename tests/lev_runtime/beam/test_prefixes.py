@@ -1,12 +1,12 @@
 """The runtime reads prefixes, and searches, as a PBD of torch does."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tiny
 import torch
+from exported import APART, SIZES, Bare, Pad
 
 from lev_correct.models.loading import load_backend
 from lev_correct.packaged import ENGLISH_SPELLING
@@ -18,12 +18,7 @@ from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_plugins.systems.pbd.model import build
 from lev_runtime.beam.prefixes import PrefixModel
 from lev_runtime.beam.search import Beam, Given, WordTree, search
-from lev_runtime.folder import Folder
 
-SIZES = {"encoder_embed_dim": 8, "encoder_ffn_embed_dim": 12, "encoder_attention_heads": 2}
-SIZES |= {"encoder_layers": 2, "dropout": 0.0}
-SIZES |= {"max_source_positions": 32, "max_target_positions": 32}
-APART = {"no_parameter_sharing": True, "decoder_layers": 1, "no_future_modelling": True}
 CONFIGURATIONS = {
     "shared": {},
     "pre_norm": {"encoder_normalize_before": True},
@@ -35,24 +30,6 @@ SOURCES = [[4, 5, 6, 7, 2], [8, 2], [9, 4, 4, 2]]
 CLOSE = 1e-4
 
 
-class Bare(PrefixModel):
-    """Of graphs alone, without a checkpoint's dictionaries."""
-
-    def __init__(self, folder: Path, graphs: dict[str, Any], symbols: Any) -> None:
-        base_folder = Folder.__new__(Folder)
-        base_folder.path = folder
-        self.encoder, self.reader = (
-            base_folder.session(graphs[name], 1) for name in ("encoder", "reader")
-        )
-        self.past = self.names_of(graphs)
-        self.shape = graphs["heads"], 0, graphs["head_width"]
-        self.source = self.target = symbols
-
-
-class Symbols:
-    pad = 1
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_prefixes_are_read_as_by_torch(name, tmp_path):
@@ -61,7 +38,7 @@ def test_prefixes_are_read_as_by_torch(name, tmp_path):
     cfg = PBDTransformerConfig(**SIZES, **CONFIGURATIONS[name])
     model = PBDTransformerModel(*build(cfg, symbols, symbols)).eval()
     graphs = pbd.write_graphs(model, tmp_path, WeightFile(tmp_path), int8=False)
-    theirs = Bare(tmp_path, graphs, Symbols()).prefixes(SOURCES)
+    theirs = Bare(tmp_path, graphs, Pad()).prefixes(SOURCES)
     tokens = tiny.stack([torch.tensor(row) for row in SOURCES], symbols.pad())
     lengths = torch.tensor([*map(len, SOURCES)])
     inputs = {"src_tokens": tokens, "src_lengths": lengths}
