@@ -4,12 +4,11 @@ They answer every sentence by itself, so what a batch does to an answer is the l
 sentence is a string of letters, a letter being a token: ``_`` is unknown, ``?`` the placeholder.
 """
 
-import random
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +22,18 @@ from lev_runtime.refine.policy import EditState, FeaturePolicy, Symbols
 BOS, PAD, EOS, UNK = range(4)
 # few letters, so that a random policy often wants to write what was removed
 LETTERS = "abcd"
+#: sources and drafts
+PAIRS = [
+    pair.split("→")
+    for pair in """
+    →dcdb cda→ddcd dadbd→cbcddc ba→bcda abcbdca→bddb dacbcb→ a→aabb caac→bacdcbd →abcdbbac bd→b
+    cbdcc→ dbcad→cb cdcd→dab bcadbd→cdcacbb ab→a →cdba dda→bc acbbc→dadadb cb→ aabd→bbcac
+    """.split()
+]
 
 
 def symbols_of(words: Iterable[str]) -> Symbols:
-    """A dictionary as fairseq makes it."""
+    """Those of a dictionary as fairseq makes it."""
     names = ("<s>", "<pad>", "</s>", "_", *words, "?")
     return Symbols(names, PAD, BOS, EOS, UNK, len(names) - 1)
 
@@ -34,44 +41,26 @@ def symbols_of(words: Iterable[str]) -> Symbols:
 SYMBOLS = symbols_of(LETTERS)
 
 
-def _pairs(count: int) -> list[tuple[str, str]]:
-    rng = random.Random(2)
-
-    def word() -> str:
-        return "".join(rng.choices(LETTERS, k=rng.randint(0, 8)))
-
-    return [(word(), word() if number % 5 else "") for number in range(count)]
-
-
-#: sources and drafts, some of them empty
-PAIRS = _pairs(24)
-
-
 def sentence(letters: Iterable[str], symbols: Symbols = SYMBOLS) -> list[int]:
     return [BOS, *map(symbols.names.index, letters), EOS]
 
 
-def text(tokens: Array) -> str:
-    return "".join(SYMBOLS.names[token] for token in tokens.tolist()[1:-1])
+def text(hypothesis: EditHypothesis) -> str:
+    return "".join(SYMBOLS.names[token] for token in hypothesis["tokens"].tolist()[1:-1])
 
 
 def stack(
-    rows: Sequence[Sequence[int]],
-    arrays: Arrays,
-    left: bool = False,
-    extra: int = 0,
-    pad: int = PAD,
+    arrays: Arrays, rows: Sequence[list[int]], pad: int = PAD, left: bool = False, extra: int = 0
 ) -> Array:
     """Rows of any length → B × T, with ``extra`` columns of padding more than it takes."""
     width = max(map(len, rows)) + extra
-    padding = [[pad] * (width - len(row)) for row in rows]
-    pairs = zip(padding, rows) if left else zip(rows, padding)
-    return arrays.xp.asarray([[*first, *second] for first, second in pairs])
+    gaps = [[pad] * (width - len(row)) for row in rows]
+    return arrays.xp.asarray([gap + row if left else row + gap for row, gap in zip(rows, gaps)])
 
 
 @dataclass
 class Encoded:
-    """The sources, as an encoder's output that sentences are selected from."""
+    """The sources, as an encoder's output."""
 
     sources: Array
 
@@ -79,31 +68,23 @@ class Encoded:
         return Encoded(self.sources[rows])
 
 
-class Read(NamedTuple):
-    """A sentence that a head has read: of each token also whether it was just deleted."""
-
-    head: str
-    source: list[int]
-    tokens: list[tuple[int, bool]]
-
-
 class FakePolicy(FeaturePolicy):
     """Draws its features from a sentence and its source: at random, yet always the same.
 
     growth: taken from the logit of inserting nothing; above 0 sentences tend to grow. longest: of
-    its positions. read: what it has read, in order.
+    its positions. read: for what head it has read which source and tokens; of each token also
+    whether it was just deleted.
     """
 
     exits = {"deletion": "slots", "placeholder": "slots", "token": "symbols"}
     encode = Encoded
 
     def __init__(
-        self, arrays: Arrays, seed: int = 3, growth: float = 0.0, traces: bool = False,
-        longest: int = sys.maxsize, symbols: Symbols = SYMBOLS,
-    ) -> None:  # fmt: skip
+        self, arrays: Arrays, seed=3, growth=0.0, traces=False, longest=sys.maxsize, symbols=SYMBOLS
+    ) -> None:
         self.arrays, self.seed, self.growth, self.traces = arrays, seed, growth, traces
         self.longest, self.symbols = longest, symbols
-        self.read: list[Read] = []
+        self.read: list[tuple[str, list[int], list[tuple[int, bool]]]] = []
 
     def max_positions(self) -> tuple[int, int]:
         return sys.maxsize, self.longest
@@ -117,11 +98,11 @@ class FakePolicy(FeaturePolicy):
         for into, source, row, flags in zip(features, *sides, strict=True):
             source = [token for token in source if token != PAD]
             real = [pair for pair in zip(row, flags) if pair[0] != PAD]
-            self.read.append(Read(head, source, real))
+            self.read.append((head, source, real))
             key = zlib.crc32(f"{self.seed} {exit} {source} {real}".encode())
             drawn = 2 * np.random.default_rng(key).standard_normal((len(real), size))
-            standing = [place for place, (_, is_gone) in enumerate(real) if not is_gone]
-            into[: len(standing)] = drawn[standing]
+            standing = [not is_gone for _, is_gone in real]
+            into[: sum(standing)] = drawn[standing]
         return {exit: self.arrays.as_tensor(features, tokens)}
 
     def head_logits(self, head: str, features: Array, state: EditState) -> Array:
@@ -137,8 +118,8 @@ class FakePolicy(FeaturePolicy):
 
 def decode(
     policy: FakePolicy,
-    pairs: Iterable[tuple[Iterable[str], Iterable[str]]],
-    marks: Iterable[Sequence[int]] | None = None,
+    pairs: Iterable[Sequence[Iterable[str]]],
+    marks: Iterable[list[int]] = (),
     left: bool = False,
     extra: int = 0,
     reuse: bool = False,
@@ -152,12 +133,11 @@ def decode(
     how = RefinementOptions(**{"retain_history": True, "max_len_b": 9, "max_iter": 6, **options})
     symbols, arrays = policy.symbols, policy.arrays
     sources, drafts = ([sentence(letters, symbols) for letters in side] for side in zip(*pairs))
-    source = stack(sources, arrays, left, extra)
-    draft = stack(drafts, arrays, extra=extra)
-    if marks is not None:
-        marks = stack([[0, *bits, 0] for bits in marks], arrays, extra=extra, pad=0)
+    source, draft = stack(arrays, sources, PAD, left, extra), stack(arrays, drafts, extra=extra)
+    rows = [[0, *bits, 0] for bits in marks]
+    bits = stack(arrays, rows, 0, extra=extra) if rows else None
     asked = reused(policy) if reuse else policy
-    decoding = Decoding(asked, source, draft, marks, symbols, how)
+    decoding = Decoding(asked, source, draft, bits, symbols, how)
     hypotheses = decoding.run()
     if how.candidates > 1:
         decoding.rate(hypotheses)

@@ -51,7 +51,7 @@ WORDS = st.text(LETTERS, max_size=6)
 def test_sentences_have_keys_of_their_own_whatever_the_batch_and_its_padding(arrays, pairs):
     def keys_of(pairs, *layout):
         sides = ([sentence(letters) for letters in side] for side in zip(*pairs))
-        return sentence_keys(*(stack(side, arrays, *layout) for side in sides), PAD).tolist()
+        return sentence_keys(*(stack(arrays, side, PAD, *layout) for side in sides), PAD).tolist()
 
     pairs = list({*pairs, *((source[::-1], draft) for source, draft in pairs)})
     keys = keys_of(pairs)
@@ -98,7 +98,7 @@ def test_plain_decoding_is_among_the_candidates_to_the_last_digit(arrays):
 
 def test_candidates_are_other_ones_for_another_seed_and_stay_if_there_are_more(arrays):
     three, five, other = (
-        [{text(each["tokens"]) for each in group} for group in candidates(arrays, **how)]
+        [{text(each) for each in group} for group in candidates(arrays, **how)]
         for how in ({"count": 3}, {"count": 5}, {"count": 3, "seed": 2})
     )
     assert three != other and all(map(set.issubset, three, five))
@@ -110,7 +110,7 @@ def test_the_best_come_first_and_none_comes_twice(arrays):
     for group in groups:
         scores = [hypothesis["score"] for hypothesis in group]
         assert scores == sorted(scores, reverse=True)
-        assert 1 <= len(group) == len({text(hypothesis["tokens"]) for hypothesis in group}) <= 5
+        assert 1 <= len(group) == len({text(hypothesis) for hypothesis in group}) <= 5
     assert exact(candidates(arrays, count=5, nbest=2)) == [group[:2] for group in exact(groups)]
 
 
@@ -123,7 +123,7 @@ def test_every_candidate_keeps_to_the_orders(arrays):
         for hypothesis in group:
             places = hypothesis["origin"].tolist()
             assert [place for place in places if place >= 0] == [0, 1, 3, 4]
-            written = zip(text(hypothesis["tokens"]), places[1:-1], strict=True)
+            written = zip(text(hypothesis), places[1:-1], strict=True)
             assert not any(letter == "b" for letter, place in written if place < 0)
     assert different >= 4
 

@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 import pytest
-from fake_policy import PAIRS, SYMBOLS, FakePolicy, Read, single, text
+from fake_policy import PAIRS, SYMBOLS, FakePolicy, single, text
 
 from lev_runtime.refine.arrays import Array
 from lev_runtime.refine.policy import HEADS, EditState
@@ -20,25 +20,25 @@ class Apart(FakePolicy):
         return dict.fromkeys(("token",) if head == "token" else HEADS[:2], features)
 
 
-def reads(policy: FakePolicy) -> list[Read]:
+def reads(policy: FakePolicy) -> list:
     """What was read since, but nothing of a sentence that is empty; alone no head asks for it."""
     noted, policy.read = policy.read, []
-    return sorted(read for read in noted if len(read.tokens) > 2)
+    return sorted(read for read in noted if len(read[2]) > 2)
 
 
 @pytest.mark.parametrize("traces", [False, True])
 @pytest.mark.parametrize("kind", [FakePolicy, Apart])
 def test_a_batch_reads_what_its_sentences_read_alone_and_none_is_read_twice(arrays, kind, traces):
-    policy, pairs = kind(arrays, growth=-3.0, traces=traces), list(dict(PAIRS).items())[:9]
+    policy, pairs = kind(arrays, growth=-3.0, traces=traces), PAIRS[:9]
     answers, alone, calm = [], [], {"delete_threshold": 0.98}
     for pair in pairs:
         (hypothesis,) = single(policy, [pair], reuse=True, **calm)
         assert all(read[1:] != other[1:] for read, other in itertools.pairwise(policy.read))
-        answers.append(text(hypothesis["tokens"]))
+        answers.append(text(hypothesis))
         alone += reads(policy)
     for reuse in (True, False):
         hypotheses = single(policy, pairs, reuse=reuse, **calm)
-        assert [text(hypothesis["tokens"]) for hypothesis in hypotheses] == answers
+        assert [text(hypothesis) for hypothesis in hypotheses] == answers
         batch = reads(policy)
         assert (batch == sorted(alone)) == reuse
     assert len(batch) > 1.2 * len(alone)
