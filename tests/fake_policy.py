@@ -4,23 +4,17 @@ They answer every sentence by itself, so what a batch does to an answer is the l
 sentence is a string of letters, a letter being a token: ``_`` is unknown, ``?`` the placeholder.
 """
 
-import json
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
-from lev_runtime.folder import DESCRIPTION, DICTIONARIES, FORMAT
 from lev_runtime.history import EditHypothesis
-from lev_runtime.refine import editor
-from lev_runtime.refine.arrays import NUMPY, Array, Arrays
+from lev_runtime.refine.arrays import Array, Arrays
 from lev_runtime.refine.decoding import Decoding
-from lev_runtime.refine.editor import MODEL, Editor
 from lev_runtime.refine.feature_cache import reused
 from lev_runtime.refine.options import RefinementOptions
 from lev_runtime.refine.policy import EditState, FeaturePolicy, Symbols
@@ -153,19 +147,3 @@ def decode(
 def single(*asked: Any, **values: Any) -> list[EditHypothesis]:
     """:func:`decode` where there is one for each."""
     return [hypothesis for (hypothesis,) in decode(*asked, **values)]
-
-
-def fake_editor(folder: Path, **settings: Any) -> Editor:
-    """The editor of an exported model, words being letters, with a policy in the model's place."""
-    names = symbols_of("abcdefgh").names
-    special = dict(zip(("bos", "pad", "eos", "unk"), (BOS, PAD, EOS, UNK)))
-    words = {"source": names, "special": special, "nspecial": 4, "placeholder": True}
-    limits = {"limits": [64, 64], "model_limit": 64, "max_target_positions": 64}
-    described = {"format": FORMAT, "files": {}, "model": MODEL, "graphs": {}}
-    described["text"] = {"bpe": None, "tokenizer": None}
-    described["settings"] = {"delete_threshold": 0.5, "old_source": False, **limits, **settings}
-    for name, content in ((DICTIONARIES, words), (DESCRIPTION, described)):
-        (folder / name).write_text(json.dumps(content))
-    policy = FakePolicy(NUMPY, growth=-2.0, symbols=symbols_of("abcdefgh"))
-    with patch.object(editor, "ExportedPolicy", lambda *_: policy):
-        return Editor(folder)

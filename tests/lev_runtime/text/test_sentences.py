@@ -7,7 +7,8 @@ import dataclasses
 import re
 
 import pytest
-from fake_policy import PAIRS, fake_editor
+from fake_folder import fake_editor
+from fake_policy import PAIRS
 from refusals import refuses
 
 from lev_runtime import Editor
