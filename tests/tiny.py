@@ -146,12 +146,6 @@ def letters(tokens: Tensor, symbols: Dictionary, placeholder: int | None = None)
     return "".join(shown[index] if index in shown else symbols[index] for index in row[1:-1])
 
 
-def is_subsequence(part: str, longer: str) -> bool:
-    """Whether the letters stand in ``whole`` in their order."""
-    rest = iter(longer)
-    return all(letter in rest for letter in part)
-
-
 def stack(rows: Sequence[Tensor], pad: int, left: bool = False, extra: int = 0) -> Tensor:
     """Rows of any length → B × T, with ``extra`` columns of padding more than it takes."""
     width = max(map(len, rows)) + extra

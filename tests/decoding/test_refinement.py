@@ -8,11 +8,12 @@ import tiny
 import torch
 import torch.nn.functional as F
 from closeness import assert_near
+from fake_policy import FakePolicy
 from refusals import refuses
 
 from lev_plugins.nn.arrays import TORCH
 from lev_plugins.systems.levenshtein.generator import EnsemblePolicy, RefinementOptions
-from lev_runtime.refine.policy import EditPolicy, Trace
+from lev_runtime.refine.policy import HEADS, EditPolicy, EditState, Trace
 
 pytestmark = pytest.mark.device
 
@@ -50,34 +51,30 @@ def test_options_are_those_of_fairseq_generate_and_of_the_task():
 # ensembles ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("head", ["deletion", "placeholder", "token"])
+class Narrow(FakePolicy):
+    """Inserts fewer."""
+
+    def head_logits(self, head: str, *read: Any) -> torch.Tensor:
+        logits = super().head_logits(head, *read)
+        return logits[..., :3] if head == "placeholder" else logits
+
+
+@pytest.mark.parametrize("head", HEADS)
 def test_probabilities_are_the_mean_of_the_members(head):
-    task = tiny.task()
-    sizes: list[dict[str, Any]] = [
-        {"deletion_trace": True},
-        {"decoder_layers": 1, "max_insertions": 3},
-        {"encoder_embed_dim": 16, "decoder_embed_dim": 16, "max_insertions": 7},
-    ]
-    models = [tiny.sharpen(tiny.model(task, 1, **size)).eval() for size in sizes]
-    sources, states = (
-        tiny.stack([tiny.sentence(row, task.tgt_dict, task.placeholder) for row in side], 1)
-        for side in (("ab", "h", "efg"), ("a?bc?", "??", "abcde"))
-    )
+    members = [FakePolicy(TORCH, 1, traces=True), Narrow(TORCH, 2), FakePolicy(TORCH, 3)]
+    tokens = torch.tensor([[0, 4, 8, 8, 2, 1], [0, 8, 4, 5, 6, 2]])
     # after <s>; a member without a trace does not see it
-    with_gone = torch.cat([states[:, :1], torch.full((3, 1), 5), states[:, 1:]], 1)
-    is_gone = torch.zeros_like(with_gone, dtype=torch.bool)
-    is_gone[:, 1] = True
-    trace = Trace(with_gone, is_gone, TORCH) if head != "deletion" else None
+    with_gone = torch.cat([tokens[:, :1], torch.full((2, 1), 5), tokens[:, 1:]], 1)
+    trace, where = Trace(with_gone, torch.arange(7).eq(1).expand(2, -1), TORCH), tokens.eq(8)
 
-    def chances(policy) -> torch.Tensor:
-        where, seen = states.eq(task.placeholder), trace if policy.traces else None
-        memory = policy.encode(sources)
-        return tiny.logits(policy, head, states, memory, where, seen).softmax(-1)
+    def chances(policy: EditPolicy) -> torch.Tensor:
+        encoder_out = policy.encode(torch.tensor([[0, 4, 2], [0, 7, 2]]))
+        seen = trace if policy.traces and head != "deletion" else None
+        return policy.logits(head, EditState(tokens, encoder_out, seen, where)).softmax(-1)
 
-    members = list(map(chances, models))
-    classes = max(member.size(-1) for member in members)
-    widened = [F.pad(member, (0, classes - member.size(-1))) for member in members]
-    assert_near(chances(EnsemblePolicy(models)), sum(widened) / len(models))
+    shares = list(map(chances, members))
+    widened = [F.pad(share, (0, shares[0].size(-1) - share.size(-1))) for share in shares]
+    assert_near(chances(EnsemblePolicy(members)), sum(widened) / 3)
 
 
 def test_positions_are_those_of_the_tightest_member_on_each_side():
