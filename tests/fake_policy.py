@@ -17,7 +17,7 @@ from lev_runtime.refine.arrays import Array, Arrays
 from lev_runtime.refine.decoding import Decoding
 from lev_runtime.refine.feature_cache import reused
 from lev_runtime.refine.options import RefinementOptions
-from lev_runtime.refine.policy import EditState, FeaturePolicy, Symbols
+from lev_runtime.refine.policy import HEADS, EditState, FeaturePolicy, Symbols
 
 BOS, PAD, EOS, UNK = range(4)
 # few letters, so that a random policy often wants to write what was removed
@@ -71,12 +71,14 @@ class Encoded:
 class FakePolicy(FeaturePolicy):
     """Draws its features from a sentence and its source: at random, yet always the same.
 
+    One pass makes those of deletion and of placeholders.
+
     growth: taken from the logit of inserting nothing; above 0 sentences tend to grow. longest: of
     its positions. read: for what head it has read which source and tokens; of each token also
     whether it was just deleted.
     """
 
-    exits = {"deletion": "slots", "placeholder": "slots", "token": "symbols"}
+    exits = dict(zip(HEADS, HEADS))
     encode = Encoded
 
     def __init__(
@@ -91,7 +93,7 @@ class FakePolicy(FeaturePolicy):
 
     def features(self, head: str, state: EditState) -> dict[Any, Array]:
         tokens, deleted = state.inputs()
-        exit, size = ("symbols", len(self.symbols.names)) if head == "token" else ("slots", 6)
+        heads, size = (HEADS[2:], len(self.symbols.names)) if head == "token" else (HEADS[:2], 6)
         features = np.full((*tokens.shape, size), 3.0, np.float32)  # at padding
         gone = np.zeros(tokens.shape, bool) if deleted is None else deleted
         sides = (side.tolist() for side in (state.encoder_out.sources, tokens, gone))
@@ -99,11 +101,11 @@ class FakePolicy(FeaturePolicy):
             source = [token for token in source if token != PAD]
             real = [pair for pair in zip(row, flags) if pair[0] != PAD]
             self.read.append((head, source, real))
-            key = zlib.crc32(f"{self.seed} {exit} {source} {real}".encode())
+            key = zlib.crc32(f"{self.seed} {size} {source} {real}".encode())
             drawn = 2 * np.random.default_rng(key).standard_normal((len(real), size))
             standing = [not is_gone for _, is_gone in real]
             into[: sum(standing)] = drawn[standing]
-        return {exit: self.arrays.as_tensor(features, tokens)}
+        return dict.fromkeys(heads, self.arrays.as_tensor(features, tokens))
 
     def head_logits(self, head: str, features: Array, state: EditState) -> Array:
         features = features[:, : state.tokens.shape[1]]

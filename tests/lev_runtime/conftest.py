@@ -1,6 +1,5 @@
-"""An exported model that several tests read, and the arrays that the loop computes with."""
+"""The arrays that the decoding loop computes with."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +14,3 @@ from lev_runtime.refine.arrays import NUMPY
 def arrays(request) -> Any:
     """numpy's, and torch's where it is installed."""
     return NUMPY if request.param == "numpy" else pytest.importorskip("lev_plugins.nn.arrays").TORCH
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory) -> Path:
-    """A small edit model, exported."""
-    pytest.importorskip("torch")
-    from exported import both_editors
-
-    path = tmp_path_factory.mktemp("exported") / "model"
-    both_editors(path)
-    return path

@@ -7,19 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from lev_runtime import Editor
+from lev_correct.packaged import ENGLISH_SPELLING
+from lev_runtime import Generator
 from lev_runtime.errors import UserError
 from lev_runtime.folder import digest
 
+FILES = ["runtime.json", "dictionaries.json", "encoder.onnx", "reader.onnx", "weights.bin"]
+
 
 @pytest.fixture
-def copied(folder, tmp_path) -> Path:
-    return Path(shutil.copytree(folder, tmp_path / "copied"))
+def copied(tmp_path) -> Path:
+    """The packaged model."""
+    for name in FILES:
+        shutil.copy(ENGLISH_SPELLING / name, tmp_path)
+    return tmp_path
 
 
 def refused(path: Path) -> str:
     with pytest.raises(UserError) as error:
-        Editor(path)
+        Generator(path)
     return str(error.value)
 
 
@@ -29,12 +35,12 @@ def described(path: Path, **changes: object) -> None:
     place.write_text(json.dumps(json.loads(place.read_text()) | changes))
 
 
-def test_no_folder_an_empty_one_and_a_file_hold_no_model(folder, tmp_path):
-    for path in (tmp_path / "none", tmp_path, folder / "encoder.onnx"):
+def test_no_folder_an_empty_one_and_a_file_hold_no_model(tmp_path):
+    for path in (tmp_path / "none", tmp_path, ENGLISH_SPELLING / "encoder.onnx"):
         assert str(path) in refused(path)
 
 
-@pytest.mark.parametrize("name", ["weights.bin", "encoder.onnx", "dictionaries.json"])
+@pytest.mark.parametrize("name", FILES[1:])
 def test_a_file_that_is_missing_cut_short_or_another_is_named(copied, name):
     path = copied / name
     content = path.read_bytes()
@@ -59,7 +65,7 @@ def test_a_description_that_is_none_is_refused(copied):
     [
         ({"format": 2}, "format 2.* reads 1"),
         ({"files": {"../secret": {"size": 0, "sha256": ""}}}, "elsewhere"),
-        ({"model": "enct5"}, "holds a enct5, and Editor reads a levenshtein_editor"),
+        ({"model": "enct5"}, "holds a enct5, and Generator reads a pbd_transformer"),
     ],
 )
 def test_a_description_of_something_else_is_refused(copied, changes, named):

@@ -7,17 +7,7 @@ import pytest
 from fake_policy import PAIRS, SYMBOLS, FakePolicy, single, text
 
 from lev_runtime.refine.arrays import Array
-from lev_runtime.refine.policy import HEADS, EditState
-
-
-class Apart(FakePolicy):
-    """Each head has features of its own; a pass makes those of two."""
-
-    exits = dict(zip(HEADS, HEADS))
-
-    def features(self, head: str, state: EditState) -> dict[Any, Array]:
-        (features,) = super().features(head, state).values()
-        return dict.fromkeys(("token",) if head == "token" else HEADS[:2], features)
+from lev_runtime.refine.policy import EditState
 
 
 def reads(policy: FakePolicy) -> list:
@@ -27,9 +17,8 @@ def reads(policy: FakePolicy) -> list:
 
 
 @pytest.mark.parametrize("traces", [False, True])
-@pytest.mark.parametrize("kind", [FakePolicy, Apart])
-def test_a_batch_reads_what_its_sentences_read_alone_and_none_is_read_twice(arrays, kind, traces):
-    policy, pairs = kind(arrays, growth=-3.0, traces=traces), PAIRS[:9]
+def test_a_batch_reads_what_its_sentences_read_alone_and_none_is_read_twice(arrays, traces):
+    policy, pairs = FakePolicy(arrays, growth=-3.0, traces=traces), PAIRS[:9]
     answers, alone, calm = [], [], {"delete_threshold": 0.98}
     for pair in pairs:
         (hypothesis,) = single(policy, [pair], reuse=True, **calm)
@@ -41,7 +30,7 @@ def test_a_batch_reads_what_its_sentences_read_alone_and_none_is_read_twice(arra
         assert [text(hypothesis) for hypothesis in hypotheses] == answers
         batch = reads(policy)
         assert (batch == sorted(alone)) == reuse
-    assert len(batch) > 1.2 * len(alone)
+    assert len(batch) > 1.1 * len(alone)
 
 
 class Quick(FakePolicy):

@@ -52,6 +52,7 @@ def test_iterations_are_read_only_where_they_are_asked_for(editor):
 
 
 def test_sentences_without_a_draft_are_written_from_nothing(editor):
+    assert editor.edit([]) == []
     nothing = editor.edit(SOURCES[:6])
     assert all(trace.draft is None for trace in nothing)
     assert editor.edit(SOURCES[:6], [None] * 6) == nothing
