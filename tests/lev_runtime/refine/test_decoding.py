@@ -3,7 +3,6 @@
 What a person ordered holds, whatever the policy wants: locks, terms, and what has to go.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -58,12 +57,13 @@ class Case(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A token, its place in the draft and when the iteration began, or −1, the log-probability of
-    what put or kept it, and whether it was deleted in this iteration."""
+    """A token, its place in the draft and when the iteration began, or −1, and its mark; the
+    log-probability of what put or kept it, and whether it was deleted in this iteration."""
 
     token: int
     origin: int = -1
     since: int = -1
+    mark: int = 0
     score: float = 0.0
     gone: bool = False
 
@@ -83,10 +83,9 @@ class Slow:
 
     def run(self) -> dict[str, Any]:
         """All that a hypothesis holds."""
-        self.bits = [0, *self.wanted.bits, 0]
-        draft = sentence(self.wanted.draft)
-        self.y = [Token(token, place) for place, token in enumerate(draft)]
-        self.history = [("draft", numbers(self.y), column(self.y, "origin"), None, None)]
+        marked = zip(sentence(self.wanted.draft), [0, *self.wanted.bits, 0])
+        self.y = [Token(token, place, mark=mark) for place, (token, mark) in enumerate(marked)]
+        self.history = [("draft", places(self.y), None)]
         for t in range(self.options.max_iter):
             self.y = [token._replace(since=place) for place, token in enumerate(self.y)]
             traced, deletes = self.delete()
@@ -100,22 +99,19 @@ class Slow:
             if self.options.adaptive and opened == self.y:
                 return self.end(t, "unchanged")
             self.y = self.fill(opened)
-            self.actions += sum(itertools.compress(deletes, column(traced, "gone")))
+            scores = [token.score for token in self.y]
+            self.actions += sum(log for token, log in zip(traced, deletes) if token.gone)
             self.actions += sum(token.score for token in self.y if token.since < 0)
-            self.note("deletion", kept, deletes)
-            self.note("placeholder", standing(opened))
-            self.note("token", self.y, column(self.y, "score"))
+            self.history.append(("deletion", places(kept), near(deletes[1:-1])))
+            self.history.append(("placeholder", places(standing(opened)), None))
+            self.history.append(("token", places(self.y), near(scores[1:-1])))
         return self.end(self.options.max_iter, "max_iterations")
 
-    def note(self, phase: str, y: Row, scores: list[float] | None = None) -> None:
-        logs = None if scores is None else near(scores[1:-1])
-        self.history.append((phase, numbers(y), column(y, "origin"), column(y, "since"), logs))
-
     def end(self, steps: int, reason: str) -> dict[str, Any]:
-        scores = column(self.y, "score")
+        scores = [token.score for token in self.y]
         return {
             "tokens": numbers(self.y),
-            "origin": column(self.y, "origin"),
+            "origin": [token.origin for token in self.y],
             "positional_scores": near(scores),
             "score": near(sum(scores) / len(scores)),
             "actions": near(self.actions),
@@ -124,43 +120,39 @@ class Slow:
             "history": self.history,
         }
 
-    def marked(self, origin: int, bit: int) -> bool:
-        return origin >= 0 and bool(self.bits[origin] & bit)
-
     def logits(self, head: str, y: Row) -> np.ndarray:
         """What the policy says of a sentence, double precision; it may read what was deleted."""
         tokens, read = (np.array([numbers(row)]) for row in (standing(y), y))
-        trace = Trace(read, np.array([column(y, "gone")])) if self.policy.traces else None
+        trace = Trace(read, np.array([[token.gone for token in y]]))
         encoder_out = Encoded(np.array([sentence(self.wanted.source)]))
-        state = EditState(tokens, encoder_out, trace, tokens == PLH)
+        state = EditState(tokens, encoder_out, trace if self.policy.traces else None, tokens == PLH)
         return self.policy.logits(head, state).astype(float)
 
     def delete(self) -> tuple[Row, list[float]]:
         """What stays and goes, and log-probabilities of deleting each; rates the draft's tokens."""
         logs = log_softmax(self.logits("deletion", self.y)[0])
+        traced = list(self.y)
         for i, token in enumerate(self.y[1:-1], start=1):
             keep, delete = logs[i]
-            gone = math.exp(delete) > self.options.delete_threshold
-            gone = gone and not self.marked(token.origin, KEEP)
-            gone = gone or self.marked(token.origin, DROP)
+            gone = math.exp(delete) > self.options.delete_threshold and not token.mark & KEEP
             score = token.score if token.origin < 0 else keep
-            self.y[i] = token._replace(gone=gone, score=score)
-        traced, self.y = self.y, [token._replace(gone=False) for token in self.y]
-        return traced, [delete for _, delete in logs]
+            traced[i] = token._replace(gone=gone or token.mark & DROP > 0, score=score)
+        self.y = [token._replace(gone=False) for token in traced]
+        return traced, logs[:, 1].tolist()
 
     def open(self, traced: Row) -> Row:
         """Opens slots; what is new stands behind what was deleted there."""
-        kept, wanted = standing(traced), self.wanted
         logits = self.logits("placeholder", traced)[0]
         logits[:, 0] -= self.options.empty_penalty
-        most = int(self.options.max_len_a * len(wanted.source)) + self.options.max_len_b
-        most = max(most, -(-3 * len(wanted.draft) // 2)) + 2
+        most = int(self.options.max_len_a * len(self.wanted.source)) + self.options.max_len_b
+        most = max(most, -(-3 * len(self.wanted.draft) // 2)) + 2
+        kept = standing(traced)
         room = max(0, min(most, self.policy.longest) - len(kept))
-        out, slots = traced[:1], iter(zip(logits, kept))
-        for following in traced[1:]:
+        out, slots = [], zip(kept[:1] + kept, [0, *logits.argmax(1).tolist()])
+        for following in traced:
             if not following.gone:
-                row, left = next(slots)
-                count = 0 if self.marked(left.origin, JOINED) else min(room, int(row.argmax()))
+                left, wanted = next(slots)
+                count = 0 if left.mark & JOINED else min(room, wanted)
                 room -= count
                 out += [Token(PLH)] * count
             out.append(following)
@@ -197,12 +189,12 @@ def standing(y: Row) -> Row:
     return [token for token in y if not token.gone]
 
 
-def column(y: Row, name: str) -> list[Any]:
-    return [getattr(token, name) for token in y]
-
-
 def numbers(y: Row) -> list[int]:
-    return column(y, "token")
+    return [token.token for token in y]
+
+
+def places(y: Row) -> list[tuple[int, ...]]:
+    return [token[:3] for token in y]
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
@@ -215,8 +207,11 @@ def shown(value: Any) -> Any:
         return [shown(step) for step in value]
     if not isinstance(value, dict):
         return value.tolist() if hasattr(value, "tolist") else value
-    sides = [shown(value.get(name)) for name in ("phase", "tokens", "origin", "since", "scores")]
-    return *sides[:4], sides[4] and sides[4][1:-1]
+    tokens, origin, since, scores = (
+        shown(value.get(name)) for name in ("tokens", "origin", "since", "scores")
+    )
+    rows = zip(tokens, origin, since or [-1] * len(tokens), strict=True)
+    return value["phase"], [*rows], scores and scores[1:-1]
 
 
 def cases(kinds: Sequence[str]) -> Any:
