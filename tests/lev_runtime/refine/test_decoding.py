@@ -28,6 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lev_runtime.refine.arrays import NUMPY
+from lev_runtime.refine.candidates import gumbel_noise, sentence_keys
 from lev_runtime.refine.options import RefinementOptions
 from lev_runtime.refine.policy import EditState, Trace
 from lev_runtime.text.markup import DROP, JOINED, KEEP
@@ -73,11 +74,12 @@ Row = list[Token]
 
 @dataclass
 class Slow:
-    """Algorithm 2 for a single sentence."""
+    """Algorithm 2 for a single sentence, or one of its candidates, which differ by noise."""
 
     policy: FakePolicy
     options: RefinementOptions
     wanted: Case
+    number: int = 0
     seen: list[list[int]] = field(default_factory=list)
     actions: float = 0.0
 
@@ -87,6 +89,7 @@ class Slow:
         self.y = [Token(token, place, mark=mark) for place, (token, mark) in enumerate(marked)]
         self.history = [("draft", places(self.y), None)]
         for t in range(self.options.max_iter):
+            self.step = t
             self.y = [token._replace(since=place) for place, token in enumerate(self.y)]
             traced, deletes = self.delete()
             kept = standing(traced)
@@ -109,16 +112,27 @@ class Slow:
 
     def end(self, steps: int, reason: str) -> dict[str, Any]:
         scores = [token.score for token in self.y]
+        score = sum(scores) / len(scores)
+        if self.options.candidates > 1:
+            keep = log_softmax(self.logits("deletion", self.y)[0])[1:-1, 0].sum()
+            close = log_softmax(self.logits("placeholder", self.y)[0])[:, 0].sum()
+            score = self.actions + keep + close
         return {
             "tokens": numbers(self.y),
             "origin": [token.origin for token in self.y],
             "positional_scores": near(scores),
-            "score": near(sum(scores) / len(scores)),
+            "score": score,
             "actions": near(self.actions),
             "steps": steps,
             "terminated": reason,
             "history": self.history,
         }
+
+    def noise(self, stream: int, places: Sequence[int], classes: int) -> np.ndarray:
+        sides = (np.array([sentence(side)]) for side in (self.wanted.source, self.wanted.draft))
+        keys, rows = sentence_keys(*sides, PAD).repeat(len(places)), [self.number] * len(places)
+        asked = keys, np.array(rows, int), stream, np.array(places, int)
+        return gumbel_noise(self.options, *asked, classes, NUMPY)
 
     def logits(self, head: str, y: Row) -> np.ndarray:
         """What the policy says of a sentence, double precision; it may read what was deleted."""
@@ -144,6 +158,7 @@ class Slow:
         """Opens slots; what is new stands behind what was deleted there."""
         logits = self.logits("placeholder", traced)[0]
         logits[:, 0] -= self.options.empty_penalty
+        logits += self.noise(2 * self.step, range(len(logits)), logits.shape[1])
         most = int(self.options.max_len_a * len(self.wanted.source)) + self.options.max_len_b
         most = max(most, -(-3 * len(self.wanted.draft) // 2)) + 2
         kept = standing(traced)
@@ -165,6 +180,7 @@ class Slow:
         logits[:, UNK] -= self.options.unk_penalty
         logits[:, [BOS, PAD, EOS, PLH]] = -math.inf
         logs = log_softmax(logits)
+        logits += self.noise(2 * self.step + 1, new, logits.shape[1])
         again: int | None = 0
         while new and again is not None:
             for place, row, log in zip(new, logits.argmax(1).tolist(), logs):
@@ -227,6 +243,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"delete_threshold": 0.0},
     {"max_len_a": 1.5, "max_len_b": 1, "max_iter": 2},
     {"adaptive": False},
+    {"candidates": 3, "nbest": 3, "noise_scale": 1.0},
+    {"candidates": 2, "nbest": 1, "noise_scale": 2.0, "max_iter": 2},
 ]
 POLICIES = st.fixed_dictionaries(
     {
@@ -241,19 +259,24 @@ LAYOUTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=70)
+@settings(max_examples=55)
 @given(CASES, POLICIES, st.sampled_from(OPTIONS), LAYOUTS)
 def test_every_sentence_of_a_batch_is_edited_by_algorithm_2_whatever_its_padding(
     arrays, cases, policy, values, layout
 ):
-    """With orders or without, with a trace of deletions or without, features reused or not."""
+    """With orders or without, with a trace of deletions or without, features reused or not, and so
+    is each of several candidates; the best of those that differ come back, the best first."""
     values = {"max_len_b": 14, "max_iter": 6, **values}
     options, slow = RefinementOptions(**values), FakePolicy(NUMPY, **policy)
     pairs, marks = [(case.source, case.draft) for case in cases], [case.bits for case in cases]
     groups = decode(FakePolicy(arrays, **policy), pairs, marks, **layout, **values)
-    for (hypothesis,), case in zip(groups, cases, strict=True):
-        expected = Slow(slow, options, case).run()
-        assert {name: shown(hypothesis[name]) for name in expected} == expected
+    for group, case in zip(groups, cases, strict=True):
+        several = [Slow(slow, options, case, i).run() for i in range(options.candidates)]
+        best: dict[tuple[int, ...], Any] = {}
+        for each in sorted(several, key=lambda each: -each["score"]):
+            best.setdefault(tuple(each["tokens"]), {**each, "score": near(each["score"])})
+        expected = [*best.values()][: options.nbest]
+        assert [{name: shown(each[name]) for name in several[0]} for each in group] == expected
 
 
 def test_hypotheses_share_no_memory(arrays):
