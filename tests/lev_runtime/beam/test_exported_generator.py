@@ -64,6 +64,4 @@ def test_texts_are_those_of_fairseqs_generator(both, options):
         assert [each.text for each in found] == [text for text, _ in wanted], repr(line)
         scores = [score for _, score in wanted]
         assert [each.score for each in found] == pytest.approx(scores, abs=1e-4)
-    texts = [best.text for best, *_ in lists]
-    assert [best.text for best in runtime.generate(LINES, **options)] == texts
-    assert len(set(texts)) > 2
+    assert len({best.text for best, *_ in lists}) > 2

@@ -1,4 +1,4 @@
-"""The runtime reads prefixes, and searches, as a PBD of torch does."""
+"""The runtime reads prefixes as a PBD of torch does."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from lev_plugins.inference import correcting
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_plugins.systems.pbd.model import build
 from lev_runtime.beam.prefixes import PrefixModel
-from lev_runtime.beam.search import Beam, Given, WordTree, search
+from lev_runtime.beam.search import Beam, search
 
 CONFIGURATIONS = {
     "shared": {},
@@ -52,11 +52,6 @@ def test_prefixes_are_read_as_by_torch(name, tmp_path):
         units, written = units[parents], rng.integers(4, len(symbols), 5)
 
 
-def corrections(readers: list[Any], count: int) -> list[Any]:
-    beam, words, rater = readers
-    return [[*beam.best(unit), *words.best(unit), *rater.rated(unit)] for unit in range(count)]
-
-
 def test_the_packaged_model_finds_the_same_texts_exported(tmp_path):
     export(str(ENGLISH_SPELLING), str(tmp_path / "model"))
     theirs = PrefixModel(tmp_path / "model", threads=1)
@@ -67,27 +62,19 @@ def test_the_packaged_model_finds_the_same_texts_exported(tmp_path):
     def numbers(word: str) -> list[int]:
         return [dictionary.index[letter] for letter in word]
 
-    def chars(word: str) -> str:
-        return "".join(map(chr, numbers(word)))
-
-    def readers() -> list[Any]:
-        limits = np.full(len(units), 20)
-        words = sorted(map(chars, ("government", "the", "believes", "tech")))
-        tree = WordTree.of("".join(word + chr(eos) for word in words), eos)
-        texts = [[chars("government")], [], [chars("believe")]]
-        return [Beam(5, limits, eos), Beam(3, limits, eos, tree), Given(texts, eos)]
+    def found(prefixes: Any) -> list[Any]:
+        beam = Beam(5, np.full(len(units), 20), eos)
+        search(prefixes, len(units), [beam], eos, pad)
+        return [beam.best(unit) for unit in range(len(units))]
 
     sources = [[*numbers(word), eos] for word in units]
-    own = readers()
-    search(theirs.prefixes(sources), len(units), own, eos, pad)
+    own = found(theirs.prefixes(sources))
     backend: Any = load_backend(str(ENGLISH_SPELLING / "model.pt"))
     tokens = tiny.stack([torch.tensor(source) for source in sources], pad, left=True)
     inputs = {"src_tokens": tokens, "src_lengths": torch.tensor([*map(len, sources)])}
-    torchs = readers()
-    search(correcting.Prefixes(backend.model, inputs), len(units), torchs, eos, pad)
-    for wanted, other in zip(corrections(torchs, 3), corrections(own, 3), strict=True):
+    for wanted, other in zip(found(correcting.Prefixes(backend.model, inputs)), own, strict=True):
         assert [text for text, _ in wanted] == [text for text, _ in other]
         logs = [[log for _, log in side] for side in (wanted, other)]
         assert logs[1] == pytest.approx(logs[0], abs=CLOSE)
-    assert own[0].best(0)[0][0] == chars("government")
+    assert own[0][0][0] == "".join(map(chr, numbers("government")))
     assert theirs.codec.encode("a b") == "a \u2581 b"
