@@ -89,6 +89,7 @@ def test_terms_are_in_the_output_whole_and_in_their_order(editor):
         ({"drafts": ["a", "b " * 63]}, "sentence 2: 65 draft tokens"),
         ({"drafts": ["a"]}, "drafts"),
         ({"first": 1.5}, "first=1.5"),
+        ({"nbest": 3, "candidates": 2}, "candidates=3 or more"),
         ({"terms": [["a"]]}, "terms"),
         ({"drafts": ["a", "b"], "terms": [None, ["a"]]}, "sentence 2"),
         ({"terms": [["a"], ["a", "b xyz"]]}, "sentence 2: the term 'b xyz' has 'xyz'"),
