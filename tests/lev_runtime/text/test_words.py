@@ -1,4 +1,4 @@
-"""Words right, corrected and miscorrected, edits of words, and the metrics that count them."""
+"""Words right, corrected and miscorrected, and edits of words."""
 
 from itertools import combinations
 
@@ -6,8 +6,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lev_plugins.metrics import CORRECTION_METRICS
-from lev_plugins.metrics.corpus import add_up
 from lev_runtime.text.words import (
     CorrectionCounts,
     WordEdit,
@@ -65,25 +63,6 @@ def test_counts_by_hand():
     assert (counts.right, counts.wrong_before) == (10, 4)
     assert counts.word_accuracy == pytest.approx(1000 / 11)
     assert CorrectionCounts().correction_recall == CorrectionCounts().miscorrection_rate == 0
-
-
-# metrics ------------------------------------------------------------------------------------------
-
-
-def test_scores_by_hand():
-    scores = {
-        name: metric.score(add_up(metric, (metric.statistics(*line) for line in EXAMPLE)))
-        for name, metric in CORRECTION_METRICS.items()
-    }
-    assert scores == pytest.approx(
-        {
-            "correction_recall": 100,
-            "miscorrection_rate": 100 / 7,
-            "edit_precision": 60,
-            "edit_recall": 75,
-            "edit_f05": 100 * 1.25 * 0.6 * 0.75 / (0.25 * 0.6 + 0.75),
-        }
-    )
 
 
 # edits of words -----------------------------------------------------------------------------------

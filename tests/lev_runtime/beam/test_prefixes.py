@@ -1,12 +1,12 @@
-"""The runtime reads prefixes, and searches, as a PBD of torch does."""
+"""The runtime reads prefixes as a PBD of torch does."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tiny
 import torch
+from exported import APART, SIZES, Bare, Pad
 
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.propose.loading import load_backend
@@ -17,13 +17,8 @@ from lev_plugins.inference import correcting
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_plugins.systems.pbd.model import build
 from lev_runtime.beam.prefixes import PrefixModel
-from lev_runtime.beam.search import Beam, Given, WordTree, search
-from lev_runtime.folder import Folder
+from lev_runtime.beam.search import Beam, search
 
-SIZES = {"encoder_embed_dim": 8, "encoder_ffn_embed_dim": 12, "encoder_attention_heads": 2}
-SIZES |= {"encoder_layers": 2, "dropout": 0.0}
-SIZES |= {"max_source_positions": 32, "max_target_positions": 32}
-APART = {"no_parameter_sharing": True, "decoder_layers": 1, "no_future_modelling": True}
 CONFIGURATIONS = {
     "shared": {},
     "pre_norm": {"encoder_normalize_before": True},
@@ -35,24 +30,6 @@ SOURCES = [[4, 5, 6, 7, 2], [8, 2], [9, 4, 4, 2]]
 CLOSE = 1e-4
 
 
-class Bare(PrefixModel):
-    """Of graphs alone, without a checkpoint's dictionaries."""
-
-    def __init__(self, folder: Path, graphs: dict[str, Any], symbols: Any) -> None:
-        base_folder = Folder.__new__(Folder)
-        base_folder.path = folder
-        self.encoder, self.reader = (
-            base_folder.session(graphs[name], 1) for name in ("encoder", "reader")
-        )
-        self.past = self.names_of(graphs)
-        self.shape = graphs["heads"], 0, graphs["head_width"]
-        self.source = self.target = symbols
-
-
-class Symbols:
-    pad = 1
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_prefixes_are_read_as_by_torch(name, tmp_path):
@@ -61,7 +38,7 @@ def test_prefixes_are_read_as_by_torch(name, tmp_path):
     cfg = PBDTransformerConfig(**SIZES, **CONFIGURATIONS[name])
     model = PBDTransformerModel(*build(cfg, symbols, symbols)).eval()
     graphs = pbd.write_graphs(model, tmp_path, WeightFile(tmp_path), int8=False)
-    theirs = Bare(tmp_path, graphs, Symbols()).prefixes(SOURCES)
+    theirs = Bare(tmp_path, graphs, Pad()).prefixes(SOURCES)
     tokens = tiny.stack([torch.tensor(row) for row in SOURCES], symbols.pad())
     lengths = torch.tensor([*map(len, SOURCES)])
     inputs = {"src_tokens": tokens, "src_lengths": lengths}
@@ -75,11 +52,6 @@ def test_prefixes_are_read_as_by_torch(name, tmp_path):
         units, written = units[parents], rng.integers(4, len(symbols), 5)
 
 
-def corrections(readers: list[Any], count: int) -> list[Any]:
-    beam, words, rater = readers
-    return [[*beam.best(unit), *words.best(unit), *rater.rated(unit)] for unit in range(count)]
-
-
 def test_the_packaged_model_finds_the_same_texts_exported(tmp_path):
     export(str(ENGLISH_SPELLING), str(tmp_path / "model"))
     theirs = PrefixModel(tmp_path / "model", threads=1)
@@ -90,27 +62,19 @@ def test_the_packaged_model_finds_the_same_texts_exported(tmp_path):
     def numbers(word: str) -> list[int]:
         return [dictionary.index[letter] for letter in word]
 
-    def chars(word: str) -> str:
-        return "".join(map(chr, numbers(word)))
-
-    def readers() -> list[Any]:
-        limits = np.full(len(units), 20)
-        words = sorted(map(chars, ("government", "the", "believes", "tech")))
-        tree = WordTree.of("".join(word + chr(eos) for word in words), eos)
-        texts = [[chars("government")], [], [chars("believe")]]
-        return [Beam(5, limits, eos), Beam(3, limits, eos, tree), Given(texts, eos)]
+    def found(prefixes: Any) -> list[Any]:
+        beam = Beam(5, np.full(len(units), 20), eos)
+        search(prefixes, len(units), [beam], eos, pad)
+        return [beam.best(unit) for unit in range(len(units))]
 
     sources = [[*numbers(word), eos] for word in units]
-    own = readers()
-    search(theirs.prefixes(sources), len(units), own, eos, pad)
+    own = found(theirs.prefixes(sources))
     backend: Any = load_backend(str(ENGLISH_SPELLING / "model.pt"))
     tokens = tiny.stack([torch.tensor(source) for source in sources], pad, left=True)
     inputs = {"src_tokens": tokens, "src_lengths": torch.tensor([*map(len, sources)])}
-    torchs = readers()
-    search(correcting.Prefixes(backend.model, inputs), len(units), torchs, eos, pad)
-    for wanted, other in zip(corrections(torchs, 3), corrections(own, 3), strict=True):
+    for wanted, other in zip(found(correcting.Prefixes(backend.model, inputs)), own, strict=True):
         assert [text for text, _ in wanted] == [text for text, _ in other]
         logs = [[log for _, log in side] for side in (wanted, other)]
         assert logs[1] == pytest.approx(logs[0], abs=CLOSE)
-    assert own[0].best(0)[0][0] == chars("government")
+    assert own[0][0][0] == "".join(map(chr, numbers("government")))
     assert theirs.codec.encode("a b") == "a \u2581 b"
