@@ -1,7 +1,7 @@
 """Whatever is read of others, forged or damaged: used, or refused in one line that names it.
 
-Entries of Python × payloads, settings that would run, fetch or read, and damage at random. Pickles
-for commands: tests/commands/test_hostile_checkpoints.py.
+Entries of Python × payloads, settings that would run, fetch or read, and damage at random. That
+fairseq's programs are guarded too: tests/commands/test_bad_input.py.
 """
 
 import pickle
@@ -25,7 +25,7 @@ from omegaconf import OmegaConf
 from plain_files import put
 from refusals import refuses
 from safetensors.torch import load_file
-from saved import Malicious, changed, save
+from saved import Malicious, begin, changed, parsed, save
 
 import lev_plugins
 from lev_correct import Corrector
@@ -146,6 +146,11 @@ def fairseq(path: str) -> Any:
     return checkpoint_utils.load_model_ensemble_and_task([path])
 
 
+def resume(path: str) -> None:
+    """A training, from where it was stopped."""
+    begin(parsed(Path(path).parent / "bin", "editor"), None, restore_file=path)
+
+
 ENTRIES: list[Callable[[str], Any]] = [
     LevenshteinEditor.from_pretrained,
     Corrector.from_pretrained,
@@ -154,6 +159,7 @@ ENTRIES: list[Callable[[str], Any]] = [
     lambda path: average([path]),
     hub,
     fairseq,
+    resume,
 ]
 #: where a pickle stands in a checkpoint, in the two forms that torch writes
 PARTS = ("args", "cfg", "model", "extra_state", "task_state", "last_optimizer_state", "new")

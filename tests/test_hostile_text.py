@@ -59,22 +59,6 @@ def test_an_editor_answers_every_line_in_order(lines, data, characters, size):
     assert all(trace.terminated == "unchanged" for trace in traces)
 
 
-@pytest.mark.parametrize("number, unit", list(enumerate(sorted(KINDS))))
-@given(lines=st.lists(LINE, max_size=3), size=st.integers(1, 3), sure=st.sampled_from([0.0, 0.5]))
-def test_a_corrector_changes_its_edits_and_nothing_else(number, unit, lines, size, sure):
-    of = corrector("translation" if number % 2 else "edits", unit)
-    corrections = of.correct(lines, batch_size=size, min_confidence=sure)
-    assert [correction.source for correction in corrections] == lines
-    for correction in corrections:
-        parts, place = [], 0
-        for edit in correction.edits:
-            assert correction.source[edit.offset : edit.end] == edit.before and place <= edit.offset
-            if edit.applied:
-                parts += [correction.source[place : edit.offset], edit.after]
-                place = edit.end
-        assert "".join(parts) + correction.source[place:] == correction.text
-
-
 def cut(line: str) -> None:
     for kind in KINDS:
         pieces = list(spans(line, kind, 3))

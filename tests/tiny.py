@@ -153,12 +153,6 @@ def holds(text: str, terms: list[str]) -> bool:
     return re.match(pattern, f" {text} ", re.S) is not None
 
 
-def is_subsequence(part: str, longer: str) -> bool:
-    """Whether the letters stand in ``whole`` in their order."""
-    rest = iter(longer)
-    return all(letter in rest for letter in part)
-
-
 def stack(rows: Sequence[Tensor], pad: int, left: bool = False, extra: int = 0) -> Tensor:
     """Rows of any length → B × T, with ``extra`` columns of padding more than it takes."""
     width = max(map(len, rows)) + extra

@@ -386,15 +386,3 @@ def triples(trained: Callable[[str], Corpus]) -> Corpus:
 @pytest.fixture(scope="session")
 def pairs(trained: Callable[[str], Corpus]) -> Corpus:
     return trained("pairs")
-
-
-@pytest.fixture(scope="session")
-def transformer(commands: Commands, triples: Corpus) -> Path:
-    """Returns a left-to-right model, trained a little by fairseq's own code without the drafts."""
-    model = (
-        f"--task translation --arch transformer {SIZES} --share-all-embeddings --dropout 0 "
-        "--criterion cross_entropy --max-update 40 --disable-validation --save-dir ."
-    )
-    command = f"fairseq-train {triples.data} {LANGUAGES} {model} {TRAINING}"
-    folder = once("transformer", lambda path: commands.ok(command, path))
-    return folder / "checkpoint_last.pt"

@@ -1,6 +1,6 @@
 """Files that checkpoints and trainings name: kept by absolute paths, found again, refused.
 
-Hostile checkpoints: tests/commands/test_hostile_checkpoints.py.
+Hostile checkpoints: tests/test_damaged_files.py.
 """
 
 import os
