@@ -19,7 +19,6 @@ from seq2seq_models import CONCAT, GATED, PBD, Seq2Seq
 from torch import Tensor, nn
 
 from lev_correct import Corrector
-from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
@@ -69,11 +68,7 @@ def labels(kind: ProblemType) -> Training:
     torch.manual_seed(2)
     model = enct5_models.build(kind, decoder_layers=2)
     texts = [enct5_models.example(kind, length) for length in (4, 2, 9)]
-    batch = collate([texts[:2], texts[2:]], kind, 3)
-    targets = kind.targets(
-        [text.labels[: text.num_words] if text.num_words else text.labels for text in texts], 3
-    )
-    return model, lambda move: kind.loss(model(**move(batch)), move(targets))
+    return model, lambda move: enct5_models.loss(model, [texts[:2], texts[2:]], kind, move)
 
 
 LEARNED = {"encoder_learned_pos": True, "decoder_learned_pos": True}
