@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_correct import Corrector
 from lev_correct.text.units import KINDS, spans
 from lev_plugins import UserError
 
@@ -29,15 +28,9 @@ SECONDS = 40.0  # of the processor; what is not bounded takes many minutes
 
 
 editor = cache(editors.editor)
+edits = cache(lambda: editors.edit_corrector("line", max_iter=3))
+translates = cache(lambda: editors.writing_corrector(unit="line"))
 enct5 = cache(editors.enct5)
-
-
-@cache
-def corrector(kind: str, unit: str) -> Corrector:
-    window = 2 if unit == "window" else None
-    if kind == "edits":
-        return editors.edit_corrector(unit, window, max_iter=3)
-    return editors.writing_corrector("stock", unit, window)
 
 
 @given(LINES, st.data(), st.booleans(), st.integers(1, 4))
@@ -79,8 +72,8 @@ def edit(line: str) -> None:
 
 
 def correct(line: str) -> None:
-    lines, kind = ["a b", line, "c"], "edits" if len(line) % 3 else "translation"
-    corrections = corrector(kind, "line").correct(lines, min_confidence=1.0)
+    lines, corrector = ["a b", line, "c"], edits() if len(line) % 3 else translates()
+    corrections = corrector.correct(lines, min_confidence=1.0)
     assert [correction.source for correction in corrections] == lines
 
 

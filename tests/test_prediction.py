@@ -41,7 +41,7 @@ def save(
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, EncT5]:
+def models():
     """Of each kind, and one that reads pairs."""
     predictors = {kind: editors.enct5(kind, limit=LIMIT) for kind in KINDS}
     return {**predictors, "pairs": editors.enct5("classification", 2, LIMIT)}
@@ -114,7 +114,7 @@ def test_answers_follow_from_the_scores(models, name):
     for text, prediction in zip(texts, model.predict(texts, 9 if ranks else None), strict=True):
         scores = scores_of(model, text if name == "pairs" else (text,))
         ranked = sorted(zip(scores, LABELS), reverse=True)
-        record: dict[str, Any] = {"value": scores[0]}
+        record = {"value": scores[0]}
         if ranks:
             record = {"top": [{"label": label, "score": score} for score, label in ranked]}
         if many:
@@ -178,7 +178,7 @@ def test_long_sentences_are_read_in_windows_of_whole_words(models, lengths):
     """Each window holds as many words as fit, and is tagged as a sentence of its own."""
     model = models["tagging"]
     words = ["x" * length for length in lengths]
-    windows: list[list[str]] = []
+    windows = []
     for word in words:
         if not windows or len(" ".join([*windows[-1], word])) > LIMIT - 1:
             windows.append([])

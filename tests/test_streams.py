@@ -1,7 +1,6 @@
 """Streams answer as lists are answered, in order, and read no further ahead than their buffer."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import editors
@@ -22,8 +21,8 @@ ITEMS = {"corrector": LETTERS, "editor": DRAFTS, "runtime": DRAFTS, "enct5": LET
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory) -> dict[str, Any]:
-    folder: Path = tmp_path_factory.mktemp("exported") / "model"
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported") / "model"
     editor = editors.editor(max_insertions=3)
     write_folder(folder, editor_writer(editor, int8=False), int8=False)
     return {
@@ -54,7 +53,7 @@ def test_a_stream_answers_as_a_list_and_reads_no_more_than_its_buffer_ahead(
     model = models[name]
     rows = data.draw(st.lists(st.tuples(ITEMS[name], st.booleans()), max_size=12))
     taken = 0
-    answers: list[str] = []
+    answers = []
 
     def items() -> Iterator[Any]:
         nonlocal taken

@@ -25,7 +25,7 @@ from lev_runtime.refine.policy import EditPolicy, EditState, Trace
 
 LETTERS = "abcdefgh"
 UNKNOWN, PLACEHOLDER = "_", "?"
-SIZES: dict[str, Any] = {
+SIZES = {
     "encoder_embed_dim": 8,
     "encoder_ffn_embed_dim": 12,
     "encoder_layers": 2,

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from conftest import PACKAGE, Corpus
+from conftest import PACKAGE
 from fairseq import checkpoint_utils, tasks
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.trainer import Trainer
@@ -13,18 +13,18 @@ from saved import configuration
 
 from lev_plugins.fairseq_patches.training import resolve
 
-
-def training(corpus: Corpus, hours: float, more: str = "") -> str:
-    """Returns a command that trains by the clock, on one batch of 200 tokens an update."""
-    budget = f"--lr-scheduler time_budget --stop-time-hours {hours} --batch-size 4"
-    roll_in = "--alpha-start 0 --beta-start 0 --roll-in-updates 0.7 --optimizer muon --lr 0.004"
-    return corpus.train(f"{budget} {roll_in} --task translation_edit {more}")
+#: by the clock
+FLAGS = (
+    "--lr-scheduler time_budget --stop-time-hours 1 --batch-size 4 --alpha-start 0 --beta-start 0 "
+    "--roll-in-updates 0.7 --optimizer muon --lr 0.004 --task translation_edit "
+    f"--fp16 --user-dir {PACKAGE}"
+)
 
 
 def test_fp16_steps_as_on_a_gpu(triples, monkeypatch, tmp_path):
     """Computed on the CPU; only what looks for a GPU is told that there is one."""
     monkeypatch.chdir(tmp_path)
-    words = training(triples, 1, f"--fp16 --user-dir {PACKAGE}").split()[1:]
+    words = triples.train(FLAGS).split()[1:]
     words.remove("--cpu")
     cfg = configuration(words)
     with monkeypatch.context() as patch:

@@ -1,7 +1,6 @@
 """The Python interface: checkpoints come from anywhere, sentences keep their order."""
 
 import dataclasses
-from pathlib import Path
 
 import editors
 import pytest
@@ -19,7 +18,7 @@ NOISE = {"nbest": 3, "candidates": 5, "noise_scale": 1.0}
 
 
 @pytest.fixture(scope="module")
-def editor() -> LevenshteinEditor:
+def editor():
     return editors.editor(max_insertions=3)
 
 
@@ -49,7 +48,7 @@ SOURCES, DRAFTS = inputs(12)
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """``bin`` with two dictionaries, and ``ck/checkpoint_last.pt``."""
     data = tiny.dictionaries(tmp_path / "bin")
     saved.save(tmp_path / "ck" / "checkpoint_last.pt", data, "editor")

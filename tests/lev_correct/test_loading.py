@@ -22,14 +22,11 @@ LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """``bin`` with a dictionary of letters, ``spaced`` with a space among them; checkpoints."""
+    """``bin`` with a dictionary of letters; checkpoints."""
     folders = tmp_path_factory.mktemp("correctors")
-    for name, letters in (("bin", tiny.LETTERS), ("spaced", tiny.LETTERS + "▁.")):
-        tiny.dictionaries(folders / name, letters)
-    for kind, seed in (("editor", 3), ("stock", 3), ("concat", 7), ("pbd", 3)):
+    tiny.dictionaries(folders / "bin")
+    for kind, seed in (("editor", 3), ("stock", 3), ("concat", 7)):
         save(folders / f"{kind}.pt", folders / "bin", kind, seed)
-    save(folders / "lines.pt", folders / "spaced", "stock")
-    changed(folders / "lines.pt", folders / "lines.pt", "bpe", _name="characters")
     changed(folders / "stock.pt", folders / "other.pt", "task", _name="language_modeling")
     return folders
 

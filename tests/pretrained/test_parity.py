@@ -122,7 +122,7 @@ def test_bart(transformers, tmp_path, form):
 
 
 #: name → class, settings, and whether the output gets a table of its own, as in the files of 1.1
-T5S: dict[str, tuple[str, dict[str, Any], bool]] = {
+T5S = {
     "1.0": ("T5", checkpoints.T5_0, False),
     "1.0, untied": ("T5", checkpoints.T5_0, True),
     "1.1": ("T5", checkpoints.T5_1, True),

@@ -136,11 +136,11 @@ class DecodingContract:
     """To be inherited by what decodes; see the module."""
 
     @pytest.fixture
-    def system(self) -> System:
+    def system(self):
         raise NotImplementedError("a contract needs a system")
 
     @pytest.fixture(autouse=True, params=["", pytest.param("plain", marks=pytest.mark.slow)])
-    def form(self, request, monkeypatch) -> None:
+    def form(self, request, monkeypatch):
         if request.param:
             leave_out_what_is_fast(monkeypatch)
 

@@ -14,7 +14,7 @@ from lev_plugins.systems.enct5.dataset import Example, collate
 from lev_plugins.systems.enct5.problem_types import ProblemType, bits_of
 
 ROWS, NUMBER = 11, 3  # subwords; classes or labels
-SIZE: dict[str, Any] = {
+SIZE = {
     "dim": 8,
     "hidden": 10,
     "encoder_layers": 2,

@@ -76,7 +76,7 @@ APART = {"weight_sharing": "none", "separate_output_embed": True}
 POINTER = {"source_pointer": True, "share_all_embeddings": True, "deletion_trace": True}
 SAMPLED = {"token_masking": "uniform", "roll_in_tokens": "policy"}
 #: what is trained; how often a GPU is waited for, its gradients' norm once; and the operations
-UPDATES: dict[str, tuple[Callable[[], Training], int, int]] = {
+UPDATES = {
     "LevT": (lambda: edits(drafted=False), 2, 750),
     "LevT, own parameters": (lambda: edits(**APART), 2, 905),
     "LevT with a trace": (lambda: edits(deletion_trace=True, **LEARNED), 2, 925),
@@ -134,7 +134,7 @@ def test_beam_search(system: Seq2Seq):
 
 
 def corrector_on(corrector: Corrector, move: bool) -> Any:
-    backend: Any = corrector.backend
+    backend = corrector.backend
     if move:
         for model in [backend.model] if hasattr(backend, "model") else backend.editor.models:
             module_to_gpu(model)
@@ -153,7 +153,7 @@ def labels_on(model: Any, move: bool) -> str:
     return str([prediction.tags for prediction in model.predict_tags(["a b c", "de"])])
 
 
-INTERFACES: dict[str, tuple[Callable[[], Any], Callable[[Any, bool], Any]]] = {
+INTERFACES = {
     "edit corrector": (editors.edit_corrector, corrector_on),
     "corrector": (editors.writing_corrector, corrector_on),
     "tagger": (lambda: editors.enct5(ProblemType.TAGGING.value), labels_on),

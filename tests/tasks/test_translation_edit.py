@@ -27,7 +27,7 @@ def write(folder: Path, split: str, rows: list[tiny.Triple]) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     write(tiny.dictionaries(tmp_path / "bin"), "train", ROWS)
     return tmp_path / "bin"
 
