@@ -65,11 +65,9 @@ def dictionaries(folder: Path, letters: Iterable[str] = LETTERS) -> Path:
     return folder
 
 
-def write_indexed(
-    prefix: Path, rows: Iterable[Tensor], size: int = 100, impl: str = "mmap"
-) -> None:
+def write_indexed(prefix: Path, rows: Iterable[Tensor], size: int = 100) -> None:
     """Tokens as preprocess writes them, ``size`` being that of the dictionary."""
-    builder = indexed_dataset.make_builder(f"{prefix}.bin", impl, size)
+    builder = indexed_dataset.make_builder(f"{prefix}.bin", "mmap", size)
     for row in rows:
         builder.add_item(row.int())
     builder.finalize(f"{prefix}.idx")

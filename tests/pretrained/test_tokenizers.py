@@ -17,6 +17,7 @@ from refusals import refuses
 from test_parity import SENTENCES, cut_alike
 
 from lev_plugins.pretrained import Vocabulary
+from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
 
 LINES = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!", "a cat is a cat"] * 4
 KINDS = ["bert", "bart", "t5"]
@@ -45,7 +46,10 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def opened(folders):
-    return {name: checkpoints.opened(folder) for name, folder in folders.items()}
+    return {
+        name: PretrainedTokenizer(PretrainedTokenizerConfig(hf_directory=str(folder)))
+        for name, folder in folders.items()
+    }
 
 
 def build(folder: Path | None) -> Any:
