@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a product, which tests of systems do without
     from lev_correct import Corrector
 
 LABELS = ["red", "green", "blue"]
-ENCT5: dict[str, Any] = {
+ENCT5 = {
     "encoder_embed_dim": 8,
     "encoder_ffn_embed_dim": 10,
     "encoder_layers": 1,
