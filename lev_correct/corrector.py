@@ -63,8 +63,9 @@ from .words.known_words import KnownWords
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
-#: Probability of an edit from which it is made by default where the line tells (:mod:`.evidence`).
-RIGHT = 0.5
+#: Probability of an edit from which it is made by default where a text tells (:mod:`.evidence`):
+#: at 0.5 5 in 100 misspelt words of learners fewer become right, and in right text as many change.
+RIGHT = 0.33
 #: Terms of a probability that an edit carries.
 REASONS = 3
 _CODE = CodeProtection()

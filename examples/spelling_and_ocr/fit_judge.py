@@ -1,6 +1,6 @@
 """Fits the judge of a corrector, and says what it does to text that the fit has not seen.
 
-    python examples/spelling_and_ocr/fit_judge.py OUT TEXT… --misspellings NOISY CLEAN [--path MODEL]
+    python examples/spelling_and_ocr/fit_judge.py OUT TEXT… --misspellings NOISY CLEAN
 
 Each TEXT is right text of one register, a paragraph a line. Of the corrector's known words a fifth,
 by a hash, is hidden: rare words of right text are then in no list, in their natural place. What
@@ -21,12 +21,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 from made_up_typos import Typist
 
 from lev_correct import Corrector
+from lev_correct.corrector import RIGHT
 from lev_correct.judge.evidence import OF_LISTS, Evidence, LineJudge, Run
 from lev_correct.judge.judge import Judge, Kind
 from lev_correct.judge.weights import Weights
@@ -39,17 +40,22 @@ from lev_runtime.io.text_files import read_lines
 HIDDEN = 5
 #: Shares of words that are wrong; lines of each register with hidden words; lone words of a kind.
 SHARES, TERMS, LONE = (0.01, 0.1), 600, 1200
-#: How much an example counts by what it is of: right text is met most.
-COUNTS: dict[str, float] = {}
-STRENGTH = 0.3  # of the regression's regularization, the inverse
-FEWEST = 30  # examples of either class that a kind needs
-#: What no text here tells: by hand, in nats (files that are no prose; words that return; names).
-BY_HAND = {
-    "no prose": -1.5,
-    "returns in the files": -6.0,
-    "slip of a word of the files": 3.5,
-    "name": -8.0,
+#: How much an example counts by what it is of. Most text that is read is right, and of its terms
+#: all have to stay; learners' texts have more errors than ours, and fewer rare words.
+COUNTS = {
+    **{"right": 20.0, "term": 30.0, "lone right": 10.0},
+    **{"few": 2.0, "right of few": 4.0, "many": 16.0, "right of many": 0.0},
 }
+STRENGTH = 0.3  # of the regression's regularization, the inverse
+FEWEST = 30  # examples of either class that a kind needs; of one with fewer the model tells
+THE_MODEL = {"bias": (-0.5, 0.0), "certain": (1.0, 0.0), "sure": (1.0, 0.0)}
+#: A list says more of a misspelling than our texts, in which it is more often wrong than right.
+OF_LISTED = {
+    **THE_MODEL,
+    **{"bias": (0.0, 0.0), "not the first correction": (-4.6, 0.0), "name": (-8.7, 0.0)},
+}
+#: What no text here tells: by hand, in nats (files that are no prose; words of other files).
+BY_HAND = {"no prose": -1.5, "returns in the files": -6.0, "slip of a word of the files": 3.5}
 #: Texts of a line each, which nothing else tells of.
 ALONE = ("lone wrong", "lone right", "short wrong", "short right")
 WORD = re.compile(r"(?<![\w'’/.@-])[A-Za-z]+(?:['’][a-z]+)?(?![\w'’/@-])")
@@ -92,7 +98,7 @@ class Noting(LineJudge):
                 self.kind_of(before, kind),
                 self.features.of(start, before, after, chance),
             )
-            if kind in OF_LISTS or self.is_english(start, start + len(before), after):
+            if kind in OF_LISTS or not self.is_foreign(start, start + len(before), after):
                 self.noted.append((self.line, start, before, after, kind, features))
         return chance
 
@@ -237,14 +243,9 @@ def examples(
         key = line, start, after, kind
         if key not in seen:
             seen.add(key)
-            yield Example(
-                register,
-                source,
-                kind,
-                features,
-                meant.lower() == after.lower(),
-                f"{before} > {after}",
-            )
+            of = f"right of {source}" if golds and meant == before else source
+            is_right = meant.lower() == after.lower()
+            yield Example(register, of, kind, features, is_right, f"{before} > {after}")
 
 
 def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -> Iterator[Example]:
@@ -283,13 +284,15 @@ def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -
 
 
 def fitted(rows: Sequence[Example]) -> dict[str, dict[str, tuple[float, float]]]:
-    """Returns the weights of each kind of edit that has enough examples, and of features the mean."""
+    """Returns the weights of each kind of edit, and of features their mean."""
     from sklearn.linear_model import LogisticRegression
 
-    kinds = {}
-    for kind in sorted({row.kind for row in rows}):
+    by_hand = {name: (weight, 0.0) for name, weight in BY_HAND.items()}
+    kinds = {kind: THE_MODEL | by_hand for kind in get_args(Kind)}
+    kinds |= {"listed": OF_LISTED, "confused": THE_MODEL}
+    for kind in kinds.keys() - {*OF_LISTS}:
         of_kind = [row for row in rows if row.kind == kind]
-        right = np.array([row.is_right for row in of_kind])
+        right = np.array([row.is_right for row in of_kind], bool)
         if min(right.sum(), (~right).sum()) < FEWEST:
             continue
         names = [name for name in of_kind[0].features if name not in BY_HAND]
@@ -304,7 +307,7 @@ def fitted(rows: Sequence[Example]) -> dict[str, dict[str, tuple[float, float]]]
         kinds[kind] |= {
             n: (round(float(w), 4), round(float(m), 4)) for n, w, m in zip(names, weights, mean)
         }
-        kinds[kind] |= {name: (weight, 0.0) for name, weight in BY_HAND.items()}
+        kinds[kind] |= by_hand
     return kinds
 
 
@@ -346,9 +349,8 @@ def main() -> None:
 def report(rows: Sequence[Example], words: dict[str, int]) -> None:
     """Prints what is done to each register by the fit of the others."""
     chances = np.zeros(len(rows))
-    print(
-        "| register | edits in 1,000 words of right text | hidden words changed | few | many | lone: right | changed |"
-    )
+    print("| register | right text: edits in 1,000 words | hidden words changed ", end="")
+    print("| few errors: right | many: right | lone: right | lone: right words changed |")
     print("| --- " * 7 + "|")
     totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for register in words:
@@ -360,7 +362,7 @@ def report(rows: Sequence[Example], words: dict[str, int]) -> None:
                 wanted = (
                     row.source in ("right", "term", "lone right", "short right") or row.is_right
                 )
-                counts[row.source][0] += chances[number] >= 0.5 and wanted
+                counts[row.source][0] += chances[number] >= RIGHT and wanted
                 counts[row.source][1] += wanted
         for source, (made, of) in counts.items():
             totals[source] = [totals[source][0] + made, totals[source][1] + of]

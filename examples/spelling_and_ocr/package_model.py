@@ -35,8 +35,9 @@ from lev_runtime.io.text_files import read_lines, require_files
 #: Lists of prepare_typos.py by the setting that names them; their words come with MIT licences.
 LISTS = {"lexicon": "lexicon.txt", "bigrams": "bigrams.txt", "confusions": "confusions.txt"}
 KEPT = ("args", "cfg", "model", "criterion", "task_state", "optimizer_history")
-#: Lists in OUT that stay: spoken and foreign words, written by hand, and known_words.py's.
-KEPT_LISTS = ("protect_words", "known")
+#: Lists in OUT that stay: spoken and foreign words, written by hand, known_words.py's and
+#: fit_judge.py's.
+KEPT_LISTS = ("protect_words", "known", "judge")
 DIGITS = 3  # of a count: the fourth moves no score by what is seen
 
 

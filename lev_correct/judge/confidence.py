@@ -1,4 +1,4 @@
-"""What becomes of an edit's probability on its way from the model to the text, in this order:
+"""Says what becomes of an edit's probability on its way from the model to the text, in this order:
 
 1. a temperature makes it come true as often as it says (:func:`calibrated`);
 2. of a sentence's first word it is lower, which may be a name (:func:`of_opening`);

@@ -32,8 +32,9 @@ AROUND, FEW = 200, 5
 SEVERAL = 3
 #: The words of identifiers (*getFormatedText*), of four letters or more.
 _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{3,}|[A-Z]{4,}")
-#: Listed misspellings that tell that a text has errors, at least.
-TELL = 2
+#: Listed misspellings that tell that a text has errors, at least, and their share of its words from
+#: which on more tell no more: an essay's (5 in 1,000; letters have none).
+TELL, MANY = 2, 0.005
 #: Kinds of edits of words that a list has.
 OF_LISTS = ("listed", "confused")
 #: What is added to words, and the level of what has it.
@@ -97,6 +98,8 @@ class Evidence(Judge):
             if len(words) >= 3:
                 self._lines += 1
                 self._foreign_lines += (0, len(line)) in parts
+            if parts:
+                continue
             self._read += len(words)
             listed = (line[start:end] for start, end, _, misspelt in words if misspelt)
             self._misspelt += sum(map(str.islower, listed))
@@ -107,12 +110,12 @@ class Evidence(Judge):
         for line in lines:
             self.run.met.update(map(str.lower, _PART.findall(line)))
 
-    def errors(self, many: float) -> float:
-        """Returns the share of listed misspellings among the text's words in one that is many, up
-        to 1."""
+    @property
+    def errors(self) -> float:
+        """Returns how much the text's listed misspellings tell that it has errors, up to 1."""
         if self._misspelt < TELL:
             return 0.0
-        return min(self._misspelt / self._read / many, 1.0)
+        return min(self._misspelt / self._read / MANY, 1.0)
 
     def _words_of(self, line: str, places: Sequence[Span]) -> list[Word]:
         words, has_acronyms = [], not is_shouted(line)
@@ -192,7 +195,7 @@ class LineJudge:
         if kind == "doubled":  # its neighbours alone tell (:mod:`.spacing`)
             return chance
         kind = self.kind_of(before, kind)
-        if kind not in OF_LISTS and not self.is_english(start, start + len(before), after):
+        if kind not in OF_LISTS and self.is_foreign(start, start + len(before), after):
             return 0.0
         features = self.features.of(start, before, after, chance)
         odds, self.why[start] = self._text.run.weights.judged(kind, features)
@@ -207,13 +210,13 @@ class LineJudge:
             return "confused"
         return "alone" if kind == "word" and len(self._places) == 1 else kind
 
-    def is_english(self, start: int, end: int, after: str) -> bool:
-        """Returns whether what stands around an edit, with it, is English; a few words do not
-        tell."""
+    def is_foreign(self, start: int, end: int, after: str) -> bool:
+        """Returns whether what stands around an edit, with it, is in another language; of a few
+        words the text tells."""
         if len(self._places) < FEW:
-            return True
+            return self._text.foreign
         before, behind = self.line[max(start - AROUND, 0) : start], self.line[end : end + AROUND]
-        return self._text.run.languages.is_english(before + after + behind)
+        return not self._text.run.languages.is_english(before + after + behind)
 
 
 def _forms(word: str) -> tuple[str, ...]:

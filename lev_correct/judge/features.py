@@ -1,4 +1,4 @@
-"""What tells whether an edit is right: features of its channel, its place and its material.
+"""Measures what tells whether an edit is right: features of its channel, place and material.
 
 *Channel*: how sure the model is, and how what stands there may have become what is meant. *Place*:
 the neighbours, the line and the text. *Material*: what the lists, and the repository, say of the
@@ -30,9 +30,6 @@ RARE_AND_USUAL, FITS = (-12.0, -6.0), (-4.0, 4.0)
 #: Log-probability from which on a word is no rare one, and how much rarer counts; letters of a
 #: short one.
 RARE, RAREST, SHORT = -11.0, 2.0, 3
-#: Shares of a text's words from which on more listed misspellings tell no more: a letter's or an
-#: essay's (0 and 5 in 1,000 there), and a learner's.
-SOME, MANY = 0.005, 0.04
 #: Letters of the parts of a compound, at least.
 PART = 4
 _TOKEN = re.compile(r"\S+")
@@ -114,8 +111,7 @@ class LineFeatures:
         yield "everyday line", between(usual, *RARE_AND_USUAL)
         yield "unknown words in the line", self._others["unknown"].mean(start, end)
         yield "plain line", self._others["simple"].mean(start, end)
-        yield "errors in the text", self._text.errors(SOME)
-        yield "many errors in the text", self._text.errors(MANY)
+        yield "errors in the text", self._text.errors
         yield "no prose", not self._text.is_prose
 
     def _of_material(self, start: int, before: str, after: str) -> Iterator[tuple[str, float]]:

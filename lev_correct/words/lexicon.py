@@ -173,11 +173,8 @@ class Lookup:
         what has several corrections.
         """
         small = known if all_small(known) else {word.lower() for word in known}
-        several = {
-            wrong: corrections
-            for wrong, corrections in self.ambiguous.items()
-            if wrong not in small
-        }
+        ambiguous = ((wrong, rights) for wrong, rights in self.ambiguous.items() if rights)
+        several = {wrong: rights for wrong, rights in ambiguous if wrong not in small}
         if all_small(self.corrections):  # as codespell's, which takes a third of a start otherwise
             return Lookup._of({**self.corrections, **several})
         listed = (

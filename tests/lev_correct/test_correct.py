@@ -44,7 +44,7 @@ def test_files_are_corrected_in_order_and_a_missing_line_end_joins_no_lines(run)
 
 FIRST = r"""
 {"file": "a", "line": 2, "offset": 3, "length": 8, "before": "teh\u2028 cat", "after": "the",
- "probability": 0.25, "applied": true, "reason": null}
+ "probability": 0.25, "applied": true, "reason": null, "why": {}}
 """
 
 

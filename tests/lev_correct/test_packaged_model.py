@@ -46,7 +46,6 @@ I know thats true. | I know that's true.
 the childrens books | the children's books
 We use it becuase teh API asked. | We use it because the API asked.
 It isnt' there, we do'nt know | It isn't there, we don't know
-He walked down the road und saw it. | He walked down the road and saw it.
 They runned the tests. |
 La temperatura media de enero va de 1,6 en la costa |
 the dogs' bones |
@@ -67,7 +66,7 @@ def test_listed_words_and_doubled_ones_alone_in_a_text(packaged, line, wanted):
 
 def test_terms_and_edits_are_the_same_in_requests_of_any_size(packaged):
     term = "Repository manpages (dsc, installable): apt --showsrc prints sources."
-    lines = [term, "Teh end recieved it."] * 30
+    lines = [term, "The the end came."] * 30
     together = [line.text for line in packaged.correct(lines, document=packaged.document())]
     single = [packaged.correct([line], document=packaged.document())[0].text for line in lines]
     assert together == single and together[::2] == lines[::2]
