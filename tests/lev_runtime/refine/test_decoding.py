@@ -241,7 +241,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"empty_penalty": 1.5, "unk_penalty": 1.0},
     {"delete_threshold": 0.7},
     {"delete_threshold": 0.0},
-    {"max_len_a": 1.5, "max_len_b": 1, "max_iter": 2},
+    {"max_len_a": 0.0, "max_len_b": 14, "max_iter": 3},
     {"adaptive": False},
     {"candidates": 3, "nbest": 3, "noise_scale": 1.0},
     {"candidates": 2, "nbest": 1, "noise_scale": 2.0, "max_iter": 2},
@@ -266,7 +266,7 @@ def test_every_sentence_of_a_batch_is_edited_by_algorithm_2_whatever_its_padding
 ):
     """With orders or without, with a trace of deletions or without, features reused or not, and so
     is each of several candidates; the best of those that differ come back, the best first."""
-    values = {"max_len_b": 14, "max_iter": 6, **values}
+    values = {"max_len_a": 1.5, "max_len_b": 2, "max_iter": 6, **values}
     options, slow = RefinementOptions(**values), FakePolicy(NUMPY, **policy)
     pairs, marks = [(case.source, case.draft) for case in cases], [case.bits for case in cases]
     groups = decode(FakePolicy(arrays, **policy), pairs, marks, **layout, **values)
