@@ -7,7 +7,6 @@ placeholder.
 
 import dataclasses
 import random
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from lev_runtime.refine.policy import EditPolicy, EditState, Trace
 
 LETTERS = "abcdefgh"
 UNKNOWN, PLACEHOLDER = "_", "?"
-SIZES = {
+SIZES: dict[str, Any] = {
     "encoder_embed_dim": 8,
     "encoder_ffn_embed_dim": 12,
     "encoder_layers": 2,
@@ -65,9 +64,11 @@ def dictionaries(folder: Path, letters: Iterable[str] = LETTERS) -> Path:
     return folder
 
 
-def write_indexed(prefix: Path, rows: Iterable[Tensor], size: int = 100) -> None:
+def write_indexed(
+    prefix: Path, rows: Iterable[Tensor], size: int = 100, impl: str = "mmap"
+) -> None:
     """Tokens as preprocess writes them, ``size`` being that of the dictionary."""
-    builder = indexed_dataset.make_builder(f"{prefix}.bin", "mmap", size)
+    builder = indexed_dataset.make_builder(f"{prefix}.bin", impl, size)
     for row in rows:
         builder.add_item(row.int())
     builder.finalize(f"{prefix}.idx")
@@ -143,12 +144,6 @@ def letters(tokens: Tensor, symbols: Dictionary, placeholder: int | None = None)
     assert row[0] == symbols.bos() and row[-1] == symbols.eos(), f"no sentence: {row}"
     shown = {symbols.unk(): UNKNOWN, placeholder: PLACEHOLDER}
     return "".join(shown[index] if index in shown else symbols[index] for index in row[1:-1])
-
-
-def holds(text: str, terms: list[str]) -> bool:
-    """Whether the terms stand in the text one after the other, each whole."""
-    pattern = "".join(rf"(?: .*)? {re.escape(term)}(?= )" for term in terms)
-    return re.match(pattern, f" {text} ", re.S) is not None
 
 
 def stack(rows: Sequence[Tensor], pad: int, left: bool = False, extra: int = 0) -> Tensor:
