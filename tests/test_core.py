@@ -107,11 +107,3 @@ for name in names.COMMANDS:
     assert done.stderr == "" and done.returncode == 0, done.stderr
     for name in ("correct", "serve", "trace", "preprocess", "export"):
         assert f"usage: lev-{name} " in done.stdout
-
-
-def test_only_one_module_imports_onnxruntime():
-    """It has to be told first that it is not to report."""
-    folders = "lev_runtime lev_correct lev_memory lev_plugins examples benchmarks".split()
-    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
-    importing = [path.name for path in files if "import onnxruntime\n" in path.read_text("utf-8")]
-    assert importing == ["folder.py"]  # from .onnx_runtime

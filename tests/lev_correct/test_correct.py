@@ -62,6 +62,7 @@ def test_edits_are_json_lines_that_name_their_place(run):
 #: options | the one that is named
 REFUSED = r"""
 --min-confidence 1.5 | --min-confidence 1.5
+--buffer 0 | --buffer 0
 --protect-words gone | gone
 --tune words words --lexicon /dev/stdin | --lexicon /dev/stdin
 words gone | gone

@@ -168,10 +168,10 @@ def test_a_wrong_setting_is_named(run, line, message):
 
 
 def test_words_that_are_accepted_are_found_no_more(run):
-    put(in__a=b"Teh (teh) tx\nxyz teh\n")
-    words = {**WORDS, "(teh)": "(the)", "Teh": "The"}
+    put(in__a=b"Teh (teh) tx\nxyz teh\nit uh is\n")
+    words = {**WORDS, "(teh)": "(the)", "Teh": "The", "uh": ""}
     Path(".git").mkdir()
-    assert run("--accept in --unit word", words) == b""
+    assert places(run("--accept in --unit word", words, status=1)) == ["in/a:3:4"], "no word"
     listed = Path(".lev-correct-words.txt")
     assert listed.read_text() == "Teh\nteh\ntx\nxyz\n"
     put(in__a=b"Teh (teh) tx teH\nxyz teh\n")

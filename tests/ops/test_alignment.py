@@ -96,6 +96,7 @@ def full_words() -> Case:
 
 
 @needs_triton
+@pytest.mark.slow
 def test_kernels_keep_the_same_tokens(tmp_path):
     equal = torch.full((3, 33), 7)
     x, y, *_ = pairs(6, 9, 9, 2, 1)

@@ -3,7 +3,6 @@
 import lzma
 from collections.abc import Callable
 from itertools import islice
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,7 +21,7 @@ Write = Callable[[str, bytes | str], str]
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Write:
+def write(tmp_path):
     def write_file(name: str, content: bytes | str) -> str:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))

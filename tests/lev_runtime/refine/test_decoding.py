@@ -181,7 +181,7 @@ class Slow:
         logits[:, [BOS, PAD, EOS, PLH]] = -math.inf
         logs = log_softmax(logits)
         logits += self.noise(2 * self.step + 1, new, logits.shape[1])
-        again: int | None = 0
+        again = 0
         while new and again is not None:
             for place, row, log in zip(new, logits.argmax(1).tolist(), logs):
                 y[place] = Token(row, score=log[row])
@@ -236,7 +236,7 @@ def cases(kinds: Sequence[str]) -> Any:
 
 
 CASES = st.lists(st.one_of(cases([""]), cases([*BITS])), min_size=1, max_size=4)
-OPTIONS: list[dict[str, Any]] = [
+OPTIONS = [
     {},
     {"empty_penalty": 1.5, "unk_penalty": 1.0},
     {"delete_threshold": 0.7},
@@ -272,7 +272,7 @@ def test_every_sentence_of_a_batch_is_edited_by_algorithm_2_whatever_its_padding
     groups = decode(FakePolicy(arrays, **policy), pairs, marks, **layout, **values)
     for group, case in zip(groups, cases, strict=True):
         several = [Slow(slow, options, case, i).run() for i in range(options.candidates)]
-        best: dict[tuple[int, ...], Any] = {}
+        best = {}
         for each in sorted(several, key=lambda each: -each["score"]):
             best.setdefault(tuple(each["tokens"]), {**each, "score": near(each["score"])})
         expected = [*best.values()][: options.nbest]

@@ -11,13 +11,11 @@ from fake_folder import fake_editor
 from fake_policy import PAIRS
 from refusals import refuses
 
-from lev_runtime import Editor
-
 NOISE = {"nbest": 3, "candidates": 5, "noise_scale": 1.0}
 
 
 @pytest.fixture(scope="module")
-def editor(tmp_path_factory) -> Editor:
+def editor(tmp_path_factory):
     return fake_editor(tmp_path_factory.mktemp("editor"))
 
 
