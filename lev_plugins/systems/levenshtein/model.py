@@ -38,7 +38,7 @@ from ...nn.seq2seq.config import (
 from ...nn.seq2seq.embedding_files import load_embeddings
 from ...nn.transformer import EncoderOutput, TransformerBlock, TransformerStack
 from ...ops.edits import has_gaps, true_places
-from .config import EDIT_OPERATIONS, LevenshteinEditorConfig, exit_depths, stack_of
+from .config import LevenshteinEditorConfig, exit_depths, stack_of
 from .expert import (
     States,
     deletion_labels,
@@ -136,11 +136,6 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
         """Refuses options that contradict each other or the task's dictionaries."""
         if not hasattr(task, "placeholder"):
             raise UserError(f"--arch {MODEL} needs --task translation_edit")
-        if cfg.edit_operations != EDIT_OPERATIONS:
-            raise UserError(
-                f"--edit-operations {cfg.edit_operations} is not supported any more; an iteration "
-                f"is {EDIT_OPERATIONS}"
-            )
         source, target = task.source_dictionary, task.target_dictionary
         width, decoder_width = cfg.encoder_embed_dim, cfg.decoder_embed_dim
         if width != decoder_width:
