@@ -32,7 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Runs the command; raises :class:`UserError` with nothing written."""
+    """Runs the command; raises :class:`.UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     require_extra("train", "export")
     from ..export.folder import export

@@ -1,7 +1,7 @@
 """Predict classes, values, labels or tags of text with an EncT5.
 
 One JSON object an input line, in order: the keys of
-:meth:`lev_plugins.inference.enct5.Prediction.to_dict` and the number of the ``line``. Of CoNLL-U
+:meth:`.Prediction.to_dict` and the number of the ``line``. Of CoNLL-U
 the lines themselves, with the tags. The checkpoint is all that is needed.
 """
 

@@ -102,7 +102,7 @@ def settings_writer(checkpoint: str) -> Callable[[str], None]:
 
 
 class Generating(GeneratingModel, Backend):
-    """A :class:`~.backends.Backend` over the generator of a task.
+    """A :class:`~lev_correct.models.backend.Backend` over the generator of a task.
 
     The probability of a change is the product of the probabilities, each given the unit and all
     that is written before it, of the tokens that it writes and of the token right after them,
@@ -112,7 +112,7 @@ class Generating(GeneratingModel, Backend):
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
     ) -> list[Answer | None]:
-        """See :class:`~.backends.Backend`."""
+        """See :class:`~lev_correct.models.backend.Backend`."""
         read = list(map(self.processing.tokens, units))
         hypotheses = in_batches(self.search, read, map(len, read), batch_size)
         return list(map(self._answer, units, read, hypotheses))

@@ -103,7 +103,7 @@ class RefinementState:
             self.since = self._positions()
 
     def record(self, name: str, scores: Array | None = None) -> None:
-        """Records the present tokens as those that a phase has left (:class:`.records.Step`)."""
+        """Records the present tokens as those that a phase has left (:class:`.history.Step`)."""
         if self.phases is None:
             return
         phase = Phase(
