@@ -54,7 +54,7 @@ class Exported(Searching):
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
     ) -> list[Answer | None]:
-        """See :class:`~.backends.Backend`; probabilities are those of :class:`.Generating`."""
+        """See :class:`~.backend.Backend`; probabilities are those of a checkpoint."""
         sizes = [len(self.processing.tokens(unit)) for unit in units]
         return in_batches(self._answers, units, sizes, batch_size)
 
