@@ -3,10 +3,9 @@
 It also needs rapidfuzz, sentencepiece for models of such subwords, and tokenizers for an EncT5 that
 was made from a BERT or mT5.
 
->>> from lev_runtime import load
->>> load("folder").edit(["a source"], ["its draft"])[0].text
->>> load("folder").predict(["a text"])[0].label
->>> load("folder").generate(["a source"])[0].text
+    load("folder").edit(["a source"], ["its draft"])[0].text     # levenshtein_editor
+    load("folder").predict(["a text"])[0].label                  # enct5
+    load("folder").generate(["a source"])[0].text                # pbd_transformer
 """
 
 import os
@@ -31,7 +30,12 @@ __all__ = ["Editor", "Generator", "Labeler", "load"]
 def load(
     path: str | os.PathLike[str], threads: int | None = None
 ) -> "Editor | Labeler | Generator":
-    """The model of a folder, by its kind; arguments and errors are those of the classes."""
+    """Returns the model of a folder, by its kind; arguments and errors are those of the classes.
+
+    >>> from lev_runtime import load
+    >>> [type(load(folder)).__name__ for folder in ("levt", "enct5", "pbd")]
+    ['Editor', 'Labeler', 'Generator']
+    """
     from .folder import Folder
 
     folder = Folder(path)

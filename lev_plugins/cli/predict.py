@@ -1,8 +1,8 @@
 """Predict classes, values, labels or tags of text with an EncT5.
 
-One JSON object an input line, in order: the keys of
-:meth:`.Prediction.to_dict` and the number of the ``line``. Of CoNLL-U
-the lines themselves, with the tags. The checkpoint is all that is needed.
+Writes one JSON object an input line, in order: the keys of :meth:`.Prediction.to_dict` and the
+number of the ``line``. Of CoNLL-U it writes the lines themselves, with the tags. It needs the
+checkpoint alone.
 """
 
 import argparse

@@ -26,6 +26,11 @@ class Generation(NamedTuple):
 class Generator(PrefixModel):
     """An exported model with its dictionaries and text processing; several threads may use one.
 
+    >>> from lev_runtime import Generator
+    >>> [best, second] = next(Generator("pbd").stream_nbest(["a source"], nbest=2, max_len_b=3))
+    >>> best.score > second.score, len(best.text.split())
+    (True, 3)
+
     Arguments and errors are those of :class:`.PrefixModel`.
     """
 

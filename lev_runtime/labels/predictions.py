@@ -57,8 +57,7 @@ def entities(tags: Sequence[str]) -> list[Entity]:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value ready for JSON: records as objects, tuples as lists, probabilities with six
-    digits."""
+    """Returns a value for JSON: records as objects, tuples as lists, probabilities in six digits."""
     if isinstance(value, Scored | Entity):
         value = value._asdict()
     if isinstance(value, dict):
@@ -71,6 +70,10 @@ def _plain(value: Any) -> Any:
 @dataclass(frozen=True)
 class Prediction:
     """The prediction for a text, or a pair; None is what its kind does not have.
+
+    >>> from lev_runtime.labels.predictions import Prediction
+    >>> Prediction(("a text",), label="news", score=0.91).to_dict()
+    {'text': 'a text', 'label': 'news', 'score': 0.91, 'cut': False}
 
     label, score: the best class and its probability. labels, scores: of many labels those above the
     threshold, the likeliest first. value: of regression. top: the likeliest labels (of each word),
@@ -96,8 +99,7 @@ class Prediction:
     cut: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns what the kind has, ready for JSON; probabilities have six digits, values
-        seven."""
+        """Returns what the kind has, for JSON; probabilities have six digits, values seven."""
         record: dict[str, Any] = _plain(vars(self))
         texts = record.pop("texts")
         if self.value is not None:

@@ -24,6 +24,11 @@ MODEL = "levenshtein_editor"
 class Editor(TextEditor):
     """An exported model with its dictionaries and text processing; several threads may use one.
 
+    >>> from lev_runtime import Editor
+    >>> [trace] = Editor("levt").edit(["a source"], ["its [=draft=]"], markup=True)
+    >>> trace.draft, trace.terminated
+    ('its [=draft=]', 'unchanged')
+
     Args:
         path: a folder that ``lev-export`` has written, or what was read of it.
         threads: that a pass computes with, by default as many as there are cores.
