@@ -46,7 +46,7 @@ def load(
 
 
 def __getattr__(name: str) -> Any:
-    """Each class is loaded when it is asked for, and ONNX Runtime with it."""
+    """Imports a class when it is asked for: ONNX Runtime takes longest to import."""
     if name not in _KINDS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_KINDS[name][0]}", __name__), name)

@@ -1,6 +1,7 @@
 """The edits of one sentence by a Levenshtein Transformer, as plain data.
 
-Decoding keeps notes of them on its device, and reads them when all sentences are finished. Tokens are strings; ``<s>`` and ``</s>`` are left out everywhere.
+Decoding keeps notes of them on its device, and reads them when all sentences are finished. Tokens
+are strings; ``<s>`` and ``</s>`` are left out everywhere.
 """
 
 import itertools

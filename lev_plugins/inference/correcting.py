@@ -89,8 +89,10 @@ def checkpoint_labeler(path: str) -> Callable[..., TextLabeler] | None:
 
 
 def settings_writer(checkpoint: str) -> Callable[[str], None]:
-    """Returns what writes a corrector's settings and lists into a folder, so that they load at
-    once; it writes nothing where there are none next to the checkpoint."""
+    """Returns a function that writes a corrector's settings and lists into a folder.
+
+    They then load at once. It writes nothing where there are none next to the checkpoint.
+    """
     tuned = settings.beside(checkpoint)
     use = settings.read(tuned) if tuned else None
 
@@ -150,8 +152,7 @@ class Prefixes:
             self.encoded = model.encoder(**inputs)
 
     def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
-        """Log-probabilities of what follows prefixes, R × V; of each its unit, in order, its parent
-        among the prefixes read last, and its last symbol."""
+        """See :class:`.search.PrefixReader`."""
         encoder, decoder = self.model.encoder, self.model.decoder
         rows, newest = (torch.from_numpy(part).to(self.tokens) for part in (parents, symbols))
         with self.lock, torch.no_grad():

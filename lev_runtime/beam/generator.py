@@ -78,7 +78,7 @@ class Generator(PrefixModel):
         return list(self.stream(sources, buffer=sys.maxsize, **options))
 
     def _numbers(self, source: str, number: int) -> list[int]:
-        """A source's tokens, </s> behind them."""
+        """Returns a source's tokens, with </s> at the end."""
         _, *tokens = self.source.encode(self.codec.encode(source).split())
         longest, _ = self.settings["limits"]
         if len(tokens) > longest:

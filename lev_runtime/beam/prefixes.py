@@ -16,7 +16,7 @@ from ..text.codec import TextCodec, read_dictionaries
 from .search import Beam, Floats, Given, Numbers, search
 
 MODEL = "pbd_transformer"
-Sources = Sequence[Sequence[int]]  # tokens, </s> behind them
+Sources = Sequence[Sequence[int]]  # tokens, with </s> at the end
 
 
 class PrefixModel:
@@ -48,7 +48,7 @@ class PrefixModel:
         return [f"{kind}_past_{number}" for number in blocks for kind in ("key", "value")]
 
     def prefixes(self, sources: Sources) -> "Prefixes":
-        """A reader of prefixes of what could be written for sources, which end with </s>."""
+        """Encodes sources, which end with </s>; returns a reader of prefixes of their outputs."""
         tokens = padded(sources, self.source.pad)
         real = (tokens != self.source.pad).astype(np.int32)
         outputs = self.encoder.outputs
@@ -60,8 +60,10 @@ class PrefixModel:
     def beam_search(
         self, sources: Sources, limits: Numbers, beam: int
     ) -> list[list[tuple[str, float]]]:
-        """Returns texts of a free search for each of a batch of sources, the best first, and their
-        log-probabilities; ``limits``: symbols of each text at most, besides the model's own."""
+        """Searches freely; returns for each source its texts and their log-probabilities.
+
+        The best text comes first. ``limits``: the most symbols of each text, below the model's.
+        """
         _, longest = self.settings["limits"]
         width = min(beam, len(self.target.symbols) - 1)
         reader = Beam(width, np.minimum(limits, longest - 1), self.target.eos)
@@ -75,7 +77,7 @@ class PrefixModel:
         return [reader.symbol_logs(row) for row in self._searched(sources, reader)]
 
     def _searched(self, sources: Sources, reader: Beam | Given) -> range:
-        """The numbers of the sources, once the reader has read all that it wants of them."""
+        """Runs the search for one reader; returns the numbers of the sources."""
         count = len(sources)
         search(self.prefixes(sources), count, [reader], self.target.eos, self.target.pad)
         return range(count)
@@ -93,8 +95,11 @@ class Prefixes:
         self.past = dict.fromkeys(model.past, nothing)
 
     def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
-        """Log-probabilities of what follows prefixes, R × V; of each its source, its parent among
-        the prefixes read last (at first the sources), and its last symbol, at first </s>."""
+        """Returns log-probabilities of the next symbol of each prefix, R × V.
+
+        Of each prefix: its source, its parent among the prefixes read last (at first the sources)
+        and its last symbol (at first </s>).
+        """
         rows = {"units": units, "parents": parents, "symbols": symbols}
         inputs = {**self.encoder_out, **self.past, **rows, "place": np.array([self.depth])}
         names = self.model.past

@@ -12,7 +12,7 @@ import numpy as np
 
 CLASSIFICATION, REGRESSION, TAGGING = "classification", "regression", "tagging"
 MULTILABEL, MULTILABEL_POOLED = "multilabel", "multilabel_pooled"
-MANY = (MULTILABEL, MULTILABEL_POOLED)  #: kinds of which any number of labels may hold
+MANY = (MULTILABEL, MULTILABEL_POOLED)  #: kinds where any number of labels may hold
 OUTSIDE = "O"
 FIRST = frozenset("BSU")  #: prefixes that always begin an entity
 LAST = frozenset("ELSU")  #: … and that always end one
@@ -57,7 +57,7 @@ def entities(tags: Sequence[str]) -> list[Entity]:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value for JSON: records as objects, tuples as lists, probabilities in six digits."""
+    """Returns a value for JSON: records as objects, tuples as lists, floats in six digits."""
     if isinstance(value, Scored | Entity):
         value = value._asdict()
     if isinstance(value, dict):
@@ -150,8 +150,7 @@ class Wanted(NamedTuple):
         return Prediction(texts, labels=labels, scores=chances, top=top, cut=cut)
 
     def _ranked(self, scores: np.ndarray) -> list[list[Scored]]:
-        """Returns row by row the labels, the likeliest first; of equals the one that comes
-        first."""
+        """Returns the labels of each row, the likeliest first; of equal ones the first."""
         # doubles: the threshold is one, and singles would be compared with it rounded
         values = scores.astype(np.float64)
         order = np.argsort(-values, axis=1, kind="stable")
