@@ -90,10 +90,11 @@ class Editor(TextEditor):
 
     def encode_source(self, source: str, old: str | None) -> list[int]:
         """See the base class."""
-        if old is not None and not self.settings["old_source"]:
-            raise UserError(
-                "there is an old source, and the model was not trained with --old-source; leave it "
-                "out"
-            )
-        marked = mark_change(source, old or "")
-        return self.source.encode(self.codec.encode(marked).split())
+        if old is not None:
+            if not self.settings["old_source"]:
+                raise UserError(
+                    "there is an old source, and the model was not trained with --old-source; "
+                    "leave it out"
+                )
+            source = mark_change(source, old)
+        return self.source.encode(self.codec.encode(source).split())

@@ -159,7 +159,7 @@ def exit_depths(cfg: LevenshteinEditorConfig) -> dict[str, int]:
     deepest = max(
         depths[head] for head in HEADS if stack_of(head, str(cfg.weight_sharing)) == "token"
     )
-    # fairseq has a number for tokens too
+    # fairseq's --early-exit has a third number, for tokens
     is_complete = len(numbers) >= 2 and numbers[2:] in ([], [layers])
     if not is_complete or 0 in numbers or deepest > layers:
         raise UserError(
