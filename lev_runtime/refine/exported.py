@@ -93,7 +93,7 @@ class ExportedPolicy(FeaturePolicy):
         if head == "token":
             return dict(zip(["token"], self._write(["token"], state)))
         session = self.decoders[head]
-        outputs = [name for name in ("deletion", "placeholder") if name in session.outputs]
+        outputs = [name for name in HEADS if name != "token" and name in session.outputs]
         texts = _Texts.of(state, self.pad)
         inputs = self._inputs(session, state, texts)
         if "placeholder" in outputs:

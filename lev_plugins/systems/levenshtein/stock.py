@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from lev_runtime.errors import UserError
+from lev_runtime.refine.policy import HEADS
 
 from .config import LevenshteinEditorConfig, stack_of
 
@@ -22,9 +23,9 @@ logger = logging.getLogger(__name__)
 # options that have the same names here, of both sides and of the model
 _SIZES = "embed_dim ffn_embed_dim layers attention_heads normalize_before learned_pos"
 _OTHERS = "dropout attention_dropout activation_dropout activation_fn share_all_embeddings"
-#: parameters that a left-to-right transformer lacks
-NEW = ["source_copy", "deletion_head.weight", "placeholder_head.weight"]
-COPY = NEW[0]  # of a model's parameters: whether placeholders copy from the source
+COPY = "source_copy"  # of a model's parameters: whether placeholders copy from the source
+#: parameters that a left-to-right transformer lacks; its output layer is the token head
+NEW = [COPY, *(f"{head}_head.weight" for head in HEADS if head != "token")]
 # what ours does not have, and no parameter would show
 _UNSUPPORTED = ("no_scale_embedding", "no_token_positional_embeddings", "cross_self_attention")
 
