@@ -1,7 +1,7 @@
 """Correcting text of any shape with a model that reads units of it.
 
-A line is cut into units (:mod:`.units`), a backend rewrites each (:mod:`.models.backend`), what it
-changed becomes edits of the line with probabilities (:mod:`.edits`), and those that are sure
+A line is cut into units (:mod:`.units`), a backend rewrites each (:mod:`.propose.backend`), what it
+changed becomes edits of the line with probabilities (:mod:`.lines`), and those that are sure
 enough and touch nothing protected (:mod:`.protection`) are made (:mod:`.corrector`).
 
 >>> from lev_correct import Corrector

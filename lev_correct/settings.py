@@ -11,7 +11,7 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines, reading
 
-from .ranking.vocabulary import Vocabulary
+from .propose.vocabulary import Vocabulary
 from .text.protection import Protection
 from .words.known_words import KnownWords
 from .words.lexicon import (
@@ -39,13 +39,13 @@ class Settings:
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: probability of the edits
     that are made, where a call gives none. longest: characters that an edit may add, at most.
-    temperature: of the model's probabilities (:mod:`.calibration`). protect_code: whether code and
+    temperature: of the model's probabilities (:mod:`.confidence`). protect_code: whether code and
     the like stay as they are (:mod:`.protection`). weights: of the ranking
     (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model
     (default 5). Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions;
     protect_words: words that stay; known: words that exist (:mod:`.known_words`), by which edits
     are judged (:mod:`.evidence`). adapts: whether they are judged by the share of errors in each
-    text (:mod:`.text_prior`), which :attr:`protect_code` reads.
+    text (:mod:`.prior`), which :attr:`protect_code` reads.
     """
 
     unit: str | None = None

@@ -41,7 +41,7 @@ def editor(count: int = 1, characters: bool = False, **options: Any) -> Levensht
 def edit_corrector(unit: str | None = None, window: int | None = None, **more: Any) -> "Corrector":
     """A corrector with an edit model of characters; ``more``: options of its backend."""
     from lev_correct import Corrector
-    from lev_correct.models.editor import LevenshteinBackend
+    from lev_correct.propose.editor import LevenshteinBackend
 
     backend = LevenshteinBackend(editor(characters=True), knows_spaces=True, **more)
     return Corrector(backend, unit, window)

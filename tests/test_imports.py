@@ -14,9 +14,9 @@ LAYERS = {
     "lev_plugins": """__main__ | cli | __init__ | reports | export | inference | registration
     | systems | tasks | metrics optim | pretrained | data nn | ops | fairseq_patches | io
     | options""",
-    "lev_correct": """cli | serve | __init__ report tuning | corrector | readings models.loading
-    | ranking.ranking settings | text.protection | evidence | models | ranking | repository | text
-    | repository.kinds words edits packaged calibration | fitting""",
+    "lev_correct": """cli | serve | __init__ report tuning | corrector | document | judge
+    | propose.loading | settings | propose | repository | text | lines repository.kinds
+    | text.units | text.markup | text.formats words packaged""",
     "lev_memory": """cli | __init__ | evaluate propose | prepare proposals | train
     | commands formats scores | memory | repair""",
     "lev_runtime": """__init__ | refine.editor beam labels | refine io | text.sentences

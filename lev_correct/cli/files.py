@@ -19,7 +19,8 @@ from ..repository.repository import NAMED, Repository
 
 if TYPE_CHECKING:
     from .. import Correction, Corrector
-    from ..text.protection import Document, Protection
+    from ..document import Document
+    from ..text.protection import Protection
 
 #: Lines of a file that are corrected at once.
 LINES_AT_ONCE = 500

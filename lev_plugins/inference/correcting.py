@@ -18,9 +18,9 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
 from lev_correct import settings
-from lev_correct.models.backend import Answer, Backend, rewriting
-from lev_correct.models.editor import LevenshteinBackend
-from lev_correct.models.searching import Searching
+from lev_correct.propose.backend import Answer, Backend, rewriting
+from lev_correct.propose.editor import LevenshteinBackend
+from lev_correct.propose.searching import Searching
 from lev_runtime.batching import in_batches
 from lev_runtime.beam.search import LONGEST_MORE, LONGEST_RATIO, Floats, Numbers
 from lev_runtime.errors import UserError
@@ -104,7 +104,7 @@ def settings_writer(checkpoint: str) -> Callable[[str], None]:
 
 
 class Generating(GeneratingModel, Backend):
-    """A :class:`~lev_correct.models.backend.Backend` over the generator of a task.
+    """A :class:`~lev_correct.propose.backend.Backend` over the generator of a task.
 
     The probability of a change is the product of the probabilities, each given the unit and all
     that is written before it, of the tokens that it writes and of the token right after them,
@@ -114,7 +114,7 @@ class Generating(GeneratingModel, Backend):
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
     ) -> list[Answer | None]:
-        """See :class:`~lev_correct.models.backend.Backend`."""
+        """See :class:`~lev_correct.propose.backend.Backend`."""
         read = list(map(self.processing.tokens, units))
         hypotheses = in_batches(self.search, read, map(len, read), batch_size)
         return list(map(self._answer, units, read, hypotheses))

@@ -7,8 +7,9 @@ import pytest
 from fake_backend import Scripted, ranking
 from refusals import refuses
 
-from lev_correct.evidence.evidence import Evidence, Run
-from lev_correct.evidence.languages import Languages
+from lev_correct.judge.evidence import Evidence, Run
+from lev_correct.judge.judge import kind_of
+from lev_correct.judge.languages import Languages
 from lev_correct.text.units import spans
 from lev_correct.words.known_words import KnownWords
 from lev_correct.words.lexicon import Lexicon
@@ -142,7 +143,7 @@ def test_spaces_apostrophes_and_slips_are_judged_by_what_changes(edit):
     lines = LINE.format(before), f"x=1 {before} y=2"
     judges = [evidence().line(line, [*spans(line, "letters")]) for line in lines]
     plain, odd = (
-        judge.respaced(line.index(before), before, after, 0.99)
+        judge.probability(line.index(before), before, after, 0.99, kind_of(before, after))
         for judge, line in zip(judges, lines)
     )
     assert plain > 0.2 and (plain == odd if before == "is is" else plain > odd)

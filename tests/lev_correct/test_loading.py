@@ -15,7 +15,7 @@ from tables import json_rows
 
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
-from lev_correct.models.editor import LevenshteinBackend
+from lev_correct.propose.editor import LevenshteinBackend
 from lev_plugins.inference.correcting import Autoregressive, Generating
 
 LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"

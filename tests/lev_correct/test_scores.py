@@ -10,7 +10,7 @@ from fairseq.search import PrefixConstrainedBeamSearch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lev_correct.models.searching import LEXICON_BEAM
+from lev_correct.propose.searching import LEXICON_BEAM
 from lev_correct.words.lexicon import Lexicon
 
 EOS = 2

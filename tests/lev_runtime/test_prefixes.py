@@ -8,8 +8,8 @@ import pytest
 import tiny
 import torch
 
-from lev_correct.models.loading import load_backend
 from lev_correct.packaged import ENGLISH_SPELLING
+from lev_correct.propose.loading import load_backend
 from lev_plugins.export import pbd
 from lev_plugins.export.folder import export
 from lev_plugins.export.graph import WeightFile

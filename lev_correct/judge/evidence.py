@@ -21,18 +21,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from operator import itemgetter
-from typing import Literal
 
 from rapidfuzz.distance import OSA
 
-from ..models.backend import Backend
+from ..propose.backend import Backend
 from ..text.markup import case_of, is_shouted, without_markup
-from ..text.units import HYPHENS, Span, bare_letters, context, looked_up
+from ..text.units import HYPHENS, Span, context, looked_up
 from ..words.known_words import KnownWords
+from .confidence import times_odds
+from .judge import Judge, Kind
 from .languages import Languages, Word
-
-Kind = Literal["word", "slip", "left out", "put in", "apostrophe", "doubled"]
-
 
 #: Of each kind of edit, by name: the log-odds where all features are 0, and what a feature adds to
 #: them. Fitted by logistic regression on a half of texts with errors and of right text, and on
@@ -120,7 +118,7 @@ class Run:
     met: Counter[str] = field(default_factory=Counter)
 
 
-class Evidence:
+class Evidence(Judge):
     """Judges the edits of a text, each by its line.
 
     Args:
@@ -142,13 +140,7 @@ class Evidence:
         places: Sequence[Sequence[Span]],
         counted: bool = False,
     ) -> list[list[Span]]:
-        """Returns where each of the next lines is in another language.
-
-        Args:
-            silent: lines that are not read.
-            places: where the words of each line are, as of :func:`units.spans` with ``letters``.
-            counted: whether the other words are counted, as all files of the run are read first.
-        """
+        """See :class:`.Judge`."""
         foreign = []
         for line, skip, line_places in zip(lines, silent, places, strict=True):
             words = [] if skip else self._words_of(line, line_places)
@@ -191,13 +183,13 @@ class Evidence:
         return words
 
     @property
-    def foreign(self) -> bool:
+    def foreign(self) -> bool:  # type: ignore[override]
         """Returns whether most of the text is in another language."""
         enough = self._foreign_lines >= FOREIGN_LINES
         return enough and self._foreign_lines > FOREIGN_SHARE * self._lines
 
     def leaves_alone(self, word: str) -> bool:
-        """Returns whether a word stays, whatever the model says."""
+        """See :class:`.Judge`."""
         if self.run.words.misspelt(word) or self.run.words.is_confused(word):
             return False
         return self.run.met[word] >= TERM_TIMES or self._level(word) >= LEFT_ALONE
@@ -224,8 +216,12 @@ class Evidence:
         return self.run.words.knows(word) or self.run.known.level(word) >= DERIVED
 
     def line(self, text: str, places: Sequence[Span]) -> "LineJudge":
-        """Returns a judge of the edits of a line; ``places`` as of :meth:`read`."""
+        """See :class:`.Judge`."""
         return LineJudge(self, text, places)
+
+    def least(self, threshold: float, is_spaced: bool) -> float:
+        """See :class:`.Judge`: what is judged is sure enough."""
+        return threshold
 
     def of_text(self, word: str) -> float:
         """Returns what a word's text adds to the log-odds of its edits."""
@@ -304,18 +300,16 @@ class LineJudge:
     def probability(
         self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
     ) -> float:
-        """Returns that of an edit of a word or two, by all that is known.
-
-        Args:
-            start: where it begins.
-            chance: by the model, in [0, 1].
-        """
+        """See :class:`.OfLine`."""
+        if kind == "doubled":
+            return chance
         if " " not in before and (listed := self._words.misspelt(before)):
             is_first = _forms(after)[1] == _forms(listed[0])[1]
             bar = AMBIGUOUS[is_first] if len(listed) > 1 else 0.0
-            return behind_bar(chance, bar + NAMED * self._is_name(start, before))
+            bar += NAMED * self._is_name(start, before)
+            return times_odds(chance, math.exp(-bar))
         if kind == "word" and self._words.is_confused(before):
-            return behind_bar(chance, CONFUSED)
+            return times_odds(chance, math.exp(-CONFUSED))
         if not self._is_english(start, start + len(before), after):
             return 0.0
         features = self._features(start, before, after, chance)
@@ -326,13 +320,6 @@ class LineJudge:
         """Returns whether a listed misspelling may be a name."""
         is_known = self._text.run.known.level(word.lower()) >= NAME and not is_shouted(self._line)
         return is_known and case_of(self._line, start, start + len(word)) == "name"
-
-    def respaced(self, start: int, before: str, after: str, chance: float) -> float:
-        """Returns that of a change of spaces or apostrophes in a word or two, or of a slip."""
-        kind = kind_of(before, after)
-        if kind == "doubled":
-            return chance
-        return self.probability(start, before, after, chance, kind)
 
 
 class Others:
@@ -357,20 +344,6 @@ class Others:
 def between(value: float, least: float, most: float) -> float:
     """Returns the value, or the bound that it is beyond."""
     return min(max(value, least), most)
-
-
-def kind_of(before: str, after: str) -> Kind:
-    """The kind of a change of spaces or apostrophes in a word or two, or of a slip."""
-    words, spaced = len(before.split()), len(after.split())
-    differ = bare_letters(before) != bare_letters(after)
-    if words == 1:
-        return "left out" if spaced > 1 else "slip" if differ else "apostrophe"
-    return "doubled" if spaced == 1 and differ else "put in"
-
-
-def behind_bar(chance: float, bar: float) -> float:
-    """A probability whose odds are divided by ``exp(bar)``."""
-    return chance / (chance + max(1 - chance, 1e-9) * math.exp(bar))
 
 
 def _forms(word: str) -> tuple[str, ...]:

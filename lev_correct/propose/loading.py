@@ -12,11 +12,11 @@ from lev_runtime.folder import Folder, is_export
 from lev_runtime.refine.editor import MODEL as EDITOR
 from lev_runtime.refine.editor import Editor
 
-from ..ranking.ranking import Ranker, defaults
 from ..settings import Settings
 from .backend import Backend
 from .editor import LevenshteinBackend
 from .exported import THREADS, Exported
+from .ranking import Ranker, defaults
 from .searching import Searching
 
 #: Units that are ranked as single words; None: what settings without a unit were tuned for.

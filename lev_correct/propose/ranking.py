@@ -17,14 +17,14 @@ from rapidfuzz.distance import Levenshtein
 from lev_runtime.errors import LARGEST, UserError, require_number
 from lev_runtime.text.words import WordEdit, word_edits
 
-from ..models.backend import Answer, Backend, Tokens
-from ..models.searching import Pair, Searching
 from ..text.units import (
     APOSTROPHES,
     NO_CONTEXT,
     Context,
     plain_apostrophes,
 )
+from .backend import Answer, Backend, Tokens
+from .searching import Pair, Searching
 from .vocabulary import (
     ACRONYM,
     MOST_KEPT,
@@ -368,7 +368,7 @@ class Ranker(Backend):
                 fewest = min(errors)
                 telling.append((features, [number == fewest for number in errors]))
         if telling:
-            from ..fitting import most_likely
+            from .fitting import most_likely
 
             fixed = KEPT if self.by_word else ()
             free = [name in names and name not in fixed for name in FEATURES]

@@ -1,9 +1,9 @@
-"""Changes: minimal scripts between two sequences, edits of the words of a line."""
+"""Lines as they are read, changes of them, and edits: changes of their words."""
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rapidfuzz.distance import Indel
@@ -11,11 +11,39 @@ from rapidfuzz.distance import Indel
 from lev_runtime.text.source_change import Change, changes
 from lev_runtime.text.words import WordEdit
 
+from .text.units import Span, Unit
+
 #: ``line[start:end]`` gives way to a text.
 Patch = tuple[int, int, str]
 #: A change of a line and its probability.
 Chance = tuple[Patch, float]
+#: What a model wants of a unit: edits of its words, in order, and the probability of each.
+Answer = Mapping[WordEdit, float]
 Reason = Literal["unknown", "protected", "length", "confidence", "reported"]
+
+
+@dataclass
+class Line:
+    """A line of a text.
+
+    written: as it stands there. text: as its words are read, of which all places are. origins:
+    where each character of the text begins in ``written``. shown: as of :meth:`.Document.shown`.
+    number: in its text, from 0. skipped: whether it stays. words: where its words are. foreign: its
+    parts in other languages, and what is hidden in its units. answers: the model's, one for each
+    unit.
+    """
+
+    written: str
+    text: str
+    origins: Sequence[int]
+    shown: str
+    number: int
+    is_code: bool
+    skipped: bool
+    words: Sequence[Span]
+    units: Sequence[Unit]
+    foreign: Sequence[Span]
+    answers: Sequence[Answer | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

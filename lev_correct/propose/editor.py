@@ -10,7 +10,7 @@ from lev_runtime.refine.editor import Editor
 from lev_runtime.text.codec import TextProcessing
 from lev_runtime.text.sentences import TextEditor
 
-from ..edits import Edit, placed, whole_words
+from ..lines import Edit, placed, whole_words
 from .backend import Answer, Backend, Rewriting
 
 _SMALLEST = 1e-9

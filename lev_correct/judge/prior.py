@@ -8,11 +8,13 @@ Probabilities").
 """
 
 import math
-from collections.abc import Callable, Container, Iterable
+from collections import Counter
+from collections.abc import Callable, Container, Sequence
 
 import numpy as np
 
-from .evidence import Kind, behind_bar, kind_of
+from .confidence import times_odds
+from .judge import REPEATED, Kind, Terms
 
 #: The share of errors that a ranking is tuned to expect: nearly all, so that it says of each
 #: unknown word what would be written if it were wrong.
@@ -30,29 +32,36 @@ _STEPS = 50
 _SUREST = 1 - 1e-9
 
 
-class TextPrior:
+class TextPrior(Terms):
     """Judges edits of unknown words by the share of errors among those of their text.
 
     Args:
+        unknown, met: as of :class:`.Terms`.
         doubt: the probability that an unknown word is wrong, where :data:`EXPECTED` of them are.
         stays: words that tell nothing, since they stay.
     """
 
-    def __init__(self, doubt: Callable[[str], float], stays: Container[str] = ()) -> None:
+    def __init__(
+        self,
+        unknown: Callable[[str], bool],
+        doubt: Callable[[str], float],
+        stays: Container[str] = (),
+        met: Counter[str] | None = None,
+    ) -> None:
+        super().__init__(unknown, met)
         self._doubt, self._stays = doubt, stays
         self._doubts: dict[str, float] = {}  # of unknown words; 0 where no edit is wanted
         self._share: float | None = None  # until a word comes
 
-    def read(self, unknown: Iterable[str]) -> None:
-        """Counts words, each once."""
+    def count(self, unknown: Sequence[str]) -> None:
+        """See :class:`.Terms`; each word counts once."""
         for word in unknown:
             if word not in self._stays:
                 self._doubts.setdefault(word, 0.0)
         self._share = None
 
     def learn(self, word: str, asked: str, chance: float) -> None:
-        """Counts an edit of this probability that the model wants; ``asked``: the word with the
-        capitals that it was asked for with."""
+        """See :class:`.Judge`."""
         if word in self._doubts:
             self._doubts[word] = min(max(chance, self._doubt(asked)), _SUREST)
             self._share = None
@@ -74,25 +83,19 @@ class TextPrior:
             share = (errors + ERRORS) / (len(doubts) + ERRORS + RIGHT)
         return share
 
-    def probability(self, word: str, chance: float, times: float = 1.0) -> float:
-        """Returns that of an edit of a word in this text.
-
-        Args:
-            chance: by the model.
-            times: what the odds that the word is wrong are divided by besides.
-        """
-        doubt = max(self._doubts.get(word, 0.0), chance)
-        factor = 1 / times
-        if word in self._doubts:
+    def probability(
+        self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
+    ) -> float:
+        """Returns that of an edit in this text."""
+        if kind != "word":
+            higher = log_odds(EXPECTED) - log_odds(self.share)
+            bar = BARS[kind] * max(higher, 0.0) / (log_odds(EXPECTED) - log_odds(LOWEST))
+            return times_odds(chance, math.exp(-bar))
+        doubt = max(self._doubts.get(before, 0.0), chance)
+        factor = max(self.met[before], 1) ** -REPEATED
+        if before in self._doubts:
             factor *= _odds(self.share) / _odds(EXPECTED)
         return chance * factor / (1 - doubt + doubt * factor)
-
-    def respaced(self, start: int, before: str, after: str, chance: float) -> float:
-        """As of :meth:`.LineJudge.respaced`."""
-        bar = BARS[kind_of(before, after)]
-        higher = log_odds(EXPECTED) - log_odds(self.share)
-        bar *= max(higher, 0.0) / (log_odds(EXPECTED) - log_odds(LOWEST))
-        return behind_bar(chance, bar)
 
 
 def _odds(share: float) -> float:

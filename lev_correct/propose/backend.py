@@ -1,18 +1,15 @@
 """Base of the models that correct, and how sure they are of each word that they changed."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from lev_runtime.text.codec import TextProcessing, Tokens
 from lev_runtime.text.words import WordEdit, word_edits
 
-from ..edits import script
-from ..ranking.spacing import Spacing
+from ..lines import Answer, script
 from ..text.units import Context
-
-#: What became of a unit: edits of its words, in order, and the probability of each.
-Answer = Mapping[WordEdit, float]
+from .spacing import Spacing
 
 
 class Rewriting(NamedTuple):
