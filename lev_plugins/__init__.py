@@ -36,7 +36,7 @@ __all__ = sorted([*_HOMES, "UserError", "register"])
 
 
 def __getattr__(name: str) -> Any:
-    """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
+    """Imports a part of the Python interface when it is asked for."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _HOMES[name]

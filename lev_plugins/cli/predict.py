@@ -59,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    """Runs the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     register()
     from ..inference.enct5 import EncT5

@@ -120,7 +120,7 @@ class Generating(GeneratingModel, Backend):
         return list(map(self._answer, units, read, hypotheses))
 
     def _answer(self, text: str, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
-        """The best hypothesis that came to an end by itself, within the unit's own limit."""
+        """Returns the best hypothesis that ended by itself, within the unit's own limit."""
         most = getattr(self.generator, "max_len", math.inf)
         limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, most - 1)
         for hypothesis in hypotheses:
