@@ -19,6 +19,7 @@ from .judge.evidence import Evidence, Run, inside
 from .judge.judge import Judge, OfLine, Terms, kind_of
 from .judge.languages import Languages
 from .judge.prior import TextPrior
+from .judge.weights import Weights
 from .lines import (
     Chance,
     Correction,
@@ -64,6 +65,8 @@ from .words.known_words import KnownWords
 LONGEST_WORD = 1000
 #: Probability of an edit from which it is made by default where the line tells (:mod:`.evidence`).
 RIGHT = 0.5
+#: Terms of a probability that an edit carries.
+REASONS = 3
 _CODE = CodeProtection()
 
 
@@ -186,7 +189,6 @@ class Corrector:
             protect=protect,
             protect_words=protect_words,
             batch_size=batch_size,
-            counted=False,
         )
         return next(corrected)
 
@@ -223,7 +225,6 @@ class Corrector:
         protect: Iterable[str] = (),
         protect_words: Iterable[str] = (),
         batch_size: int = 64,
-        counted: bool = True,
     ) -> Iterator[list[Correction]]:
         """The corrections of several texts, one after the other; other arguments and errors as of
         :meth:`correct`.
@@ -233,14 +234,13 @@ class Corrector:
 
         Args:
             texts: lines, document and ignored of each, as of :meth:`correct`.
-            counted: whether a word that returns in them is rather a term.
         """
         protections = [*self.protections, Protection(protect, protect_words)]
         protections += [_CODE] if self.settings.protect_code else []
         threshold = self.min_confidence if min_confidence is None else min_confidence
         threshold = require_number("min_confidence=", threshold, 0, 1)
         require_count("batch_size", batch_size)
-        read = [self._read(*text, counted) for text in texts]
+        read = [self._read(*text) for text in texts]
         for group in groups(read):
             # Equal units have equal answers: a text has many words twice.
             units = (unit for text in group for line in text.lines for unit in line.units)
@@ -260,7 +260,6 @@ class Corrector:
         lines: Sequence[str],
         document: Document | None,
         ignored: Sequence[bool],
-        counted: bool,
     ) -> Text:
         ignored = ignored or [False] * len(lines)
         written, by_letters = lines, self.unit == "letters"
@@ -282,7 +281,7 @@ class Corrector:
         if document and by_letters:
             document.leave_divided_words(lines, units)
         judge = document.judge if document else self.judge()
-        foreign = judge.read(read, skipped, words, counted)
+        foreign = judge.read(read, skipped, words)
         for line_units, parts in zip(units, foreign, strict=True):
             line_units[:] = [
                 unit
@@ -332,7 +331,7 @@ class Corrector:
         """
         if self._known is not None and not self.eager:
             run = others.run if isinstance(others, Evidence) else None
-            return Evidence(run or Run(self.backend, self._known, self._languages), path)
+            return Evidence(run or self._run(self._known), path)
         if not isinstance(others, Terms):
             return Judge()
         if self.settings.adapts and not self.eager:
@@ -350,8 +349,16 @@ class Corrector:
     def _known(self) -> KnownWords | None:
         return self.settings.known_words()
 
+    def _run(self, known: KnownWords) -> Run:
+        return Run(self.backend, known, self._weights, self.languages)
+
     @cached_property
-    def _languages(self) -> Languages:
+    def _weights(self) -> Weights:
+        return self.settings.judge_weights()
+
+    @cached_property
+    def languages(self) -> Languages:
+        """Returns what tells other languages."""
         return Languages()
 
     def _units(self, line: str, letters: Sequence[Span]) -> Iterator[Unit]:
@@ -437,7 +444,9 @@ class Corrector:
             place, before = origins[start], source[origins[start] : origins[end]]
             if not is_normalized("NFC", source):
                 after = normalize("NFD", after)
-            edits.append(Edit(place, before, after, chance, reason is None, reason))
+            terms = next((terms for at, terms in judge.why.items() if start <= at < end), {})
+            largest = sorted(terms.items(), key=lambda term: -abs(term[1]))[:REASONS]
+            edits.append(Edit(place, before, after, chance, reason is None, reason, (*largest,)))
         return Correction(source, apply_edits(source, edits), tuple(edits), unterminated)
 
     def _wanted(self, line: Line, judge: OfLine) -> list[Chance]:

@@ -56,6 +56,7 @@ class Edit:
     ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``length`` (it adds
     more characters than any correction that the model was tuned on), ``confidence``, or
     ``reported`` (a person is to make it: it would end a string, or the file's kind is unknown).
+    why: the largest terms of the probability's log-odds, by name, in nats (:mod:`.features`).
     """
 
     offset: int
@@ -64,6 +65,7 @@ class Edit:
     probability: float
     applied: bool = True
     reason: Reason | None = None
+    why: tuple[tuple[str, float], ...] = ()
 
     @property
     def end(self) -> int:
@@ -72,7 +74,8 @@ class Edit:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return {"offset": self.offset, "length": len(self.before)} | vars(self)
+        why = {name: round(term, 2) for name, term in self.why}
+        return {"offset": self.offset, "length": len(self.before)} | vars(self) | {"why": why}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ LAYERS = {
     | options""",
     "lev_correct": """cli | serve | __init__ report tuning | corrector | document | judge
     | propose.loading | settings | propose | repository | text | lines repository.kinds
-    | text.units | text.markup | text.formats words packaged""",
+    | text.units | text.markup | text.formats words packaged judge.weights""",
     "lev_memory": """cli | __init__ | evaluate propose | prepare proposals | train
     | commands formats scores | memory | repair""",
     "lev_runtime": """__init__ | refine.editor beam labels | refine io | text.sentences

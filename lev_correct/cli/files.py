@@ -122,7 +122,10 @@ def corrected_files(
     documents: list[Document | None] = []
     for text in texts:
         others = documents[-1] if documents else None
-        documents.append(corrector.document(others, text.path, text.lines))
+        document = corrector.document(others, text.path, text.lines)
+        if document:
+            document.judge.survey(text.lines)
+        documents.append(document)
 
     def parts() -> Iterator[tuple[Sequence[str], "Document | None", Sequence[bool]]]:
         files = zip(texts, documents, strict=True)

@@ -11,15 +11,18 @@ text has is chosen by :meth:`.Corrector.judge`:
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from ..propose.spacing import SURE as SURE_OF_SPACES
 from ..text.units import Span, bare_letters
 from .confidence import times_odds
 
-#: What an edit does: to a word as the model proposes it; to spaces or apostrophes, or a slip.
-Kind = Literal["word", "slip", "left out", "put in", "apostrophe", "doubled"]
+#: What an edit does: to a word as the model proposes it, one that is alone in its line, that is
+#: listed as a misspelling, or is written for another one; to spaces or apostrophes, or a slip.
+Kind = Literal[
+    "word", "alone", "listed", "confused", "slip", "left out", "put in", "apostrophe", "doubled"
+]
 #: The power of how often an unknown word is met, by which the odds of a change are divided.
 REPEATED = 3.0
 #: Words from which on a text may be foreign, and what an edit's probability has to be in such one.
@@ -30,6 +33,10 @@ SEVERAL = 3
 
 class OfLine(Protocol):
     """Judges the edits of one line."""
+
+    @property
+    def why(self) -> Mapping[int, Mapping[str, float]]:
+        """Returns by where an edit begins the terms of its log-odds by name, in nats."""
 
     def probability(
         self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
@@ -47,22 +54,24 @@ class Judge:
 
     #: Whether most of the text is in another language.
     foreign = False
+    why: Mapping[int, Mapping[str, float]] = {}  # nothing but the model
 
     def read(
         self,
         lines: Sequence[str],
         silent: Sequence[bool],
         places: Sequence[Sequence[Span]],
-        counted: bool = False,
     ) -> Sequence[Sequence[Span]]:
         """Returns where each of the next lines is in another language.
 
         Args:
             silent: lines that are not read.
             places: where the words of each line are, as of :func:`units.spans` with ``letters``.
-            counted: whether words that return are counted, as all files of the run are read first.
         """
         return [()] * len(lines)
+
+    def survey(self, lines: Iterable[str]) -> None:
+        """Counts the words of a file of the run, its code's too, before any is corrected."""
 
     def learn(self, word: str, asked: str, chance: float) -> None:
         """Counts an edit of this probability that the model wants; ``asked``: the word with the
@@ -105,7 +114,6 @@ class Terms(Judge):
         lines: Sequence[str],
         silent: Sequence[bool],
         places: Sequence[Sequence[Span]],
-        counted: bool = False,
     ) -> Sequence[Sequence[Span]]:
         """See :class:`Judge`."""
         for line, skip, line_places in zip(lines, silent, places, strict=True):
@@ -116,7 +124,7 @@ class Terms(Judge):
             if len(words) >= SEVERAL:
                 self._words += len(words)
                 self._strange += len(unknown)
-        return super().read(lines, silent, places, counted)
+        return super().read(lines, silent, places)
 
     def count(self, unknown: Sequence[str]) -> None:
         """Counts the unknown words of a line."""

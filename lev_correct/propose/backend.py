@@ -119,6 +119,8 @@ class Backend:
 
     #: How usual a word in small letters is: its log-probability.
     rating: Callable[[str], float] = staticmethod(lambda word: 0.0)
+    #: How much a word looks like those of the language: mean log-probability of its letters.
+    shape: Callable[[str], float] = staticmethod(lambda word: 0.0)
     #: How much more often two words are met side by side than by chance, in nats.
     association: Callable[[str, str], float] = staticmethod(lambda left, right: 0.0)
 

@@ -143,6 +143,8 @@ class Ranker(Backend):
         self.unknown, self.misspelt = cached(self._in_no_list), cached(self._corrections_of)
         if self.spacing:
             self.rating = self.spacing.rating
+        if vocabulary.letters:
+            self.shape = cached(vocabulary.letters.per_letter)
         if vocabulary.bigrams:
             self.association = vocabulary.bigrams.association
 
