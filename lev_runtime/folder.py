@@ -190,12 +190,15 @@ class Folder:
             raise UserError(f"{path} is not the file that was exported; copy it again, or {_AGAIN}")
 
     @classmethod
-    def holding(cls, model: str, path: "str | os.PathLike[str] | Folder", reader: str) -> "Folder":
-        """Returns a folder, of its path or as it is, that holds such a model; ``reader``: who reads
-        it. Raises :class:`UserError` for another model."""
+    def holding(
+        cls, models: Sequence[str], path: "str | os.PathLike[str] | Folder", reader: str
+    ) -> "Folder":
+        """Returns a folder, of its path or as it is, that holds one of these models; ``reader``:
+        who reads it. Raises :class:`UserError` for another model."""
         folder = path if isinstance(path, Folder) else cls(path)
-        if folder.model != model:
-            raise UserError(f"{folder.path} holds a {folder.model}, and {reader} reads a {model}")
+        if folder.model not in models:
+            known = " or ".join(models)
+            raise UserError(f"{folder.path} holds a {folder.model}, and {reader} reads a {known}")
         return folder
 
     def json(self, name: str) -> Any:

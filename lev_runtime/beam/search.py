@@ -77,10 +77,20 @@ class WordTree:
 class Beam:
     """The slots of a beam search for B units, as fairseq's ``BeamSearch`` fills them, with a
     tree as its ``PrefixConstrainedBeamSearch``: each text that is found takes a slot away.
-    ``limits``: B, symbols of a text at most."""
+    ``limits``: B, symbols of a text at most; ``least``: at least. ``lenpen``: texts are rated by
+    their log-probability divided by their length to this power."""
 
-    def __init__(self, width: int, limits: Numbers, eos: int, tree: WordTree | None = None) -> None:
+    def __init__(
+        self,
+        width: int,
+        limits: Numbers,
+        eos: int,
+        tree: WordTree | None = None,
+        least: int = 1,
+        lenpen: float = 1.0,
+    ) -> None:
         self.width = width
+        self.least, self.lenpen = least, lenpen
         self.limits = limits
         self.eos = eos
         self.tree = tree
@@ -125,13 +135,18 @@ class Beam:
         self.rows[self.going] = rows
 
     def best(self, unit: int) -> list[tuple[str, float]]:
-        """Returns the texts of a unit with log-probabilities; the highest mean of symbols first."""
-        return sorted(self.ended[unit].items(), key=lambda rated: -rated[1] / (len(rated[0]) + 1))
+        """Returns the texts of a unit with log-probabilities, the best first."""
+
+        def rank(rated: tuple[str, float]) -> float:
+            text, log = rated
+            return -log / (len(text) + 1) ** self.lenpen
+
+        return sorted(self.ended[unit].items(), key=rank)
 
     def _totals(self, logs: Floats) -> tuple[Floats, Numbers | None]:
         """Returns slots' scores with each symbol, B × K × V, and with a tree the nodes, B × K·V."""
         total = self.scores[:, :, None] + logs[self.rows]
-        if not self._depth:  # nothing is no answer
+        if self._depth < self.least:  # nothing is no answer
             total[:, :, self.eos] = -np.inf
         ended = total[:, :, self.eos].copy()
         total[self.limits <= self._depth] = -np.inf
