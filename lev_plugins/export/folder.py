@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fairseq.models.transformer import TransformerModelBase
 from fairseq.tasks.translation import TranslationTask
 
 from lev_runtime.errors import UserError
@@ -36,9 +35,7 @@ from ..tasks.post_editing import PLACEHOLDER
 from . import enct5, levenshtein, pbd, text, transformer
 from .graph import WeightFile
 
-TRANSFORMER = "transformer"
-KNOWN = "levenshtein_editor, enct5, pbd_transformer, transformer and transformer_concat can be"
-
+TRANSFORMER = "transformer"  #: as fairseq calls it
 TOKENIZER = "tokenizer.json"  #: of a BERT or T5
 
 #: writes files into a folder; returns what stands in its description
@@ -162,15 +159,12 @@ def generator_writer(parts: GeneratingParts, state: CheckpointState, int8: bool)
     model: Any = parts.model
     task, processing = parts.task, parts.processing
     text.check(processing.tokenizer, processing.bpe)
-    joins_draft = getattr(model, "joins_draft", False)
-    if isinstance(model, PBDTransformerModel):
-        name, body = PBD, model
-    elif isinstance(model, TransformerModelBase):
-        name, body = CONCAT if joins_draft else TRANSFORMER, transformer.parts_of(model)
-    else:
-        raise UserError(f"a {type(model).__name__} cannot be exported; {KNOWN}")
     if type(task).build_generator is not TranslationTask.build_generator:
-        raise UserError(f"a model of {type(task).__name__} cannot be exported: it decodes otherwise")
+        raise UserError(f"a model of {type(task).__name__} has a decoding of its own")
+    name, body = PBD, model
+    joins_draft = getattr(model, "joins_draft", False)
+    if not isinstance(model, PBDTransformerModel):
+        name, body = CONCAT if joins_draft else TRANSFORMER, transformer.parts_of(model)
 
     def write(folder: Path) -> dict[str, Any]:
         weights = WeightFile(folder)

@@ -16,9 +16,7 @@ from .graph import BOOL, FLOAT, INT32, INT64, Graph, WeightFile
 ENCODER, READER, BLOCK_READER = "encoder.onnx", "reader.onnx", "block_reader.onnx"
 
 
-def write_graphs(
-    model: Any, folder: Path, weights: WeightFile, int8: bool
-) -> dict[str, Any]:
+def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> dict[str, Any]:
     """Writes the graphs into a folder; returns what the runtime has to know of them.
 
     ``model``: a :class:`.PBDTransformerModel`, or what :func:`.transformer.parts_of` returns.

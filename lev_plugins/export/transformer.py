@@ -25,22 +25,21 @@ from lev_runtime.errors import UserError
 
 from ..systems.transformer_concat.model import ConcatEncoder, PartPositions
 
-_ENCODERS = TransformerEncoder, TransformerEncoderBase, ConcatEncoder
-_DECODERS = TransformerDecoder, TransformerDecoderBase
-_LAYERS = TransformerDecoderLayer, TransformerDecoderLayerBase
-#: what some of fairseq's Transformers add: an option, and the attribute that is None without it
-_ADDED = {
-    "--quant-noise-pq": "quant_noise",
-    "--adaptive-softmax-cutoff": "adaptive_softmax",
-    "--decoder-input-dim": "project_in_dim",
-    "--decoder-output-dim": "project_out_dim",
+#: the classes of fairseq's Transformer, by either configuration, and of transformer_concat
+_KNOWN = {
+    TransformerEncoder,
+    TransformerEncoderBase,
+    ConcatEncoder,
+    TransformerDecoder,
+    TransformerDecoderBase,
+    TransformerDecoderLayer,
+    TransformerDecoderLayerBase,
 }
-_ADDED_TO_LAYERS = {
-    "--scale-attn": "attn_ln",
-    "--scale-heads": "c_attn",
-    "--scale-fc": "ffn_layernorm",
-    "--scale-resids": "w_resid",
-}
+#: options that add what :mod:`.pbd` does not write
+_REFUSED = (
+    "adaptive_softmax_cutoff cross_self_attention no_cross_attention base_layers "
+    "scale_attn scale_fc scale_heads scale_resids"
+).split()
 
 
 def parts_of(model: TransformerModelBase) -> Parts:
@@ -49,26 +48,21 @@ def parts_of(model: TransformerModelBase) -> Parts:
     Raises:
         UserError: the model has more than fairseq's Transformer has by itself.
     """
-    encoder, decoder = model.encoder, model.decoder
-    _refuse_others(encoder, decoder)
-    return Parts(encoder=_encoder(encoder), decoder=_decoder(decoder))
+    _refuse_others(model.encoder, model.decoder)
+    return Parts(encoder=_encoder(model.encoder), decoder=_decoder(model.decoder))
 
 
 def _refuse_others(encoder: Any, decoder: Any) -> None:
-    kinds = [(encoder, _ENCODERS), (decoder, _DECODERS)]
-    kinds += [(layer, _LAYERS) for layer in decoder.layers]
-    for part, known in kinds:
-        if type(part) not in known:
-            raise UserError(f"a {type(part).__name__} cannot be exported")
-    checked = [(_ADDED, part) for part in (encoder, decoder)]
-    checked += [(_ADDED_TO_LAYERS, layer) for layer in decoder.layers]
-    for options, part in checked:
-        for flag, name in options.items():
-            if getattr(part, name, None) is not None:
-                raise UserError(f"a Transformer with {flag} cannot be exported")
-    cfg = decoder.cfg
-    if cfg.cross_self_attention or cfg.no_cross_attention:
-        raise UserError("a Transformer with other cross-attention cannot be exported")
+    for part in (encoder, decoder, *getattr(decoder, "layers", ())):
+        if type(part) not in _KNOWN:
+            known = "levenshtein_editor, enct5, pbd_transformer, transformer, transformer_concat"
+            raise UserError(f"a {type(part).__name__} cannot be exported, only {known}")
+    flags = [name for name in _REFUSED if getattr(decoder.cfg, name, None)]
+    if decoder.quant_noise or decoder.project_in_dim or decoder.project_out_dim:
+        flags.append("quant_noise_pq, or other widths of the decoder's input or output")
+    if flags:
+        shown = flags[0].replace("_", "-")
+        raise UserError(f"a Transformer with --{shown} cannot be exported")
 
 
 def _encoder(encoder: Any) -> Parts:

@@ -1,134 +1,116 @@
-"""Greedy decoding that reads ahead in a draft (:mod:`.guesses`), by an exported model.
+"""Greedy search that reads ahead in a draft, and writes the same text in fewer passes.
 
-Shapes: R texts that are being written, N columns that were read of them, T columns of a pass,
-V symbols.
+A decoder reads what its text is expected to go on with, a stretch of the draft, in one pass. Up to
+the first symbol that the search does not want, it need not read again; there the draft is read on
+from where the text then stands in it (aggressive decoding: Sun et al., 2021; Ge et al., 2022). The
+draft decides how many passes there are, never what is written.
+
+Shapes: R prefixes, N symbols that were read of a text, T symbols of a pass, V symbols.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..refine.arrays import padded
-from .guesses import GuidedText, Reach, accept
-from .options import SearchOptions
-from .prefixes import PrefixModel, Sources
 from .search import Floats, Numbers
 
-#: columns for each token of the longest text from which on those that were wrong are taken out
-MAX_COLUMNS_PER_TOKEN = 1.25
+if TYPE_CHECKING:
+    from .prefixes import Prefixes
+
+#: symbols that are guessed at once. On lines of OCR no other number wrote more in the time of a
+#: pass, which costs as much again with some 30 guesses; nor did a choice by what was right before
+AHEAD = 20
+#: how far away in the draft a stretch may be that ends as the text does, by its length
+REACH = {4: 64, 3: 16, 2: 3, 1: 2}
 
 
-def write_guided(
-    model: PrefixModel,
-    sources: Sources,
-    drafts: Sequence[Sequence[int]],
-    limits: Numbers,
-    options: SearchOptions,
-) -> list[GuidedText]:
-    """Returns what greedy search writes for a batch of sources, guided by drafts, in order.
+class DraftGuide:
+    """A draft, and how far in it the text has come that is being written.
 
-    Args:
-        drafts: numbers of the target's symbols. limits: symbols of each text at most.
-
-    Raises:
-        UserError: an export of an older version; no symbol can follow (:class:`.GuidedText`).
-    """
-    target = model.target
-    reader = BlockReader(model, sources)
-    reach = Reach(len(target.symbols))
-    texts = [
-        GuidedText(row, target.eos, draft, limit)
-        for row, (draft, limit) in enumerate(zip(drafts, limits.tolist(), strict=True))
-    ]
-    writing = texts
-    while writing:
-        most = reach.best(len(writing))
-        guesses = [text.guess(most) for text in writing]
-        blocks = [[text.tokens[-1], *guess] for text, guess in zip(writing, guesses, strict=True)]
-        written = np.array([len(text.tokens) - 1 for text in writing])
-        logs = reader.read(padded(blocks, target.pad), written)
-        longest = np.array([text.longest for text in writing])
-        restrict(logs, model, written, longest, options)
-        tokens = logs.argmax(2)
-        scores = np.take_along_axis(logs, tokens[:, :, None], 2)[:, :, 0]
-        read = tokens.tolist(), scores.tolist()
-        going, counts = accept(writing, guesses, *read, reach, target.eos)
-        if going:
-            reader.keep(going, np.array(counts))
-        writing = [writing[number] for number in going]
-    return texts
-
-
-def restrict(
-    logs: Floats, model: PrefixModel, written: Numbers, longest: Numbers, options: SearchOptions
-) -> None:
-    """Takes away, in place, what fairseq's search would not write: R × T × V.
-
-    ``written``: R, symbols of each text so far; ``longest``: at most.
-    """
-    target = model.target
-    logs[..., target.pad] = -np.inf
-    logs[..., target.unk] -= options.unkpen
-    places = written[:, None] + np.arange(logs.shape[1])
-    logs[places < options.min_len, target.eos] = -np.inf
-    is_last = places >= longest[:, None]
-    ends = logs[is_last, target.eos]
-    logs[is_last] = -np.inf
-    logs[is_last, target.eos] = ends
-
-
-class BlockReader:
-    """Reads several new symbols of each text at once, and forgets those that were wrong.
-
-    Keys and values of a text's symbols stand in any columns, in their order.
+    place: symbols of the draft that have been passed.
     """
 
-    def __init__(self, model: PrefixModel, sources: Sources) -> None:
-        self.model = model
-        self.session = model.block_reader()
-        self.encoder_out = model.encode(sources)
-        count = len(sources)
-        self.units = self.rows = np.arange(count)
-        self.past = dict.fromkeys(model.past, np.zeros((count, *model.shape), np.float32))
-        self.is_kept: NDArray[np.bool_] = np.zeros((count, 0), np.bool_)
+    def __init__(self, draft: Sequence[int]) -> None:
+        self.draft = list(draft)
+        self.place = 0
+        self.end: list[int] = []  # of the text
 
-    def read(self, block: Numbers, written: Numbers) -> Floats:
-        """Log-probabilities of what follows each of R × T symbols, padded on the right: R × T × V;
-        ``written``: R, symbols of each text before the first."""
-        count, width = block.shape
-        places = written[:, None] + np.arange(width)
-        causal = np.tri(width, dtype=np.bool_)[None].repeat(count, 0)
-        before = self.is_kept[:, None].repeat(width, 1)
+    def guess(self, most: int) -> list[int]:
+        """The next symbols, at most so many; none at the end of the draft."""
+        return self.draft[self.place : self.place + most]
+
+    def follow(self, written: Sequence[int]) -> None:
+        """Goes on after what was written since the last guess.
+
+        The text stands where the draft ends as it does; else one of its symbols is another's.
+        """
+        expected = self.place + len(written)
+        self.end = [*self.end, *written][-max(REACH) :]
+        for size in range(len(self.end), 0, -1):
+            first = max(size, expected - REACH[size])
+            last = min(len(self.draft), expected + REACH[size])
+            end = self.end[-size:]
+            places = [p for p in range(first, last + 1) if self.draft[p - size : p] == end]
+            if places:
+                self.place = min(places, key=lambda place: abs(place - expected))
+                return
+        self.place = min(expected, len(self.draft))
+
+
+class GuidedText:
+    """What was read of a text.
+
+    past: keys and values of its symbols. size: number of these, and of those ``written`` since.
+    ahead: symbols that were guessed, the next one last, and what follows each.
+    """
+
+    def __init__(self, draft: Sequence[int], past: dict[str, Floats]) -> None:
+        self.guide = DraftGuide(draft)
+        self.past = past
+        self.size = 0
+        self.written: list[int] = []
+        self.ahead: list[tuple[int, Floats]] = []
+
+
+class GuidedPrefixes:
+    """Reads as :class:`.Prefixes` what a greedy search wants, and guesses of each text with it."""
+
+    def __init__(self, prefixes: "Prefixes", drafts: Sequence[Sequence[int]]) -> None:
+        self.model, self.encoder_out = prefixes.model, prefixes.encoder_out
+        past = {name: values[:1] for name, values in prefixes.past.items()}
+        begin = self.model.target.eos
+        self.texts = [GuidedText([begin, *draft], past) for draft in drafts]
+
+    def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
+        """Log-probabilities of what follows prefixes, R × V, one at most of each unit."""
+        return np.stack(list(map(self._logs, units.tolist(), symbols.tolist())))
+
+    def _logs(self, unit: int, symbol: int) -> Floats:
+        text = self.texts[unit]
+        text.written.append(symbol)
+        if not text.ahead or text.ahead[-1][0] != symbol:
+            self._read_ahead(unit, text)
+        _, logs = text.ahead.pop()
+        return logs
+
+    def _read_ahead(self, unit: int, text: GuidedText) -> None:
+        """Reads the last symbol of a text and a guess of what follows; what was wrong is cut."""
+        text.guide.follow(text.written)
+        text.size += len(text.written)
+        count = text.size - 1
+        block = [text.written[-1], *text.guide.guess(AHEAD)]
+        block = block[: self.model.longest + 1 - count]
+        seen = np.tri(len(block), count + len(block), count, dtype=np.int32)
         inputs = {
             **self.encoder_out,
-            **self.past,
-            "units": self.units,
-            "parents": self.rows,
-            "symbols": block,
-            "place": np.minimum(places, self.model.longest),  # padding
-            "seen": np.concatenate([before, causal], 2).astype(np.int32),
+            **{name: values[:, :, :count] for name, values in text.past.items()},
+            "units": np.array([unit]),
+            "parents": np.array([0]),
+            "symbols": np.array([block]),
+            "place": np.arange(count, count + len(block))[None],
+            "seen": seen[None],
         }
-        names = self.model.past
-        logs, *newest = self.session(["logs", *(f"{name}_next" for name in names)], inputs)
-        self.past = dict(zip(names, newest, strict=True))
-        return logs.reshape(count, width, -1)
-
-    def keep(self, rows: Sequence[int], counts: Numbers) -> None:
-        """Goes on with some of the texts; of what was read last the first ``counts`` (R) stay."""
-        width = next(iter(self.past.values())).shape[2] - self.is_kept.shape[1]
-        is_right = np.arange(width) < counts[:, None]
-        self.is_kept = np.concatenate([self.is_kept, is_right], 1)[rows]
-        self.units, self.rows = self.units[rows], np.array(rows)
-        longest = self.is_kept.sum(1).max(initial=0)
-        if self.is_kept.shape[1] > longest * MAX_COLUMNS_PER_TOKEN:
-            self._take_out(longest)
-
-    def _take_out(self, longest: int) -> None:
-        """Moves the columns of each text together."""
-        columns = np.argsort(~self.is_kept, axis=1, kind="stable")[:, :longest]
-        self.is_kept = np.take_along_axis(self.is_kept, columns, 1)
-        rows = self.rows[:, None]
-        for name, values in self.past.items():
-            self.past[name] = values[rows, :, columns].transpose(0, 2, 1, 3)
-        self.rows = np.arange(len(columns))
+        logs, text.past = self.model.run(self.model.block_reader, inputs)
+        text.ahead = list(zip(block, logs, strict=True))[::-1]
+        text.written = []

@@ -10,7 +10,6 @@ import numpy as np
 from ..batching import BUFFER, Pause, chunks, in_batches
 from ..errors import UserError, require_count
 from ..text.sentences import strings
-from .draft_guided import write_guided
 from .options import SearchOptions
 from .prefixes import PrefixModel
 
@@ -71,11 +70,10 @@ class Generator(PrefixModel):
 
         first = 1
         for chunk in chunks(sources, buffer):
-            pairs = [item if isinstance(item, tuple) else (item, None) for item in chunk]
-            if any(len(pair) != 2 for pair in pairs):
-                raise UserError(f"from source {first} on: give a source and its draft")
-            texts = strings("sources", [pair[0] for pair in pairs], first=first)
-            drafts = strings("drafts", [pair[1] for pair in pairs], True, first)
+            is_pair = [isinstance(item, tuple) and len(item) == 2 for item in chunk]
+            pairs = [item if pair else (item, None) for item, pair in zip(chunk, is_pair)]
+            texts = strings("sources", [source for source, _ in pairs], first=first)
+            drafts = strings("drafts", [draft for _, draft in pairs], True, first)
             units = list(map(self._unit, texts, drafts, count(first)))
             yield from in_batches(write, units, (len(unit.source) for unit in units), batch_size)
             first += len(chunk)
@@ -104,22 +102,11 @@ class Generator(PrefixModel):
         """Returns what is found for each of a batch, the best first."""
         sources = [unit.source for unit in batch]
         limits = options.limits(np.array(list(map(len, sources))), self.longest)
-        if not options.draft_guided:
-            found = self.beam_search(sources, limits, options)
-            return [
-                [self._generation(map(ord, text), log, options) for text, log in texts]
-                for texts in found
-            ]
         drafts = [unit.draft for unit in batch]
-        written = write_guided(self, sources, drafts, limits, options)
-        return [
-            [self._generation(text.tokens[1:-1], sum(text.scores), options)] for text in written
-        ]
+        found = self.beam_search(sources, limits, options, drafts)
+        return [[self._generation(*rated, options) for rated in texts] for texts in found]
 
-    def _generation(
-        self, numbers: Iterable[int], log: float, options: SearchOptions
-    ) -> Generation:
-        numbers = list(numbers)
-        shown = [self.target.symbols[number] for number in numbers if number != self.target.bos]
-        score = options.score(log, len(numbers) + 1)
-        return Generation(self.codec.decode(" ".join(shown)), score)
+    def _generation(self, written: str, log: float, options: SearchOptions) -> Generation:
+        numbers = [number for number in map(ord, written) if number != self.target.bos]
+        text = self.codec.decode(" ".join(self.target.symbols[number] for number in numbers))
+        return Generation(text, options.score(log, len(written) + 1))

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import UserError, require_count, require_number
-from .search import Numbers
 
+Numbers = NDArray[np.int64]
 #: of a penalty or a ratio
 _LEAST, _MOST = -1e4, 1e4
 
@@ -62,3 +63,6 @@ class SearchOptions:
     def score(self, log: float, length: int) -> float:
         """The score of a text of so many tokens, </s> included."""
         return log / length**self.lenpen
+
+
+DEFAULTS = SearchOptions()

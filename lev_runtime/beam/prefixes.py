@@ -5,18 +5,19 @@ V symbols.
 """
 
 import os
-from functools import cache, partial
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..errors import UserError
-from ..folder import Folder, Session
+from ..folder import Arrays, Folder, Session
 from ..refine.arrays import padded
 from ..text.codec import TextCodec, read_dictionaries
+from .draft_guided import GuidedPrefixes
 from .options import SearchOptions
-from .search import Beam, Floats, Given, Numbers, search
+from .search import Beam, Floats, Given, Numbers, PrefixReader, search
 
 #: those that write from left to right
 MODELS = "pbd_transformer", "transformer", "transformer_concat"
@@ -35,12 +36,12 @@ class PrefixModel:
     """
 
     def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
-        folder = Folder.holding(MODELS, path, type(self).__name__)
+        self.folder = folder = Folder.holding(MODELS, path, type(self).__name__)
+        self.threads = threads
         self.settings: dict[str, Any] = folder.description["settings"]
         graphs: dict[str, Any] = folder.description["graphs"]
         self.encoder = folder.session(graphs["encoder"], threads)
         self.reader = folder.session(graphs["reader"], threads)
-        self.block_reader = cache(partial(self._block_reader, folder, threads))
         self.past = self.names_of(graphs)
         self.shape = graphs["heads"], 0, graphs["head_width"]
         self.codec = TextCodec(folder)
@@ -48,14 +49,14 @@ class PrefixModel:
         #: whether it reads a source and its draft, one after the other
         self.joins_draft: bool = self.settings.get("joins_draft", False)
 
-    @staticmethod
-    def _block_reader(folder: Folder, threads: int | None) -> Session:
+    @cached_property
+    def block_reader(self) -> Session:
         """The decoder that reads several symbols of a text at once (:mod:`.draft_guided`)."""
-        graph = folder.description["graphs"].get("block_reader")
+        graph = self.folder.description["graphs"].get("block_reader")
         if graph is None:
             fault = "was exported by a version without draft-guided decoding"
-            raise UserError(f"{folder.path} {fault}; export the model again with lev-export")
-        return folder.session(graph, threads)
+            raise UserError(f"{self.folder.path} {fault}; export the model again with lev-export")
+        return self.folder.session(graph, self.threads)
 
     @staticmethod
     def names_of(graphs: dict[str, Any]) -> list[str]:
@@ -68,19 +69,21 @@ class PrefixModel:
         _, *numbers = self.source.encode(source)
         return numbers + self.source.encode(draft)[1:] if self.joins_draft else numbers
 
-    def encode(self, sources: Sources) -> dict[str, np.ndarray]:
-        """What the decoder reads of sources."""
+    def run(self, reader: Session, inputs: Arrays) -> tuple[Floats, dict[str, Floats]]:
+        """Log-probabilities of what follows prefixes; keys and values of these, by their names."""
+        outputs = ["logs", *(f"{name}_next" for name in self.past)]
+        logs, *newest = reader(outputs, inputs)
+        return logs, dict(zip(self.past, newest))
+
+    def prefixes(self, sources: Sources) -> "Prefixes":
+        """A reader of prefixes of what could be written for sources, which end with </s>."""
         tokens = padded(sources, self.source.pad)
         real = (tokens != self.source.pad).astype(np.int32)
         outputs = self.encoder.outputs
         states = self.encoder(outputs, {"tokens": tokens, "mask": real})
         encoder_out = {"source_mask": real}
         encoder_out |= zip(outputs, states)
-        return encoder_out
-
-    def prefixes(self, sources: Sources, unkpen: float = 0.0) -> "Prefixes":
-        """A reader of prefixes of what could be written for sources, which end with </s>."""
-        return Prefixes(self, self.encode(sources), unkpen)
+        return Prefixes(self, encoder_out)
 
     @property
     def longest(self) -> int:
@@ -88,42 +91,44 @@ class PrefixModel:
         return int(self.settings["limits"][1]) - 1
 
     def beam_search(
-        self, sources: Sources, limits: Numbers, options: SearchOptions
+        self,
+        sources: Sources,
+        limits: Numbers,
+        options: SearchOptions,
+        drafts: Sequence[Sequence[int]] = (),
     ) -> list[list[tuple[str, float]]]:
         """Returns texts of a free search for each of a batch of sources, the best first, and their
-        log-probabilities; ``limits``: symbols of each text at most, besides the model's own."""
-        width = min(options.beam, len(self.target.symbols) - 1)
+        log-probabilities.
+
+        Args:
+            limits: symbols of each text at most, besides the model's own.
+            drafts: symbols that each text is expected to have, for ``draft_guided``.
+        """
+        target = self.target
+        width = min(options.beam, len(target.symbols) - 1)
         limits = np.minimum(limits, self.longest)
-        least, lenpen = options.min_len, options.lenpen
-        reader = Beam(width, limits, self.target.eos, least=least, lenpen=lenpen)
-        rows = self._searched(sources, reader, options.unkpen)
-        return [reader.best(row) for row in rows]
+        reader = Beam(width, limits, target.eos, options=options, unk=target.unk)
+        prefixes: PrefixReader = self.prefixes(sources)
+        if options.draft_guided:
+            prefixes = GuidedPrefixes(prefixes, drafts)
+        search(prefixes, len(sources), [reader], target.eos, target.pad)
+        return [reader.best(row) for row in range(len(sources))]
 
     def symbol_logs(
         self, sources: Sources, texts: Sequence[Sequence[str]]
     ) -> list[list[list[float]]]:
         """Returns for each text of each source the log-probabilities of its symbols and </s>."""
-        reader = Given(texts, self.target.eos)
-        return [reader.symbol_logs(row) for row in self._searched(sources, reader)]
-
-    def _searched(self, sources: Sources, reader: Beam | Given, unkpen: float = 0.0) -> range:
-        """The numbers of the sources, once the reader has read all that it wants of them."""
-        count = len(sources)
-        search(self.prefixes(sources, unkpen), count, [reader], self.target.eos, self.target.pad)
-        return range(count)
+        target, count = self.target, len(sources)
+        reader = Given(texts, target.eos)
+        search(self.prefixes(sources), count, [reader], target.eos, target.pad)
+        return [reader.symbol_logs(row) for row in range(count)]
 
 
 class Prefixes:
-    """Keeps the keys and values of sources and prefixes (:class:`.search.PrefixReader`).
+    """Keeps the keys and values of sources and prefixes (:class:`.search.PrefixReader`)."""
 
-    ``unkpen``: is taken off the log-probability of an unknown word.
-    """
-
-    def __init__(
-        self, model: PrefixModel, encoder_out: dict[str, np.ndarray], unkpen: float = 0.0
-    ) -> None:
+    def __init__(self, model: PrefixModel, encoder_out: dict[str, np.ndarray]) -> None:
         self.model = model
-        self.unkpen = unkpen
         self.encoder_out = encoder_out
         self.depth = 0
         count = len(encoder_out["source_mask"])
@@ -135,10 +140,6 @@ class Prefixes:
         the prefixes read last (at first the sources), and its last symbol, at first </s>."""
         rows = {"units": units, "parents": parents, "symbols": symbols}
         inputs = {**self.encoder_out, **self.past, **rows, "place": np.array([self.depth])}
-        names = self.model.past
-        outputs = ["logs", *(f"{name}_next" for name in names)]
-        logs, *newest = self.model.reader(outputs, inputs)
-        self.past = dict(zip(names, newest))
+        logs, self.past = self.model.run(self.model.reader, inputs)
         self.depth += 1
-        logs[:, self.model.target.unk] -= self.unkpen
         return logs

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .options import DEFAULTS, SearchOptions
+
 #: What is written for a unit is longer only when the model repeats itself without end.
 LONGEST_RATIO, LONGEST_MORE = 2, 20
 #: Of the longest text that a model writes, a unit takes this share, so that its own may be longer.
@@ -77,8 +79,7 @@ class WordTree:
 class Beam:
     """The slots of a beam search for B units, as fairseq's ``BeamSearch`` fills them, with a
     tree as its ``PrefixConstrainedBeamSearch``: each text that is found takes a slot away.
-    ``limits``: B, symbols of a text at most; ``least``: at least. ``lenpen``: texts are rated by
-    their log-probability divided by their length to this power."""
+    ``limits``: B, symbols of a text at most. ``unk``: the symbol that a penalty is for."""
 
     def __init__(
         self,
@@ -86,11 +87,11 @@ class Beam:
         limits: Numbers,
         eos: int,
         tree: WordTree | None = None,
-        least: int = 1,
-        lenpen: float = 1.0,
+        options: SearchOptions = DEFAULTS,
+        unk: int = 0,
     ) -> None:
         self.width = width
-        self.least, self.lenpen = least, lenpen
+        self.options, self.unk = options, unk
         self.limits = limits
         self.eos = eos
         self.tree = tree
@@ -139,14 +140,15 @@ class Beam:
 
         def rank(rated: tuple[str, float]) -> float:
             text, log = rated
-            return -log / (len(text) + 1) ** self.lenpen
+            return -self.options.score(log, len(text) + 1)
 
         return sorted(self.ended[unit].items(), key=rank)
 
     def _totals(self, logs: Floats) -> tuple[Floats, Numbers | None]:
         """Returns slots' scores with each symbol, B × K × V, and with a tree the nodes, B × K·V."""
         total = self.scores[:, :, None] + logs[self.rows]
-        if self._depth < self.least:  # nothing is no answer
+        total[:, :, self.unk] -= self.options.unkpen
+        if self._depth < self.options.min_len:  # nothing is no answer
             total[:, :, self.eos] = -np.inf
         ended = total[:, :, self.eos].copy()
         total[self.limits <= self._depth] = -np.inf
