@@ -138,7 +138,7 @@ def train(model: Any, task: Any, updates: int) -> None:
 def sentences(count: int, seed: int = 1) -> list[Row]:
     """Returns random sources, some with unknown words, and drafts."""
     rng = random.Random(seed)
-    rows = []
+    rows: list[Row] = []
     for number in range(count):
         length = 1 + number * LONGEST // count
         words, draft = (rng.choices([*SYMBOLS, "unknown"], k=length) for _ in range(2))
@@ -154,7 +154,7 @@ def by_fairseq(parts: GeneratingParts, rows: Sequence[Row], search: Mapping[str,
     generator = SequenceGenerator([model], task.target_dictionary, **flags)
     found: Found = []
     for batch in batches(rows):
-        items = [encoded(task, *row) for row in batch]
+        items: list[Any] = [encoded(task, *row) for row in batch]
         if not getattr(model, "joins_draft", False):
             items = [source for source, _ in items]
         data = task.build_dataset_for_inference(items, [len(item) for item in items])

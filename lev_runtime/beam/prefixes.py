@@ -17,7 +17,7 @@ from ..refine.arrays import padded
 from ..text.codec import TextCodec, read_dictionaries
 from .draft_guided import GuidedPrefixes
 from .options import SearchOptions
-from .search import Beam, Floats, Given, Numbers, PrefixReader, search
+from .search import Beam, Floats, Given, Numbers, search
 
 #: those that write from left to right
 MODELS = "pbd_transformer", "transformer", "transformer_concat"
@@ -108,10 +108,9 @@ class PrefixModel:
         width = min(options.beam, len(target.symbols) - 1)
         limits = np.minimum(limits, self.longest)
         reader = Beam(width, limits, target.eos, options=options, unk=target.unk)
-        prefixes: PrefixReader = self.prefixes(sources)
-        if options.draft_guided:
-            prefixes = GuidedPrefixes(prefixes, drafts)
-        search(prefixes, len(sources), [reader], target.eos, target.pad)
+        prefixes = self.prefixes(sources)
+        layer = GuidedPrefixes(prefixes, drafts) if options.draft_guided else prefixes
+        search(layer, len(sources), [reader], target.eos, target.pad)
         return [reader.best(row) for row in range(len(sources))]
 
     def symbol_logs(
