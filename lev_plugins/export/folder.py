@@ -19,7 +19,7 @@ from ..inference.checkpoints import (
     CheckpointState,
     find_checkpoint,
     load_state,
-    names_in,
+    task_in,
     words_learnt,
 )
 from ..inference.editor import LevenshteinEditor
@@ -64,7 +64,7 @@ def export(
     """
     refuse_filled(Path(out))
     checkpoint = find_checkpoint(path)
-    if names_in(checkpoint)["task"] == ENCT5_TASK:
+    if task_in(checkpoint) == ENCT5_TASK:
         if data or any(text.values()):
             raise UserError(f"{checkpoint}: an EncT5 has its own data and subwords; name none")
         writer = labeler_writer(EncT5.from_pretrained(checkpoint), int8)
