@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from .refine.editor import Editor as Editor
 
 __version__ = "0.9.0"
-#: the classes of exported models, with their modules and fairseq's name of the model
+#: the classes of exported models, and their modules
 _KINDS = {
-    "Editor": ("refine.editor", "levenshtein_editor"),
-    "Labeler": ("labels.labeler", "enct5"),
-    "Generator": ("beam.generator", "pbd_transformer"),
+    "Editor": "refine.editor",
+    "Labeler": "labels.labeler",
+    "Generator": "beam.generator",
 }
+#: of fairseq's names of models; others write from left to right
+_OF_MODEL = {"levenshtein_editor": "Editor", "enct5": "Labeler"}
 __all__ = ["Editor", "Generator", "Labeler", "load"]
 
 
@@ -39,9 +41,8 @@ def load(
     from .folder import Folder
 
     folder = Folder(path)
-    names = {model: name for name, (_, model) in _KINDS.items()}
     model: Editor | Labeler | Generator
-    model = __getattr__(names.get(folder.model, "Editor"))(folder, threads)
+    model = __getattr__(_OF_MODEL.get(folder.model, "Generator"))(folder, threads)
     return model
 
 
@@ -49,4 +50,4 @@ def __getattr__(name: str) -> Any:
     """Imports a class when it is asked for: ONNX Runtime takes longest to import."""
     if name not in _KINDS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_KINDS[name][0]}", __name__), name)
+    return getattr(import_module(f".{_KINDS[name]}", __name__), name)

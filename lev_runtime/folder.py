@@ -192,15 +192,18 @@ class Folder:
             raise UserError(f"{path} is not the file that was exported; copy it again, or {_AGAIN}")
 
     @classmethod
-    def holding(cls, model: str, path: "str | os.PathLike[str] | Folder", reader: str) -> "Folder":
-        """Returns a folder, opened if it is a path, that holds such a model.
+    def holding(
+        cls, models: Sequence[str], path: "str | os.PathLike[str] | Folder", reader: str
+    ) -> "Folder":
+        """Returns a folder, opened if it is a path, that holds one of these models.
 
         Raises:
             UserError: another model than ``reader``, the name of a class, reads.
         """
         folder = path if isinstance(path, Folder) else cls(path)
-        if folder.model != model:
-            raise UserError(f"{folder.path} holds a {folder.model}, and {reader} reads a {model}")
+        if folder.model not in models:
+            known = " or ".join(models)
+            raise UserError(f"{folder.path} holds a {folder.model}, and {reader} reads a {known}")
         return folder
 
     def json(self, name: str) -> Any:

@@ -34,7 +34,7 @@ from .checkpoints import (
     device_named,
     find_checkpoint,
     load_state,
-    names_in,
+    task_in,
     words_learnt,
 )
 from .editor import LevenshteinEditor
@@ -83,7 +83,7 @@ def checkpoint_backend(
 
 def checkpoint_labeler(path: str) -> Callable[..., TextLabeler] | None:
     """Returns what loads an EncT5, with ``device=``; None for a checkpoint of another kind."""
-    if names_in(find_checkpoint(path))["task"] != ENCT5:
+    if task_in(find_checkpoint(path)) != ENCT5:
         return None
     return functools.partial(EncT5.from_pretrained, path)
 

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .options import DEFAULTS, SearchOptions
+
 #: What is written for a unit is longer only when the model repeats itself without end.
 LONGEST_RATIO, LONGEST_MORE = 2, 20
 #: Of the longest text that a model writes, a unit takes this share, so that its own may be longer.
@@ -81,11 +83,20 @@ class Beam:
     """The slots of a beam search for B units, filled as by fairseq's ``BeamSearch``.
 
     With a tree it does as ``PrefixConstrainedBeamSearch``: each text that is found takes a slot
-    away. ``limits``: B, the most symbols of a text.
+    away. ``limits``: B, the most symbols of a text. ``unk``: the symbol that a penalty is for.
     """
 
-    def __init__(self, width: int, limits: Numbers, eos: int, tree: WordTree | None = None) -> None:
+    def __init__(
+        self,
+        width: int,
+        limits: Numbers,
+        eos: int,
+        tree: WordTree | None = None,
+        options: SearchOptions = DEFAULTS,
+        unk: int = 0,
+    ) -> None:
         self.width = width
+        self.options, self.unk = options, unk
         self.limits = limits
         self.eos = eos
         self.tree = tree
@@ -132,13 +143,19 @@ class Beam:
         self.rows[self.going] = rows
 
     def best(self, unit: int) -> list[tuple[str, float]]:
-        """Returns the texts of a unit with log-probabilities; the highest mean of symbols first."""
-        return sorted(self.ended[unit].items(), key=lambda rated: -rated[1] / (len(rated[0]) + 1))
+        """Returns the texts of a unit with log-probabilities, the best first."""
+
+        def rank(rated: tuple[str, float]) -> float:
+            text, log = rated
+            return -self.options.score(log, len(text) + 1)
+
+        return sorted(self.ended[unit].items(), key=rank)
 
     def _totals(self, logs: Floats) -> tuple[Floats, Numbers | None]:
         """Returns slots' scores with each symbol, B × K × V, and with a tree the nodes, B × K·V."""
         total = self.scores[:, :, None] + logs[self.rows]
-        if not self._depth:  # nothing is no answer
+        total[:, :, self.unk] -= self.options.unkpen
+        if self._depth < self.options.min_len:  # nothing is no answer
             total[:, :, self.eos] = -np.inf
         ended = total[:, :, self.eos].copy()
         total[self.limits <= self._depth] = -np.inf

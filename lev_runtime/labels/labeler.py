@@ -47,7 +47,7 @@ class Labeler(TextLabeler):
         threads: int | None = None,
         batch_tokens: int = 4096,
     ) -> None:
-        folder = Folder.holding(MODEL, path, type(self).__name__)
+        folder = Folder.holding([MODEL], path, type(self).__name__)
         settings = folder.json(LABELER)
         self.kind = settings["kind"]
         self.labels = tuple(settings["labels"])

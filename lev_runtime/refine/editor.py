@@ -38,7 +38,7 @@ class Editor(TextEditor):
     """
 
     def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
-        folder = Folder.holding(MODEL, path, type(self).__name__)
+        folder = Folder.holding([MODEL], path, type(self).__name__)
         self.settings: dict[str, Any] = folder.description["settings"]
         self.delete_threshold = self.settings["delete_threshold"]
         self.codec = TextCodec(folder)
