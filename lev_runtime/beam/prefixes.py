@@ -51,7 +51,7 @@ class PrefixModel:
 
     @cached_property
     def block_reader(self) -> Session:
-        """Returns the decoder that reads several symbols of a text at once (:mod:`.draft_guided`)."""
+        """Returns the decoder that reads several symbols at once (:mod:`.draft_guided`)."""
         graph = self.folder.description["graphs"].get("block_reader")
         if graph is None:
             fault = "was exported by a version without draft-guided decoding"
