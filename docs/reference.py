@@ -22,6 +22,7 @@ from fairseq.tasks.translation import TranslationConfig
 
 import lev_correct
 import lev_plugins
+import lev_runtime
 from lev_plugins.cli import names
 from lev_plugins.registration import register
 from lev_runtime.io.options import show_all
@@ -296,14 +297,12 @@ def command_page(name: str, parser: argparse.ArgumentParser, notes: Path) -> str
 def python_page() -> str:
     """The public classes with their docstrings."""
     parts = [title("Python")]
-    corrector = {name: getattr(lev_correct, name) for name in lev_correct.__all__}
-    own = [name for name in lev_plugins.__all__ if name not in corrector]
-    for name, public in (corrector | {name: getattr(lev_plugins, name) for name in own}).items():
-        if isinstance(public, type):
-            parts.append(title(name, "-"))
-            parts.append(
-                f".. autoclass:: {public.__module__}.{public.__qualname__}\n   :members:\n"
-            )
+    for package in (lev_correct, lev_plugins, lev_runtime):
+        for name in package.__all__:
+            public = getattr(package, name)
+            if isinstance(public, type):
+                place = f"{public.__module__}.{public.__qualname__}"
+                parts += [title(name, "-"), f".. autoclass:: {place}\n   :members:\n"]
     return "\n".join(parts)
 
 

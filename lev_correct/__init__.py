@@ -1,8 +1,13 @@
 """Correcting text of any shape with a model that reads units of it.
 
-A line is cut into units (:mod:`.units`), a backend rewrites each (:mod:`.backends`), what it
-changed becomes edits of the line with probabilities (:mod:`.edits`), and those that are sure
+A line is cut into units (:mod:`.units`), a backend rewrites each (:mod:`.propose.backend`), what it
+changed becomes edits of the line with probabilities (:mod:`.lines`), and those that are sure
 enough and touch nothing protected (:mod:`.protection`) are made (:mod:`.corrector`).
+
+>>> from lev_correct import Corrector
+>>> [line] = Corrector.from_pretrained().correct(["Teh end."])
+>>> line.text, line.edits[0].before, line.edits[0].probability > 0.5
+('The end.', 'Teh', True)
 """
 
 from importlib import import_module

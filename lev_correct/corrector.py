@@ -131,7 +131,7 @@ class Corrector:
 
         Args:
             path: like data, device, precision and processing as of
-                :meth:`.LevenshteinEditor.from_pretrained`; by default the package's English model.
+                ``LevenshteinEditor.from_pretrained``; by default the package's English model.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` next to
                 the checkpoint where there is one.
             unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of

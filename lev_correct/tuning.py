@@ -71,7 +71,7 @@ def tune(
     adapts: bool = False,
 ) -> tuple[CorrectionCounts, list[int]]:
     """Gives a corrector the threshold that is best for a goal, of equal ones the highest, a
-    temperature (:mod:`.calibration`), and the weights of its ranking.
+    temperature (:mod:`.confidence`), and the weights of its ranking.
 
     A threshold asks how sure the model is of one correction, the weight of the unchanged word,
     which is always sought, whether the word is wrong.
@@ -80,7 +80,7 @@ def tune(
         noisy, clean: lines that belong together; those with more or fewer words are left out.
         weights_too: all weights, by maximum likelihood, from those of the corrector.
         adapts: for texts of which each tells how many of its unknown words are wrong
-            (:mod:`.text_prior`); of the weights then those of the language, if not all.
+            (:mod:`.prior`); of the weights then those of the language, if not all.
 
     Returns:
         What the choice gives, and the numbers of the lines left out, from 1.

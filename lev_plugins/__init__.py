@@ -6,7 +6,6 @@ which the Python interface calls by itself. Nothing is printed.
 """
 
 import sys
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,6 @@ if sys.modules.get("fairseq"):
     register()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
-    from lev_correct import Correction, Corrector, Edit  # noqa: F401
     from lev_runtime.history import EditTrace, Iteration  # noqa: F401
 
     from .inference.editor import LevenshteinEditor  # noqa: F401
@@ -30,7 +28,6 @@ if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
 
 #: parts of the Python interface: where they are
 _HOMES = {
-    **dict.fromkeys(("Correction", "Corrector", "Edit"), "lev_correct"),
     **dict.fromkeys(("EditTrace", "Iteration"), "lev_runtime.history"),
     **dict.fromkeys(("EncT5", "Prediction"), "lev_plugins.inference.enct5"),
     "LevenshteinEditor": "lev_plugins.inference.editor",
@@ -39,13 +36,11 @@ __all__ = sorted([*_HOMES, "UserError", "register"])
 
 
 def __getattr__(name: str) -> Any:
-    """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
+    """Imports a part of the Python interface when it is asked for."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _HOMES[name]
-    if home == "lev_correct":
-        warnings.warn(f"write lev_correct.{name}, not lev_plugins.{name}", FutureWarning, 2)
-    elif home.startswith("lev_plugins."):
+    if home.startswith("lev_plugins."):
         require_extra("train", what=name)
     return getattr(import_module(home), name)
 

@@ -3,10 +3,9 @@
 It also needs rapidfuzz, sentencepiece for models of such subwords, and tokenizers for an EncT5 that
 was made from a BERT or mT5.
 
->>> from lev_runtime import load
->>> load("folder").edit(["a source"], ["its draft"])[0].text
->>> load("folder").predict(["a text"])[0].label
->>> load("folder").generate(["a source"])[0].text
+    load("folder").edit(["a source"], ["its draft"])[0].text     # levenshtein_editor
+    load("folder").predict(["a text"])[0].label                  # enct5
+    load("folder").generate(["a source"])[0].text                # pbd_transformer
 """
 
 import os
@@ -19,30 +18,36 @@ if TYPE_CHECKING:
     from .refine.editor import Editor as Editor
 
 __version__ = "0.9.0"
-#: the classes of exported models, with their modules and fairseq's name of the model
+#: the classes of exported models, and their modules
 _KINDS = {
-    "Editor": ("refine.editor", "levenshtein_editor"),
-    "Labeler": ("labels.labeler", "enct5"),
-    "Generator": ("beam.generator", "pbd_transformer"),
+    "Editor": "refine.editor",
+    "Labeler": "labels.labeler",
+    "Generator": "beam.generator",
 }
+#: of fairseq's names of models; others write from left to right
+_OF_MODEL = {"levenshtein_editor": "Editor", "enct5": "Labeler"}
 __all__ = ["Editor", "Generator", "Labeler", "load"]
 
 
 def load(
     path: str | os.PathLike[str], threads: int | None = None
 ) -> "Editor | Labeler | Generator":
-    """The model of a folder, by its kind; arguments and errors are those of the classes."""
+    """Returns the model of a folder, by its kind; arguments and errors are those of the classes.
+
+    >>> from lev_runtime import load
+    >>> [type(load(folder)).__name__ for folder in ("levt", "enct5", "pbd")]
+    ['Editor', 'Labeler', 'Generator']
+    """
     from .folder import Folder
 
     folder = Folder(path)
-    names = {model: name for name, (_, model) in _KINDS.items()}
     model: Editor | Labeler | Generator
-    model = __getattr__(names.get(folder.model, "Editor"))(folder, threads)
+    model = __getattr__(_OF_MODEL.get(folder.model, "Generator"))(folder, threads)
     return model
 
 
 def __getattr__(name: str) -> Any:
-    """Each class is loaded when it is asked for, and ONNX Runtime with it."""
+    """Imports a class when it is asked for: ONNX Runtime takes longest to import."""
     if name not in _KINDS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_KINDS[name][0]}", __name__), name)
+    return getattr(import_module(f".{_KINDS[name]}", __name__), name)

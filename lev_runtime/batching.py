@@ -53,7 +53,7 @@ def chunks(items: Iterable[T | Pause], size: int) -> Iterator[list[T]]:
 
 
 def by_budget(lengths: Sequence[int], budget: int, size: int | None = None) -> Iterator[list[int]]:
-    """The numbers of items in their order, as many at a time as fit, padded; one at least.
+    """Yields the numbers of items in order, as many at a time as fit, padded; at least one.
 
     Args:
         lengths: of each item, in any unit. budget: of a padded batch, in the same.

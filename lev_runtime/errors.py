@@ -33,7 +33,7 @@ class UserError(ValueError):
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with control characters, line breaks and the like as escapes (``\\x1b``)."""
+    r"""Escapes control characters, line breaks and the like (``\x1b``)."""
     if text.isascii() and text.isprintable():
         return text
     shown = []
@@ -44,7 +44,7 @@ def printable(text: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """``1 line``, ``2,000 lines``."""
+    """Returns ``1 line``, ``2,000 lines``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
@@ -78,7 +78,7 @@ def require_share(flag: str, value: float) -> None:
 
 
 def parse_names(flag: str, text: str, what: str, known: Sequence[str]) -> tuple[str, ...]:
-    """``insert,delete`` → both names, each once; a UserError for one that is not ``known``."""
+    """Splits ``insert,delete``, each name once; a UserError for one that is not ``known``."""
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in known:

@@ -1,7 +1,7 @@
-"""The edits of one sentence by a Levenshtein Transformer: plain data, without torch or fairseq; and
-the notes that decoding keeps on a device and reads when all sentences are finished.
+"""The edits of one sentence by a Levenshtein Transformer, as plain data.
 
-Tokens are strings; ``<s>`` and ``</s>`` are left out everywhere.
+Decoding keeps notes of them on its device, and reads them when all sentences are finished. Tokens
+are strings; ``<s>`` and ``</s>`` are left out everywhere.
 """
 
 import itertools
@@ -20,6 +20,11 @@ MARKED: dict[Mark, str] = {"kept": "{}", "deleted": "[-{}-]", "inserted": "{{+{}
 @dataclass(frozen=True)
 class Iteration:
     """One pass of Algorithm 2: delete, insert placeholders, fill them.
+
+    >>> from lev_runtime.history import Iteration
+    >>> pass_ = Iteration(("a", "bat"), (False, True), ("a", "cat"), (False, True))
+    >>> pass_.merged()
+    [('kept', 'a'), ('deleted', 'bat'), ('inserted', 'cat')]
 
     before, after: the tokens that enter the iteration, and those that leave it. deleted: of each of
     ``before``, whether it is gone. inserted: of each of ``after``, whether it is new.
@@ -73,6 +78,11 @@ class Iteration:
 class EditTrace:
     """A sentence, how it was edited, and how the editing ended.
 
+    >>> from lev_runtime.history import EditTrace, Iteration
+    >>> pass_ = Iteration(("a", "bat"), (False, True), ("a", "cat"), (False, True))
+    >>> print(EditTrace("un chat", "a bat", "a cat", -0.1, (pass_,), "unchanged"))
+    a [-bat-] {+cat+}
+
     source, draft: as they were given; None where there was no draft. text: the output, detokenised.
     score: the model's, in nats (a mean, or with n-best a sum). iterations: empty where they were
     not asked for; ``count`` is then how many there were. terminated: ``"unchanged"`` (nothing to
@@ -100,8 +110,7 @@ class EditTrace:
         return sum(iteration.changed for iteration in self.iterations)
 
     def net(self) -> Iteration:
-        """Returns all iterations as one; a token that was deleted and put back later shows as
-        both."""
+        """Returns all iterations as one; a token that was deleted and put back shows as both."""
         if not self.iterations:
             return Iteration((), (), (), ())
         before = self.iterations[0].before
@@ -198,8 +207,13 @@ class Phase(NamedTuple):
 def read_hypotheses(
     outcomes: Sequence[Outcome], phases: Sequence[Phase], pad: int, arrays: Arrays
 ) -> list[EditHypothesis]:
-    """Returns the hypotheses of all sentences, in the order of their numbers; ``pad``: padding
-    index."""
+    """Returns the hypotheses of all sentences, in the order of their numbers.
+
+    Args:
+        outcomes: the finished sentences, in any order.
+        phases: what was noted for the histories; empty where nobody asked for them.
+        pad: index of padding. arrays: the library of the arrays.
+    """
     host = _copies([*outcomes, *phases], arrays)
     histories = _histories(phases, host, pad)
     answers: dict[int, EditHypothesis] = {}

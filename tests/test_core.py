@@ -37,7 +37,7 @@ trace --path model.pt | lev-trace needs {NEED}
 report --hypotheses model.pt --references model.pt | the metric bleu needs sacrebleu: pip
 export model.pt x | lev-export needs fairseq and torch and onnx: pip install '.[train
 correct --path model.pt | {CHECKPOINT} needs {NEED}
-correct --check --path model.pt | {CHECKPOINT} needs {NEED}
+correct check --path model.pt | {CHECKPOINT} needs {NEED}
 correct --device cuda | --device cuda needs {NEED}
 correct --path x | checkpoint x does not exist
 serve --path model.pt --port 0 | {CHECKPOINT} needs {NEED}
@@ -54,7 +54,7 @@ def test_what_needs_an_extra_says_so_in_a_line_and_writes_nothing(command, wante
     done = core(COMMAND, tmp_path, *f"lev-{words}".split(), hidden=f"{TRAIN},{more or 'none'}")
     assert done.stderr.startswith(f"error: {wanted}"), done.stderr
     assert done.stderr.count("\n") == 1 and done.stdout == ""
-    assert done.returncode == (2 if "--check" in words else 1)
+    assert done.returncode == (2 if words.startswith("correct check") else 1)
     assert [path.name for path in tmp_path.iterdir()] == ["model.pt"]
 
 

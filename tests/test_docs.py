@@ -2,10 +2,12 @@
 
 import argparse
 import ast
+import collections
 import functools
 import importlib
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from fairseq import criterions, models, options, registry, tasks
@@ -171,3 +173,46 @@ def test_every_import_of_a_script_exists():
                 except ImportError as error:
                     faults.append(f"{name_of(path)}: {error}")
     assert not faults
+
+
+# ---------------------------------------------------------------- references in docstrings
+
+
+def names_in(tree: ast.AST, place: str) -> Iterator[str]:
+    """Yields the dotted names of a module or class: defined, assigned, imported, of ``self``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store):
+            yield f"{place}.{node.attr if isinstance(node, ast.Attribute) else node.id}"
+        elif isinstance(node, ast.alias):
+            yield f"{place}.{node.asname or node.name}"
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield f"{place}.{node.name}"
+            if isinstance(node, ast.ClassDef) and node is not tree:
+                yield from names_in(node, f"{place}.{node.name}")
+
+
+def test_every_reference_in_a_docstring_leads_somewhere():
+    """A name alone leads into its module, one with a dot into its package or the runtime."""
+    paths = [path for room in ("docs", "lev_*", "tests") for path in ROOT.glob(f"{room}/**/*.py")]
+    known = collections.defaultdict(set)  # the endings of all names of a module, and of a room
+    for path in paths:
+        place = path.relative_to(ROOT)
+        module = ".".join(place.with_suffix("").parts).removesuffix(".__init__")
+        for name in {module, *names_in(ast.parse(path.read_text("utf-8")), module)}:
+            words = name.split(".")
+            endings = {".".join(words[start:]) for start in range(len(words))}
+            known[name_of(path)] |= endings
+            known[place.parts[0]] |= endings
+    faults = []
+    for path in paths:
+        room = name_of(path).partition("/")[0]
+        pattern = r":(attr|class|data|func|meth|mod):`([^`]+)`"
+        for role, text in re.findall(pattern, path.read_text("utf-8")):
+            name = text.lstrip("~.")
+            is_whole = name.startswith("lev_") or not room.startswith("lev_")
+            rooms = {*known} if is_whole else {room, "lev_runtime"}
+            places = rooms if "." in text or role == "mod" else {name_of(path)}
+            is_foreign = name.startswith(("fairseq.", "random."))
+            if not is_foreign and not any(name in known[place] for place in places):
+                faults.append(f"{name_of(path)}: {text}")
+    assert not faults, "\n".join(faults)

@@ -1,16 +1,26 @@
 """The architecture: which package may import which, read from the source without running it."""
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-# from the top down; whatever stands below may be imported, nothing beside or above
-LAYERS = """__main__ | cli __init__ corrector | reports | export | inference | registration
-| systems | tasks | metrics optim | pretrained | data nn | ops | fairseq_patches | io | options"""
-LEVEL = {name: level for level, names in enumerate(LAYERS.split("|")) for name in names.split()}
-
+#: From the top down: what stands further down may be imported, nothing beside or above. A module
+#: that is named here is not in its folder's layer.
+LAYERS = {
+    "lev_plugins": """__main__ | cli | __init__ | reports | export | inference | registration
+    | systems | tasks | metrics optim | pretrained | data nn | ops | fairseq_patches | io
+    | options""",
+    "lev_correct": """cli | serve | __init__ report tuning | corrector | document | judge
+    | propose.loading | settings | propose | repository | text | lines repository.kinds
+    | text.units | text.markup | text.formats words packaged judge.weights""",
+    "lev_memory": """cli | __init__ | evaluate propose | prepare proposals | train
+    | commands formats scores | memory | repair""",
+    "lev_runtime": """__init__ | refine.editor beam labels | refine io | text.sentences
+    | history refine.options refine.policy | refine.arrays text | batching folder | errors""",
+}
 
 Parts = tuple[str, ...]
 
@@ -26,55 +36,62 @@ def imports(source: str, parts: Parts) -> Iterator[Parts]:
             yield from ((*start, *module, name.name) for name in node.names)
 
 
-def complaint(importer: Parts, imported: Parts) -> str | None:
-    """Why a module may not import another one; None if it may."""
-    above, below = importer[0], imported[0]
-    if below not in LEVEL:
-        return f"{below} stands in no layer"
-    if above == below:
-        systems = above == "systems" and len(importer) > 2 and len(imported) > 1
-        if systems and imported[1] != importer[1]:
-            return "systems never import each other"
-    elif importer == ("__init__",):
-        return "the package does not load its commands" if below == "cli" else None
-    elif LEVEL[below] <= LEVEL[above]:
-        return f"{above} does not stand above {below}"
-    return None
+def levels_of(room: str) -> dict[Parts, int]:
+    return {
+        tuple(name.split(".")): level
+        for level, names in enumerate(LAYERS[room].split("|"))
+        for name in names.split()
+    }
 
 
-@pytest.fixture(scope="module")
-def imported_by(root):
+def layer_of(parts: Parts, levels: dict[Parts, int]) -> Parts:
+    """The module, or the folder, that names its layer; names of ``__init__.py`` are its own."""
+    return next((name for n in (2, 1) if (name := parts[:n]) in levels), ("__init__",))
+
+
+def complaint(importer: Parts, imported: Parts, levels: dict[Parts, int]) -> str | None:
+    """Why a module may not import another one of its package; None if it may."""
+    above, below = layer_of(importer, levels), layer_of(imported, levels)
+    if above == below == ("systems",):
+        is_shared = len(importer) == 2 or imported[1] == importer[1]
+        return None if is_shared else "systems never import each other"
+    is_right = above == below or levels[above] < levels[below] or imported == ("__version__",)
+    return None if is_right else f"{'.'.join(above)} does not stand above {'.'.join(below)}"
+
+
+@functools.cache
+def imported_by(package):
     """``("io", "lines")`` → what ``lev_runtime/io/lines.py`` imports."""
-    package, imports_of = root / "lev_plugins", {}
-    for path in package.rglob("*.py"):
-        parts = path.relative_to(package).with_suffix("").parts
-        imports_of[parts] = list(imports(path.read_text(), parts))
-    return imports_of
+    names = {
+        path: path.relative_to(package).with_suffix("").parts for path in package.rglob("*.py")
+    }
+    return {parts: [*imports(path.read_text(), parts)] for path, parts in names.items()}
 
 
-def test_every_module_stands_in_a_layer_and_imports_point_downwards(imported_by):
-    assert {parts[0] for parts in imported_by} <= set(LEVEL)
-    wrong = [
+@pytest.mark.parametrize("room", LAYERS)
+def test_every_module_stands_in_a_layer_and_imports_point_downwards(root, room):
+    levels, modules = levels_of(room), imported_by(root / room)
+    assert {parts[0] for parts in modules} == {name[0] for name in levels}
+    assert not [
         f"{'.'.join(parts)} imports {'.'.join(imported)}: {why}"
-        for parts, packages in imported_by.items()
+        for parts, packages in modules.items()
         for start, *imported in packages
-        if start == "." and (why := complaint(parts, tuple(imported)))
+        if start == "." and (why := complaint(parts, tuple(imported), levels))
     ]
-    assert not wrong
 
 
-#: what touches the corrector: one file brings checkpoints to it, two have its former names
-BRIDGES = (("inference", "correcting"), ("__init__",), ("corrector",))
+#: the one file that touches the corrector: it brings checkpoints to it
+BRIDGE = ("inference", "correcting")
 
 
-def test_nobody_imports_what_he_should_know_nothing_of(imported_by):
+def test_nobody_imports_what_he_should_know_nothing_of(root):
     """The user may have renamed the package's folder; of the lower packages only nn/seq2seq puts
     blocks behind fairseq's interfaces."""
     fairseqs = {"fairseq", "fairseq_cli", "omegaconf", "hydra"}
-    for parts, imported in imported_by.items():
+    for parts, imported in imported_by(root / "lev_plugins").items():
         names = {parts_[0] for parts_ in imported}
         assert not {"lev_plugins", "lev_memory"} & names, parts
-        assert "lev_correct" not in names or parts in BRIDGES, parts
+        assert "lev_correct" not in names or parts == BRIDGE, parts
         if parts[0] in ("ops", "nn", "errors") and parts[:2] != ("nn", "seq2seq"):
             own = {parts_[0] for parts_ in imported if parts_[:2] != ("fairseq", "modules")}
             assert not fairseqs & own, parts
@@ -92,7 +109,6 @@ ROOMS = {
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_what_stands_below_it_alone(root, room):
     """The corrector and the memory stand on the runtime, none on the plug-in, torch or fairseq."""
-    for path in (root / room).rglob("*.py"):
-        parts = path.relative_to(root / room).with_suffix("").parts
-        names = {parts_[0] for parts_ in imports(path.read_text(), parts)} - {"."}
-        assert names <= {*ROOMS[room].split(), room, *sys.stdlib_module_names}, path
+    for parts, imported in imported_by(root / room).items():
+        names = {parts_[0] for parts_ in imported} - {"."}
+        assert names <= {*ROOMS[room].split(), room, *sys.stdlib_module_names}, parts

@@ -38,20 +38,13 @@ ABOUT = {
     "later runs with this model.",
 }
 EXAMPLE = "--path model.pt --min-confidence 0.9 --edits edits.jsonl < noisy > clean"
-#: Flags that choose a command, as before 0.8.
-FLAGS = {"--check": "check", "--accept": "check", "--tune": "tune"}
 
 
 def parse(argv: Sequence[str] | None) -> tuple[str, argparse.Namespace]:
     """Returns which command was called, and its options."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words and words[0] and words[0] in USAGE:
-        command = words.pop(0)
-    else:
-        options = words[: words.index("--")] if "--" in words else words
-        command = next((FLAGS[word] for word in options if word in FLAGS), "")
-        if f"--{command}" in options:
-            words.remove(f"--{command}")
+    is_named = bool(words) and words[0] != "" and words[0] in USAGE
+    command = words.pop(0) if is_named else ""
     args = build_parser(command).parse_args(words)
     args.command = command
     return command, args

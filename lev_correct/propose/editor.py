@@ -40,7 +40,7 @@ class LevenshteinBackend(Backend):
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
     ) -> list[Answer | None]:
-        """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        """See :class:`~.backend.Backend`; an answer always comes to an end."""
         traces = self.editor.edit(units, units, max_iter=self.max_iter, batch_size=batch_size)
         answers: list[Answer | None] = []
         for text, trace in zip(units, traces, strict=True):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from lev_runtime.batching import in_batches
+from lev_runtime.beam.options import SearchOptions
 from lev_runtime.beam.prefixes import Prefixes, PrefixModel
 from lev_runtime.errors import require_count
 from lev_runtime.folder import Folder
@@ -49,12 +50,12 @@ class Exported(Searching):
 
     def _sources(self, units: Sequence[Tokens]) -> list[list[int]]:
         """The numbers of units' tokens, </s> after them."""
-        return [self.model.source.encode(unit)[1:] for unit in units]
+        return [self.model.numbers(unit, unit) for unit in units]
 
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
     ) -> list[Answer | None]:
-        """See :class:`~.backends.Backend`; probabilities are those of :class:`.Generating`."""
+        """See :class:`~.backend.Backend`; probabilities are those of a checkpoint."""
         sizes = [len(self.processing.tokens(unit)) for unit in units]
         return in_batches(self._answers, units, sizes, batch_size)
 
@@ -62,7 +63,7 @@ class Exported(Searching):
         """Answers a batch by the best that the beam writes for each unit and that has an end."""
         units = list(map(self.processing.tokens, texts))
         limits, sources = self._limits(units), self._sources(units)
-        beams = self.model.beam_search(sources, limits, self.beam)
+        beams = self.model.beam_search(sources, limits, SearchOptions(self.beam))
         best = []
         for unit_texts, limit in zip(beams, limits, strict=True):
             best.append([written for written, _ in unit_texts if len(written) < limit][:1])

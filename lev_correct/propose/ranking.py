@@ -99,7 +99,7 @@ class Candidates:
 
 
 class Ranker(Backend):
-    """A :class:`~.backends.Backend` that writes the best candidate of a unit.
+    """A :class:`~.backend.Backend` that writes the best candidate of a unit.
 
     The probability of an edit is that of all candidates together that have it. Units that are
     words, ``by_word``, are asked for in small letters, judged in their context, and get the
@@ -158,7 +158,7 @@ class Ranker(Backend):
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
     ) -> list[Answer | None]:
-        """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        """See :class:`~.backend.Backend`; an answer always comes to an end."""
         forms = {unit: self.form(unit) for unit in units if self.readable(unit)}
         new = sorted({*forms.values()})
         candidates_of = dict(zip(new, self.candidates(new, batch_size), strict=True))
@@ -186,11 +186,11 @@ class Ranker(Backend):
 
     @property
     def odds_of_capital(self) -> float:
-        """See :class:`~.backends.Backend`."""
+        """See :class:`~.backend.Backend`."""
         return math.exp(min(self.weights[CAPITAL], 100.0))
 
     def doubt(self, word: str) -> float:
-        """See :class:`~.backends.Backend`."""
+        """See :class:`~.backend.Backend`."""
         (candidates,) = self.candidates([self.form(word)], 1)
         return 1 - float(self.probabilities(candidates, word)[0])
 
@@ -370,7 +370,7 @@ class Ranker(Backend):
                 fewest = min(errors)
                 telling.append((features, [number == fewest for number in errors]))
         if telling:
-            from .fitting import most_likely  # by torch
+            from .fitting import most_likely
 
             fixed = KEPT if self.by_word else ()
             free = [name in names and name not in fixed for name in FEATURES]

@@ -289,7 +289,7 @@ class Spacing:
 
         Args:
             places: where its words are, as of :func:`.units.spans` with ``letters``.
-            judge: the probability there, as of :meth:`.LineJudge.respaced`.
+            judge: the probability there, as of :meth:`.OfLine.probability`.
         """
         model = {(start, end): after for (start, end, after), _ in wanted}
         chances = {(start, end): chance for (start, end, _), chance in wanted}

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import lev_runtime
-from lev_runtime.beam.prefixes import MODEL as LEFT_TO_RIGHT
+from lev_runtime.beam.prefixes import MODELS as LEFT_TO_RIGHT
 from lev_runtime.errors import UserError
 from lev_runtime.folder import Folder, is_export
 from lev_runtime.labels.labeler import Labeler
@@ -62,7 +62,7 @@ def load(
         served = serve_corrector(Corrector.from_pretrained(None, device=device, **options))
         return replace(served, info={**served.info, **PACKAGED})
     is_exported = is_export(path)
-    if is_exported and Folder(path).model != LEFT_TO_RIGHT:
+    if is_exported and Folder(path).model not in LEFT_TO_RIGHT:
         _refuse({**options, "device": device}, "an export has its own, and computes on the CPU")
         model = lev_runtime.load(path)
         if isinstance(model, Labeler):

@@ -28,7 +28,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; raises :class:`UserError` with nothing written."""
+    """Runs the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     if (args.input is None) != (args.output is None):
         raise UserError("--input and --output go together: the text, and a file for its subwords")

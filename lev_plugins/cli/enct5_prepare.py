@@ -65,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command; raises :class:`UserError` with nothing written."""
+    """Runs the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register()
     from ..systems.enct5.prepare import read_labels, write_all

@@ -1,7 +1,8 @@
 """Writes a trained model as a folder that ``lev_runtime`` decodes without torch and fairseq.
 
-ONNX graphs, dictionaries, the subword model and settings; for ``levenshtein_editor``, ``enct5`` and
-``pbd_transformer``. Beside a corrector's model also its settings and lists, which load at once.
+ONNX graphs, dictionaries, the subword model and settings; for ``levenshtein_editor``, ``enct5``,
+``pbd_transformer``, ``transformer_concat`` and fairseq's own ``transformer``. Beside a corrector's
+model also its settings and lists, which load at once.
 """
 
 import argparse
@@ -32,7 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Runs the command; raises :class:`UserError` with nothing written."""
+    """Runs the command; raises :class:`.UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     require_extra("train", "export")
     from ..export.folder import export

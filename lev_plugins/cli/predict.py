@@ -1,8 +1,8 @@
 """Predict classes, values, labels or tags of text with an EncT5.
 
-One JSON object an input line, in order: the keys of
-:meth:`lev_plugins.inference.enct5.Prediction.to_dict` and the number of the ``line``. Of CoNLL-U
-the lines themselves, with the tags. The checkpoint is all that is needed.
+Writes one JSON object an input line, in order: the keys of :meth:`.Prediction.to_dict` and the
+number of the ``line``. Of CoNLL-U it writes the lines themselves, with the tags. It needs the
+checkpoint alone.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    """Runs the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     register()
     from ..inference.enct5 import EncT5

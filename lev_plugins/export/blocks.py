@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from fairseq.modules import gelu, gelu_accurate
 from torch import Tensor, nn
 
 from lev_runtime.errors import UserError
@@ -21,6 +22,10 @@ _ACTIVATIONS: dict[Any, tuple[str, dict[str, Any]]] = {
     ACTIVATIONS["gelu"]: ("Gelu", {"approximate": "none"}),
     ACTIVATIONS["gelu_new"]: ("Gelu", {"approximate": "tanh"}),
     ACTIVATIONS["silu"]: ("QuickGelu", {"alpha": 1.0}),
+    # fairseq's
+    gelu: ("Gelu", {"approximate": "none"}),
+    gelu_accurate: ("Gelu", {"approximate": "tanh"}),
+    torch.tanh: ("Tanh", {}),
 }
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fairseq.tasks.translation import TranslationTask
+
 from lev_runtime.errors import UserError
 from lev_runtime.folder import DESCRIPTION, DICTIONARIES, FORMAT, SUBWORDS, digest
 from lev_runtime.labels.labeler import LABELER
@@ -17,7 +19,7 @@ from ..inference.checkpoints import (
     CheckpointState,
     find_checkpoint,
     load_state,
-    names_in,
+    task_in,
     words_learnt,
 )
 from ..inference.editor import LevenshteinEditor
@@ -28,10 +30,12 @@ from ..systems.enct5.dataset import Metadata
 from ..systems.enct5.task import TASK as ENCT5_TASK
 from ..systems.pbd import PBDTransformerModel
 from ..systems.pbd.model import MODEL as PBD
+from ..systems.transformer_concat.model import MODEL as CONCAT
 from ..tasks.post_editing import PLACEHOLDER
-from . import enct5, levenshtein, pbd, text
+from . import enct5, levenshtein, pbd, text, transformer
 from .graph import WeightFile
 
+TRANSFORMER = "transformer"  #: as fairseq calls it
 TOKENIZER = "tokenizer.json"  #: of a BERT or T5
 
 #: writes files into a folder; returns what stands in its description
@@ -60,22 +64,18 @@ def export(
     """
     refuse_filled(Path(out))
     checkpoint = find_checkpoint(path)
-    names = names_in(checkpoint)
-    if names["task"] == ENCT5_TASK:
+    if task_in(checkpoint) == ENCT5_TASK:
         if data or any(text.values()):
             raise UserError(f"{checkpoint}: an EncT5 has its own data and subwords; name none")
         writer = labeler_writer(EncT5.from_pretrained(checkpoint), int8)
-    elif names["model"].startswith(PBD):
-        state = load_state(checkpoint)
-        parts = load_parts(checkpoint, state, data, text)
-        writer = pbd_writer(parts, state, int8)
-    elif names["task"] not in EDITING:
-        kind = names["model"] or f"model of --task {names['task']}"
-        known = "levenshtein_editor, enct5 and pbd_transformer can be exported"
-        raise UserError(f"{checkpoint} holds a {kind}; {known}")
     else:
-        editor = LevenshteinEditor.from_pretrained(checkpoint, data, **text)
-        writer = editor_writer(editor, int8)
+        state = load_state(checkpoint)
+        if state["cfg"].task._name in EDITING:
+            editor = LevenshteinEditor.from_pretrained(checkpoint, data, state=state, **text)
+            writer = editor_writer(editor, int8)
+        else:
+            parts = load_parts(checkpoint, state, data, text)
+            writer = generator_writer(parts, state, int8)
     write_folder(Path(out), writer, int8, complete)
 
 
@@ -154,24 +154,31 @@ def labeler_writer(model: EncT5, int8: bool) -> Writer:
     return write
 
 
-def pbd_writer(parts: GeneratingParts, state: CheckpointState, int8: bool) -> Writer:
-    """Returns a writer of a PBD with its text processing."""
-    model, task, processing = parts.model, parts.task, parts.processing
+def generator_writer(parts: GeneratingParts, state: CheckpointState, int8: bool) -> Writer:
+    """Returns a writer of a PBD or of fairseq's Transformer, with its text processing."""
+    model: Any = parts.model
+    task, processing = parts.task, parts.processing
     text.check(processing.tokenizer, processing.bpe)
+    if type(task).build_generator is not TranslationTask.build_generator:
+        raise UserError(f"a model of {type(task).__name__} has a decoding of its own")
+    name, body = PBD, model
+    joins_draft = getattr(model, "joins_draft", False)
+    if not isinstance(model, PBDTransformerModel):
+        name, body = CONCAT if joins_draft else TRANSFORMER, transformer.parts_of(model)
 
     def write(folder: Path) -> dict[str, Any]:
-        assert isinstance(model, PBDTransformerModel)
         weights = WeightFile(folder)
-        graphs = pbd.write_graphs(model, folder, weights, int8)
+        graphs = pbd.write_graphs(body, folder, weights, int8)
         _write_dictionaries(folder, task.source_dictionary, task.target_dictionary)
         limits = [int(side.max_positions()) for side in (model.encoder, model.decoder)]
         settings = {
             "limits": limits,
             "limit": longest_line(task, model),
             "words_learnt": words_learnt(state),
+            "joins_draft": joins_draft,
         }
         texts = text.write(processing.tokenizer, processing.bpe, folder)
-        return {"model": PBD, "graphs": graphs, "settings": settings, "text": texts}
+        return {"model": name, "graphs": graphs, "settings": settings, "text": texts}
 
     return write
 

@@ -1,4 +1,4 @@
-"""A PBD as an encoder and a graph that reads prefixes by a symbol, many at once.
+"""A PBD, or fairseq's Transformer, as an encoder and a graph that reads prefixes, many at once.
 
 Shapes: B sources, S source tokens, R prefixes of N symbols, R' prefixes that were read before them,
 C channels, H heads, D channels of a head, V symbols.
@@ -8,27 +8,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..systems.pbd import PBDTransformerModel
 from ..systems.pbd.attention import COPIED, GENERATED
 from . import blocks
 from .blocks import Sight, Stream
 from .graph import BOOL, FLOAT, INT32, INT64, Graph, WeightFile
 
-ENCODER, READER = "encoder.onnx", "reader.onnx"
+ENCODER, READER, BLOCK_READER = "encoder.onnx", "reader.onnx", "block_reader.onnx"
 
 
-def write_graphs(
-    model: PBDTransformerModel, folder: Path, weights: WeightFile, int8: bool
-) -> dict[str, Any]:
-    """Writes the graphs into a folder; returns what the runtime has to know of them."""
+def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> dict[str, Any]:
+    """Writes the graphs into a folder; returns what the runtime has to know of them.
+
+    ``model``: a :class:`.PBDTransformerModel`, or what :func:`.transformer.parts_of` returns.
+    """
     decoder = model.decoder
-    encoder, reader = Graph(weights, int8), Graph(weights, int8)
+    encoder, reader, block_reader = (Graph(weights, int8) for _ in range(3))
     write_encoder(encoder, model.encoder, decoder)
     Reader(reader, decoder).write()
+    BlockReader(block_reader, decoder).write()
     attention = decoder.blocks[0].block.self_attention
     return {
         "encoder": encoder.save(folder / ENCODER),
         "reader": reader.save(folder / READER),
+        "block_reader": block_reader.save(folder / BLOCK_READER),
         "blocks": len(decoder.blocks),
         "heads": attention.heads,
         "head_width": blocks.head_width(attention),
@@ -40,6 +42,27 @@ def embedded(graph: Graph, embed: Any, tokens: str) -> str:
     return graph.embedding(tokens, embed.table.weight, embed.scale)
 
 
+def normed(graph: Graph, embed: Any, x: str) -> str:
+    """Returns vectors with positions, normed where the embedding is."""
+    return x if embed.norm is None else blocks.norm(graph, embed.norm, Stream(x)).addend
+
+
+def with_draft(graph: Graph, x: str, positions: Any, pad: int, tokens: str) -> str:
+    """Adds places that begin again with the draft, and the embeddings of both languages
+    (:class:`..systems.transformer_concat.model.PartPositions`)."""
+    is_end = graph.Equal(tokens, [positions.eos])
+    end = graph.Cast(is_end, to=INT64)
+    before = graph.CumSum(end, [1], exclusive=1)
+    part = graph.Min(before, [1])
+    source = graph.Add(graph.ArgMax(end, axis=1, keepdims=1), [1])
+    length = graph.Shape(tokens, start=1, end=2)
+    place = graph.Sub(graph.Range([0], length, [1]), graph.Mul(part, source))
+    place = graph.Min(place, [positions.longest - 1])  # padding
+    rows = graph.Gather(positions.weight[pad + 1 :], place)
+    languages = graph.Gather(positions.language, part)
+    return graph.Add(x, graph.Add(rows, languages))
+
+
 def write_encoder(graph: Graph, encoder: Any, decoder: Any) -> None:
     """B × S tokens, padded on the right → keys and values for every decoder block: those of its
     cross-attention, and those of the states that it sees as its future."""
@@ -47,7 +70,11 @@ def write_encoder(graph: Graph, encoder: Any, decoder: Any) -> None:
     mask = graph.input("mask", INT32, ["batch", "source"])
     positions = encoder.embed.positions
     x = embedded(graph, encoder.embed, tokens)
-    x = blocks.with_positions(graph, x, positions.weight, encoder.pad, tokens)
+    if getattr(positions, "language", None) is None:
+        x = blocks.with_positions(graph, x, positions.weight, encoder.pad, tokens)
+    else:
+        x = with_draft(graph, x, positions, encoder.pad, tokens)
+    x = normed(graph, encoder.embed, x)
     turns = blocks.turn_tables(graph, encoder.rotary, positions.longest)
     sight = Sight(mask, turns=turns)
     stream = Stream(x)
@@ -95,33 +122,39 @@ class Reader:
     p of what follows, R × V, and keys and values of the prefixes.
     """
 
+    generated = ""  #: which symbols are seen: all
+
     def __init__(self, graph: Graph, decoder: Any) -> None:
         self.graph = graph
         self.decoder = decoder
         self.units = graph.input("units", INT64, ["prefixes"])
         self.parents = graph.input("parents", INT64, ["prefixes"])
-        self.symbols = graph.input("symbols", INT64, ["prefixes"])
-        self.place = graph.input("place", INT64, [1])
+        self._take_symbols()
         mask = graph.input("source_mask", INT32, ["batch", "source"])
         self.real = graph.Gather(mask, self.units)
         self.source = Sight(self.real)
+
+    def _take_symbols(self) -> None:
+        graph = self.graph
+        self.symbols = graph.input("symbols", INT64, ["prefixes"])
+        self.place = graph.input("place", INT64, [1])
+        self.column = graph.Unsqueeze(self.symbols, [1])
 
     def write(self) -> None:
         """All blocks, and the output."""
         graph, decoder = self.graph, self.decoder
         embed = decoder.embed
-        column = graph.Unsqueeze(self.symbols, [1])
         rows = graph.constant(embed.positions.weight[decoder.pad + 1 :])
-        x = embedded(graph, embed, column)
+        x = embedded(graph, embed, self.column)
         position = graph.Gather(rows, self.place)
         x = graph.Add(x, position)
+        x = normed(graph, embed, x)
         turns = blocks.turn_tables(graph, decoder.rotary, embed.positions.longest)
         stream = Stream(x)
         sight = Sight(turns=turns)
         for number, layer in enumerate(decoder.blocks):
             stream = self._block(number, layer, stream, sight)
-        features = blocks.ended(graph, decoder.norm, stream)
-        features = graph.Squeeze(features, [1])
+        features = self._flat(blocks.ended(graph, decoder.norm, stream))
         output = decoder.output
         if output.scale != 1.0:
             features = graph.Mul(features, float(output.scale))
@@ -130,6 +163,10 @@ class Reader:
         logits = graph.output_layer(features, table, bias)
         logs = graph.LogSoftmax(logits, axis=1)
         graph.output("logs", logs, FLOAT, ["prefixes", len(table)])
+
+    def _flat(self, features: str) -> str:
+        """R × 1 × C → R × C."""
+        return self.graph.Squeeze(features, [1])
 
     def _block(self, number: int, layer: Any, stream: Stream, sight: Sight) -> Stream:
         graph, block = self.graph, layer.block
@@ -157,7 +194,7 @@ class Reader:
             pair.append(joined)
         key, value = pair
         if not layer.future:
-            return blocks.attend(graph, attention, query, key, value, Sight())
+            return blocks.attend(graph, attention, query, key, value, Sight(self.generated))
         future_key, future_value = self._rows(f"copied_{number}", layer, "source", self.units)
         keys = graph.Concat(key, future_key, axis=2)
         values = graph.Concat(value, future_value, axis=2)
@@ -174,16 +211,44 @@ class Reader:
     def _seen(self, key: str) -> str:
         """R × (N + 1 + S), int32: all that was generated, and the source after this place."""
         graph = self.graph
-        shape = graph.Shape(self.real)
-        length = graph.Gather(shape, [1])
-        places = graph.Range([0], length, [1])
-        ahead = graph.Greater(places, self.place)
-        real = graph.Cast(self.real, to=BOOL)
-        ahead = graph.And(ahead, real)
+        ahead = self._ahead(self.place, self.real)
         lengths = graph.Shape(key, start=2, end=3)
         count = graph.Shape(self.units)
         shape = graph.Concat(count, lengths, axis=0)
         written = graph.Cast([1], to=INT32)
         written = graph.Expand(written, shape)
-        ahead = graph.Cast(ahead, to=INT32)
         return graph.Concat(written, ahead, axis=1)
+
+    def _ahead(self, place: str, real: str) -> str:
+        """int32: the source after each place."""
+        graph = self.graph
+        shape = graph.Shape(self.real)
+        length = graph.Gather(shape, [1])
+        places = graph.Range([0], length, [1])
+        ahead = graph.Greater(places, place)
+        real = graph.Cast(real, to=BOOL)
+        ahead = graph.And(ahead, real)
+        return graph.Cast(ahead, to=INT32)
+
+
+class BlockReader(Reader):
+    """The same, of blocks of T symbols in place of one, R × T, at ``place``, R × T.
+
+    ``seen``, R × T × (N + T), int32: which symbols each of them sees. ``logs`` are R·T × V.
+    """
+
+    generated = "seen"
+
+    def _take_symbols(self) -> None:
+        graph = self.graph
+        self.column = graph.input("symbols", INT64, ["prefixes", "block"])
+        self.place = graph.input("place", INT64, ["prefixes", "block"])
+        graph.input("seen", INT32, ["prefixes", "block", "written"])
+
+    def _flat(self, features: str) -> str:
+        return self.graph.reshape(features, -1, self.decoder.embed.table.weight.size(1))
+
+    def _seen(self, key: str) -> str:
+        place = self.graph.Unsqueeze(self.place, [2])
+        real = self.graph.Unsqueeze(self.real, [1])
+        return self.graph.Concat("seen", self._ahead(place, real), axis=2)

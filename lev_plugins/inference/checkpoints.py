@@ -69,19 +69,15 @@ def load_state(path: str) -> CheckpointState:
     return state
 
 
-def names_in(path: str) -> dict[str, str]:
-    """Returns what a checkpoint calls its ``model`` and its ``task``; none of its tensors is read.
+def task_in(path: str) -> str:
+    """Returns what a checkpoint calls its task; none of its tensors is read.
 
     Raises:
         UserError: it cannot be read.
     """
     state = read_checkpoint(path, mmap=zipfile.is_zipfile(path))
-    cfg = _part(state, "cfg")
-    names = {}
-    for section in ("model", "task"):
-        name = _part(_part(cfg, section), "_name")
-        names[section] = str(name or "")
-    return names
+    task = _part(_part(state, "cfg"), "task")
+    return str(_part(task, "_name") or "")
 
 
 def _part(of: object, name: str) -> Any:

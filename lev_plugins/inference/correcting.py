@@ -34,7 +34,7 @@ from .checkpoints import (
     device_named,
     find_checkpoint,
     load_state,
-    names_in,
+    task_in,
     words_learnt,
 )
 from .editor import LevenshteinEditor
@@ -83,14 +83,16 @@ def checkpoint_backend(
 
 def checkpoint_labeler(path: str) -> Callable[..., TextLabeler] | None:
     """Returns what loads an EncT5, with ``device=``; None for a checkpoint of another kind."""
-    if names_in(find_checkpoint(path))["task"] != ENCT5:
+    if task_in(find_checkpoint(path)) != ENCT5:
         return None
     return functools.partial(EncT5.from_pretrained, path)
 
 
 def settings_writer(checkpoint: str) -> Callable[[str], None]:
-    """Returns what writes a corrector's settings and lists into a folder, so that they load at
-    once; it writes nothing where there are none next to the checkpoint."""
+    """Returns a function that writes a corrector's settings and lists into a folder.
+
+    They then load at once. It writes nothing where there are none next to the checkpoint.
+    """
     tuned = settings.beside(checkpoint)
     use = settings.read(tuned) if tuned else None
 
@@ -102,7 +104,7 @@ def settings_writer(checkpoint: str) -> Callable[[str], None]:
 
 
 class Generating(GeneratingModel, Backend):
-    """A :class:`~.backends.Backend` over the generator of a task.
+    """A :class:`~lev_correct.propose.backend.Backend` over the generator of a task.
 
     The probability of a change is the product of the probabilities, each given the unit and all
     that is written before it, of the tokens that it writes and of the token right after them,
@@ -112,13 +114,13 @@ class Generating(GeneratingModel, Backend):
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
     ) -> list[Answer | None]:
-        """See :class:`~.backends.Backend`."""
+        """See :class:`~lev_correct.propose.backend.Backend`."""
         read = list(map(self.processing.tokens, units))
         hypotheses = in_batches(self.search, read, map(len, read), batch_size)
         return list(map(self._answer, units, read, hypotheses))
 
     def _answer(self, text: str, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
-        """The best hypothesis that came to an end by itself, within the unit's own limit."""
+        """Returns the best hypothesis that ended by itself, within the unit's own limit."""
         most = getattr(self.generator, "max_len", math.inf)
         limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, most - 1)
         for hypothesis in hypotheses:
@@ -150,8 +152,7 @@ class Prefixes:
             self.encoded = model.encoder(**inputs)
 
     def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
-        """Log-probabilities of what follows prefixes, R × V; of each its unit, in order, its parent
-        among the prefixes read last, and its last symbol."""
+        """See :class:`.search.PrefixReader`."""
         encoder, decoder = self.model.encoder, self.model.decoder
         rows, newest = (torch.from_numpy(part).to(self.tokens) for part in (parents, symbols))
         with self.lock, torch.no_grad():

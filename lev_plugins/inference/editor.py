@@ -1,9 +1,4 @@
-"""The Python interface: load a checkpoint, edit text.
-
->>> from lev_plugins import LevenshteinEditor
->>> editor = LevenshteinEditor.from_pretrained("checkpoints")
->>> editor.edit(["a source"], ["its draft"])[0].text
-"""
+"""The Python interface: load a checkpoint, edit text."""
 
 import os
 from collections.abc import Sequence
@@ -36,6 +31,12 @@ from .checkpoints import (
 
 class LevenshteinEditor(TextEditor):
     """A trained model, its dictionaries and its text processing; several threads may use one.
+
+    >>> from lev_plugins import LevenshteinEditor
+    >>> editor = LevenshteinEditor.from_pretrained("levt.pt")
+    >>> [trace] = editor.edit(["a source"], ["its draft"], max_iter=1)
+    >>> trace.draft, trace.iterations[0].before
+    ('its draft', ('its', 'draft'))
 
     Args:
         models: ``levenshtein_editor`` models; the probabilities of several are averaged.

@@ -1,9 +1,5 @@
 """The Python interface of EncT5: predicts labels, values and tags of text.
 
->>> from lev_plugins import EncT5
->>> model = EncT5.from_pretrained("checkpoints")
->>> model.predict(["a text"])[0].label
-
 Only the checkpoint is needed, neither its data nor the T5 that it began with.
 """
 
@@ -30,6 +26,12 @@ from .checkpoints import CheckpointState, device_named, find_checkpoint, load_mo
 
 class EncT5(TextLabeler):
     """A trained model with its tokenizer; several threads may use one at once.
+
+    >>> from lev_plugins import EncT5
+    >>> model = EncT5.from_pretrained("enct5.pt")
+    >>> [prediction] = model.predict(["a text"])
+    >>> prediction.label in model.labels
+    True
 
     Args:
         batch_tokens: most subwords (or decoder positions, whichever are more) of a batch, padding

@@ -1,5 +1,7 @@
-"""Models that write from left to right or all at once, by their task's generator: any of fairseq's,
-on task translation or one that is derived from it."""
+"""Runs models of the task translation, or of one derived from it, by the task's generator.
+
+They may write from left to right or all at once: any of fairseq's.
+"""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -154,9 +156,11 @@ def load_parts(
 def subwords(
     encoders: Sequence[TextEncoder | None], typed: Mapping[str, Any], dictionary: Dictionary
 ) -> tuple[TextEncoder | None, bool]:
-    """The subwords, of a tokenizer and these, as the checkpoint or the user says; characters where
-    neither does and all symbols are such, as data with spaces between characters leave no other
-    trace. Also: whether the model was trained on more than single words, as far as can be told."""
+    """Returns the subwords, and whether the model was trained on more than single words.
+
+    They are those of the checkpoint or the user. Where neither names any and all symbols are
+    characters, they are characters: data with spaces between characters leave no other trace.
+    """
     bpe = encoders[1]
     if "bpe" not in typed and not any(encoders) and single_characters(dictionary):
         bpe = Characters()

@@ -183,7 +183,7 @@ def word_totals(totals: Sequence[float]) -> CorrectionCounts:
 
 
 def edit_statistics(source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
-    """Counts edits (:func:`.word_edits.edit_matches`): right, wrong, missing; and sentences."""
+    """Counts edits (:func:`.words.edit_matches`): right, wrong, missing; and sentences."""
     return (*map(float, edit_matches(source, hypothesis, reference)), 1.0)
 
 

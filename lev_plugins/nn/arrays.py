@@ -7,14 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_runtime.refine.arrays import Arrays
+from lev_runtime.refine.arrays import NOISE_STREAM, Arrays
 
 from ..ops.edits import Compaction, Opening, true_places
 from ..ops.randomness import uniform
 from ..ops.transfer import to_host
 from .backends import chunk_rows
-
-_NOISE_STREAM = 7  # apart from those of the roll-in
 
 
 class TorchArrays(Arrays):
@@ -44,8 +42,8 @@ class TorchArrays(Arrays):
     def gather(self, values: Tensor, columns: Tensor) -> Tensor:
         return values.gather(1, columns)
 
-    def pad(self, values: Tensor, before: int, behind: int, fill: float) -> Tensor:
-        return F.pad(values, (before, behind), value=fill)
+    def pad(self, values: Tensor, before: int, after: int, fill: float) -> Tensor:
+        return F.pad(values, (before, after), value=fill)
 
     def resize(self, values: Tensor, width: int) -> Tensor:
         more = width - values.size(1)
@@ -76,7 +74,7 @@ class TorchArrays(Arrays):
         return chunk_rows(logits)
 
     def uniform(self, seed: int, stream: int, lines: Tensor, classes: int) -> Tensor:
-        return uniform(seed, stream, lines, classes, _NOISE_STREAM)
+        return uniform(seed, stream, lines, classes, NOISE_STREAM)
 
     def tolist(self, values: Sequence[Tensor]) -> list[Any]:
         numbers: list[Any] = torch.stack(list(values)).tolist() if values else []

@@ -26,7 +26,7 @@ class EncoderBody(nn.Module):
         self.norm = norm
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
-        """B × S × C embedded tokens; ``real`` B × S, bool, False at padding → B × S × C."""
+        """Encodes B × S × C embedded tokens: B × S × C; ``real``: B × S, bool, False at padding."""
         x = self.stack(x, AttentionLayout(real[:, None, None], self.kernels.packing(real)))
         return x if self.norm is None else self.norm(x)
 
@@ -67,11 +67,11 @@ class TransformerSize(BlockSize):
     max_target: int
 
     def final_norm(self) -> nn.LayerNorm | None:
-        """The norm after the last block: with pre-norm alone."""
+        """Returns the norm after the last block, which pre-norm alone has."""
         return nn.LayerNorm(self.dim, eps=self.eps) if self.pre_norm else None
 
     def decoder_block(self) -> DecoderBlock:
-        """A block with a way to read the source."""
+        """Makes a block that reads the source."""
         cross = Attention(self.dim, self.heads, self.attention_dropout, cross=True)
         return DecoderBlock(TransformerBlock(self), cross, nn.LayerNorm(self.dim, eps=self.eps))
 
@@ -84,7 +84,7 @@ def transformer(
     share_all: bool = False,
     share_output: bool = False,
 ) -> Backbone:
-    """A Transformer as Vaswani et al. (2017) and fairseq make it, randomly initialised.
+    """Makes a Transformer as Vaswani et al. (2017) and fairseq do, randomly initialised.
 
     Args:
         source_symbols, target_symbols: sizes of the vocabularies; ``pad`` is in both.

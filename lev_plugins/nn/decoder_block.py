@@ -50,7 +50,7 @@ class DecoderBlock(nn.Module):
     def self_attend(
         self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput, before: KVCache | None
     ) -> tuple[Tensor, KVCache]:
-        """The newest tokens attend to all: what ``x`` is shaped like, keys and values of all."""
+        """Attends from the newest tokens to all; also returns keys and values of all."""
         attention = self.block.self_attention
         query, key, value = attention.project(x, layout)
         key, value = append_kv(before, (key, value))
@@ -64,7 +64,7 @@ class DecoderBlock(nn.Module):
         before: KVCache | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, KVCache, Tensor | None]:
-        """The newest tokens after this block.
+        """Returns the newest tokens after this block.
 
         Args:
             x: B × T' × C, or packed. before: keys and values of the tokens before.
@@ -115,6 +115,6 @@ class TiedOutput(nn.Module):
         return self.table.weight
 
     def forward(self, features: Tensor) -> Tensor:
-        """B × T × C → B × T × V."""
+        """Returns logits, B × T × V, of B × T × C features."""
         features = features if self.scale == 1.0 else features * self.scale
         return self.kernels.linear(features, self.output_weight(), self.bias)

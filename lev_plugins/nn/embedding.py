@@ -28,11 +28,11 @@ class Positions(nn.Module):
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest sequence."""
+        """Returns the tokens of the longest sequence."""
         return self.weight.size(0) - self.pad - 1
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """B × T tokens → B × T × dim; ValueError for a sequence longer than the table."""
+        """Encodes B × T tokens: B × T × dim; ValueError for a sequence longer than the table."""
         real = tokens.ne(self.pad)
         most = self.longest
         index = real.cumsum(1) * real + self.pad
@@ -77,7 +77,7 @@ class TokenEmbedding(nn.Module):
         self.dropout = dropout
 
     def forward(self, tokens: Tensor, first: int = 0) -> Tensor:
-        """B × T tokens → B × (T − first) × C, for the tokens from ``first`` on."""
+        """Embeds B × T tokens from ``first`` on: B × (T − first) × C."""
         x = self.scaled_embedding(tokens[:, first:])
         if self.positions is not None:
             x = x + self.positions(tokens)[:, first:]
@@ -85,13 +85,13 @@ class TokenEmbedding(nn.Module):
         return self.kernels.dropout(x, self.dropout, self.training)
 
     def scaled_embedding(self, tokens: Tensor) -> Tensor:
-        """The tokens' own vectors, wherever they stand: any shape → that shape × C."""
+        """Returns the tokens' own vectors, wherever they stand: any shape → that shape × C."""
         x = self.table(tokens)
         return x if self.scale == 1.0 else x * self.scale
 
 
 def token_table(rows: int, dim: int, pad: int | None = None) -> nn.Embedding:
-    """A table of embeddings, initialised as fairseq does."""
+    """Makes a table of embeddings, initialised as fairseq does."""
     table = nn.Embedding(rows, dim, padding_idx=pad)
     nn.init.normal_(table.weight, std=dim**-0.5)
     if pad is not None:

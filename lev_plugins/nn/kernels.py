@@ -45,7 +45,7 @@ class Kernels:
         dropout: float = 0.0,
         scale: float | None = None,
     ) -> Tensor:
-        """``scaled_dot_product_attention`` of B × H × T × D queries over B × H × S × D.
+        """Does ``scaled_dot_product_attention`` of B × H × T × D queries over B × H × S × D.
 
         ``mask``: bool, True where attention may look, or to be added; expands to B × H × T × S.
         ``scale``: None for 1 / √D.
@@ -57,7 +57,7 @@ class Kernels:
         return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale)
 
     def dropout(self, x: Tensor, p: float, training: bool) -> Tensor:
-        """``torch.nn.functional.dropout``, any shape."""
+        """Does ``torch.nn.functional.dropout``, any shape."""
         return F.dropout(x, p, training) if training and p > 0 else x
 
     def upcast(self, x: Tensor) -> Tensor:
@@ -97,5 +97,5 @@ class Linear(nn.Linear):
     kernels: Kernels = TORCH
 
     def forward(self, input: Tensor, *, relu: bool = False) -> Tensor:
-        """… × inputs → … × outputs, and with ``relu`` 0 in place of what is negative."""
+        """Maps … × inputs → … × outputs; ``relu``: negative ones become 0."""
         return self.kernels.linear(input, self.weight, self.bias, relu=relu)

@@ -42,7 +42,7 @@ class Unpadding:
         self.source = (flat.cumsum(0) - 1).clamp(min=0)
 
     def pack(self, x: Tensor) -> Tensor:
-        """B × T × C → N × C; more rows than N where that spares kernels."""
+        """Packs B × T × C → N × C; more rows than N where that spares kernels."""
         x = x.flatten(0, 1)
         rows = len(self.index)
         if self.rounds_up and x.dtype == torch.bfloat16:
@@ -51,7 +51,7 @@ class Unpadding:
         return x.index_select(0, index)
 
     def unpack(self, x: Tensor) -> Tensor:
-        """N × C → B × T × C; at padding, which nobody looks at, some of the N stand again."""
+        """Unpacks N × C → B × T × C; padding, which nobody reads, repeats some of the N."""
         return x.index_select(0, self.source).unflatten(0, self.shape)
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def rotary_angles(real: Tensor, width: int | None, first: int = 0) -> Tensor | None:
-    """The angle of every place and pair of channels, as complex numbers of length 1 (Eq. 15).
+    """Returns the angle of every place and pair of channels, as complex numbers (Eq. 15).
 
     Args:
         real: B × T, bool; places count real tokens, from 0, and are wanted from ``first`` on.

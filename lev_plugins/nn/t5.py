@@ -30,7 +30,7 @@ FEED_FORWARD: dict[str, tuple[Callable[[Tensor], Tensor], bool]] = {
 
 
 def within_range(x: Tensor) -> Tensor:
-    """Half-precision states without infinities: T5's residuals outgrow what 16 bits hold."""
+    """Clamps half-precision states: T5's residuals outgrow what 16 bits hold."""
     most = torch.finfo(torch.float16).max - 1000
     return x.clamp(-most, most) if x.dtype == torch.float16 else x
 
@@ -47,7 +47,7 @@ class RMSNorm(nn.Module):
         self.dropout = dropout
 
     def forward(self, x: Tensor) -> Tensor:
-        """… × C → … × C; the squares are summed in single precision, if not in double."""
+        """Normalises … × C; the squares are summed in single precision, if not in double."""
         wide = x if x.dtype == torch.float64 else x.float()
         squares = wide.pow(2).mean(-1, keepdim=True)
         scale = torch.rsqrt(squares + self.eps)
@@ -57,7 +57,7 @@ class RMSNorm(nn.Module):
 
 
 def distance_buckets(buckets: int, longest: int) -> Tensor:
-    """The bucket of each distance from 0 to ``longest``, which stands for all beyond it.
+    """Returns the bucket of each distance from 0 to ``longest``, which stands for all beyond it.
 
     Half of the buckets hold one distance each, the others ranges that grow with its logarithm.
     """
@@ -90,7 +90,7 @@ class RelativeBias(nn.Module):
         self.bucket: Tensor
 
     def places(self, newest: int, keys: int) -> Tensor:
-        """The bias alone: H × T' × keys, for the last ``newest`` positions as queries."""
+        """Returns the bias alone: H × T' × keys, for the last ``newest`` positions as queries."""
         key = torch.arange(keys, device=self.bucket.device)
         ahead = key - key[keys - newest :, None]
         behind = ahead.abs() if self.bidirectional else -ahead.clamp(max=0)
@@ -100,7 +100,7 @@ class RelativeBias(nn.Module):
         return self.table(bucket).permute(2, 0, 1)
 
     def forward(self, seen: Tensor) -> Tensor:
-        """The bias, to be added to the scores, −inf where nothing may be seen: B × H × T' × keys.
+        """Returns the bias of the scores, −inf where nothing may be seen: B × H × T' × keys.
 
         ``seen``: B × T' × keys, bool, of queries that are the last T' of the keys. Each has to see
         something.
@@ -157,17 +157,17 @@ class T5Size:
     activation_dropout: float = 0.1
 
     def bias(self, bidirectional: bool) -> RelativeBias:
-        """The places of a stack."""
+        """Makes the relative bias of a stack."""
         bias = RelativeBias(self.heads, self.buckets, self.longest, bidirectional)
         nn.init.normal_(bias.table.weight, std=self.dim**-0.5)
         return bias
 
     def last_norm(self) -> RMSNorm:
-        """The norm after the last block of a stack."""
+        """Makes the norm after the last block of a stack."""
         return RMSNorm(self.dim, self.eps, self.dropout)
 
     def decoder_block(self) -> DecoderBlock:
-        """A block that reads the source."""
+        """Makes a block that reads the source."""
         cross = T5Attention(self.dim, self.heads, self.head_dim, self.attention_dropout, cross=True)
         return DecoderBlock(T5Block(self), cross, RMSNorm(self.dim, self.eps))
 
@@ -198,7 +198,7 @@ class T5Block(TransformerBlock):
         return within_range(x + out)
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """The last sub-layer, without its norm."""
+        """Computes the last sub-layer, without its norm."""
         x = self.fc1(x)
         if self.gated:
             gate, x = x.chunk(2, -1)
@@ -221,7 +221,7 @@ class T5Encoder(nn.Module):
         self.norm = size.last_norm()
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Embedded tokens → states, B × S × C; what stands at padding is of no meaning.
+        """Encodes embedded tokens: B × S × C; states at padding have no meaning.
 
         ``real``: B × S, bool. ``mask``: B × 1 × S × S, bool: who sees whom in a row of texts.
         """

@@ -110,7 +110,7 @@ class Attention(nn.Module):
                 nn.init.zeros_(layer.bias)
 
     def _split(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
-        """B × T × parts·C → as many B × H × T × D."""
+        """Splits B × T × parts·C into as many B × H × T × D."""
         b, t, _ = x.shape
         # together their gradients are one copy
         several = x.view(b, t, parts, self.heads, -1).unbind(2)
@@ -135,7 +135,7 @@ class Attention(nn.Module):
         )
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, layout: AttentionLayout) -> Tensor:
-        """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
+        """Attends: B × H × T × D queries, any keys and values → B × T × C, or packed, N × C."""
         share = self.dropout if self.training else 0.0
         out = self.kernels.attention(query, key, value, layout.mask, share, self.scale)
         out = out.transpose(1, 2).flatten(2)
@@ -144,7 +144,7 @@ class Attention(nn.Module):
     def attend_to_segments(
         self, query: Tensor, parts: Sequence[tuple[Tensor, Tensor]], mask: Tensor | None
     ) -> Tensor:
-        """:meth:`attend` in evaluation, over keys and values that lie apart.
+        """Does :meth:`attend` in evaluation, over keys and values that lie apart.
 
         For few queries: two small products are faster than a kernel made for long
         sequences, and what was kept from earlier steps need not be copied together. ``mask``:
@@ -155,7 +155,7 @@ class Attention(nn.Module):
     def forward_with_weights(
         self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput
     ) -> tuple[Tensor, Tensor]:
-        """:meth:`forward`, and how much each looks at each source token, B × T × S."""
+        """Does :meth:`forward`; also returns the attention to each source token, B × T × S."""
         query = self._queries(x, layout)
         parts = [self.keys_values(encoder_out)]
         out, weights = self._attention_with_weights(query, parts, encoder_out.mask, self.dropout)
@@ -191,7 +191,7 @@ class Attention(nn.Module):
         return out.flatten(2), weights
 
     def _queries(self, x: Tensor, layout: AttentionLayout, rows: int | None = None) -> Tensor:
-        """B × H × T × D; with ``rows``, those that read one source stand one after another."""
+        """Returns queries, B × H × T × D; with ``rows``, those of one source follow each other."""
         assert self.query is not None, "only cross=True reads a source"
         x = layout.unpack(self.query(x))
         rows = rows or x.size(0)
@@ -242,7 +242,7 @@ class TransformerBlock(nn.Module):
         return x if self.pre_norm else norm(x)
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """The last sub-layer, without its norm."""
+        """Computes the last sub-layer, without its norm."""
         relu = self.activation is F.relu
         x = self.fc1(x, relu=True) if relu else self.activation(self.fc1(x))
         x = self.kernels.dropout(x, self.activation_dropout, self.training)
@@ -251,7 +251,7 @@ class TransformerBlock(nn.Module):
     def forward(
         self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput | None = None
     ) -> Tensor:
-        """B × T × C → B × T × C, or packed, N × C → N × C."""
+        """Computes a block: B × T × C → B × T × C, or packed, N × C → N × C."""
         x = self.residual(x, self.self_norm, lambda h: self.self_attention(h, layout))
         cross, norm = self.cross_attention, self.cross_norm
         if cross is not None and norm is not None:
@@ -273,7 +273,7 @@ class TransformerStack(nn.Module):
         encoder_out: EncoderOutput | None = None,
         depth: int | None = None,
     ) -> Tensor:
-        """B × T × C → B × T × C after ``depth`` blocks, None for all; padding has no meaning."""
+        """Runs ``depth`` blocks (None: all): B × T × C → B × T × C; padding has no meaning."""
         x = layout.pack(x)
         for block in self.blocks[:depth]:
             x = block(x, layout, encoder_out)

@@ -22,7 +22,7 @@ _NO_TOKEN = -2
 
 
 def lcs_masks(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
-    """Which tokens of ``x`` and of ``y`` a longest common subsequence keeps.
+    """Returns which tokens of ``x`` and ``y`` a longest common subsequence keeps.
 
     Args:
         x: tokens, B × N, long.
@@ -76,7 +76,7 @@ def has_kernels(device: torch.device) -> bool:
 
 
 def _masks_on_cpu(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
-    """:func:`lcs_masks`, sentence by sentence; rapidfuzz goes the same way through the table."""
+    """Computes :func:`lcs_masks` by sentence; rapidfuzz goes the same way through the table."""
     keep_x = np.zeros(x.shape, bool)
     keep_y = np.zeros(y.shape, bool)
     texts = x.masked_fill(x == pad, _NO_TOKEN).tolist()

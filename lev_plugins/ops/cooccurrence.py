@@ -62,7 +62,7 @@ def _counts(pairs: Sequence[np.ndarray], symbols: int) -> tuple[np.ndarray, np.n
 
 
 def _positive_information(counts: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """max(0, log p(symbol, context) / (p(symbol) p(context))), in place of the counts."""
+    """Replaces counts by max(0, log p(symbol, context) / (p(symbol) p(context)))."""
     total = totals.sum()
     by_context = counts.sum(0)
     counts *= total

@@ -24,7 +24,7 @@ def true_places(mask: Tensor, count: int | None = None) -> Tensor:
 
 
 def known_places(flat: Tensor, count: int) -> Tensor:
-    """:func:`true_places` of a mask of one dimension, in operations of known sizes alone."""
+    """Returns :func:`true_places` of a vector, by operations of known sizes alone."""
     rank = flat.cumsum(0) - 1
     # what is false is written after the end, which is cut off
     rank = rank.masked_fill(~flat, count)
@@ -57,7 +57,7 @@ class Compaction:
         self.place = place.masked_fill(~keep, width)
 
     def __call__(self, values: Tensor, fill: float) -> Tensor:
-        """B × T → B × L; ``fill`` stands after the kept entries."""
+        """Compacts B × T → B × L; ``fill`` stands after the kept entries."""
         out = values.new_full((values.size(0), self.width + 1), fill)
         return out.scatter_(1, self.place, values)[:, : self.width]
 
@@ -87,7 +87,7 @@ class Opening:
         self.place = (index + opened_before).masked_fill(is_padding, self.width)
 
     def __call__(self, values: Tensor, new: float, fill: float) -> Tensor:
-        """B × T → B × L; ``new`` is inserted, ``fill`` stands after a sentence's end."""
+        """Opens B × T → B × L; ``new`` is inserted, ``fill`` stands after a sentence's end."""
         out = values.new_full((values.size(0), self.width + 1), new)
         inside = out[:, : self.width]
         if fill != new:
@@ -114,7 +114,7 @@ class InsertionLabels(NamedTuple):
 
 
 def insertion_labels(target: Tensor, kept: Tensor, pad: int, placeholder: int) -> InsertionLabels:
-    """Labels for inserting back into ``target[kept]`` what ``kept`` leaves out.
+    """Makes labels for inserting back into ``target[kept]`` what ``kept`` leaves out.
 
     Args:
         target: y*, B × M, with <s> and </s>.

@@ -11,7 +11,7 @@ from lev_runtime.refine.arrays import GAMMA, mix, signed
 
 
 def uniform(seed: int, epoch: int, sentences: Tensor, length: int, stream: int) -> Tensor:
-    """Uniform numbers in [0, 1), one row a sentence.
+    """Draws uniform numbers in [0, 1), one row a sentence.
 
     Args:
         seed: the run's seed.
@@ -28,7 +28,7 @@ def uniform(seed: int, epoch: int, sentences: Tensor, length: int, stream: int) 
 
 
 def uniform_streams(seed: int, epoch: int, sentences: Tensor, length: int, streams: int) -> Tensor:
-    """:func:`uniform` for the streams from 0 on, together: streams × B × L."""
+    """Draws :func:`uniform` for the streams from 0 on, together: streams × B × L."""
     stream = torch.arange(streams, device=sentences.device).unsqueeze(1)
     return _uniform(epoch, sentences, length, stream + signed(seed * 1_000_003))
 

@@ -58,7 +58,7 @@ class Vocabulary:
         self.tokens = {symbol: token for token, symbol in self.symbols.items()}
 
     def ordinary(self) -> list[str]:
-        """Symbols of a dictionary's file, in the checkpoint's order: all but the special four."""
+        """Returns a dictionary's symbols, in the checkpoint's order, without the special four."""
         return list(self.symbols.values())[len(self.specials) :]
 
     def dictionary(self) -> Dictionary:
@@ -176,7 +176,7 @@ class PretrainedTokenizer:
         return " ".join(self.symbol_of_row[row] for row in rows)
 
     def decode(self, symbols: str) -> str:
-        """Symbols with spaces between them → a line; unknown ones as the tokenizer writes them."""
+        """Joins symbols with spaces between them to a line, as the tokenizer does."""
         vocabulary = self.vocabulary
         unknown = vocabulary.specials[UNK]
         tokens = [vocabulary.tokens.get(symbol, unknown) for symbol in symbols.split()]

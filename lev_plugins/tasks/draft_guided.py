@@ -33,7 +33,7 @@ EXCLUDED = (
 
 
 def draft_guided_option() -> Any:
-    """The option, as a field of a task's configuration."""
+    """Makes the option, a field of a task's configuration."""
     return option(
         False,
         "greedy decoding that reads ahead in the draft, or in the source if there is no "
@@ -71,7 +71,7 @@ def check_options(args: Namespace | GenerationConfig) -> None:
 
 
 def target_numbers(source: Dictionary, target: Dictionary) -> Tensor | None:
-    """The number in ``target`` of every symbol of ``source``; None where they have the same."""
+    """Returns the number in ``target`` of every symbol of ``source``; None where they are equal."""
     if source == target:
         return None
     return torch.tensor([target.index(symbol) for symbol in source.symbols])

@@ -83,7 +83,7 @@ FLAGS = {"train": "--noise", "valid": "--noise-valid", "test": "--noise-test"}
 
 
 def noises_of(cfg: NoisyTranslationConfig) -> dict[str, Noise]:
-    """The noise of train, valid and test, without confusions."""
+    """Returns the noise of train, valid and test, without confusions."""
     kinds = {"train": parse_kinds("--noise", cfg.noise)}
     share = cfg.noise_target_share
     table = cfg.noise_confusions
@@ -152,7 +152,7 @@ class NoisyTranslationTask(EvaluatedTranslationTask):
         super().load_dataset(split, epoch, combine, **kwargs)
 
     def _noise_of(self, split: str) -> tuple[str, Noise]:
-        """The flag that a split's noise goes by, and the noise."""
+        """Returns the flag of a split's noise, and the noise."""
         part = "valid" if split.startswith("valid") else "test"
         part = "train" if split == self.cfg.train_subset else part
         noise = self.noises[part]
@@ -169,7 +169,7 @@ class NoisyTranslationTask(EvaluatedTranslationTask):
     def _text_pairs(
         self, split: str, files: dict[str, str], flag: str, noise: Noise
     ) -> NoisyTranslationDataset:
-        """A split of text; ``files``: language → path, of the target, the source, or both."""
+        """Reads a split of text; ``files``: language → path, of the target, the source, or both."""
         cfg = self.cfg
         src, tgt = cfg.source_lang, cfg.target_lang
         training = split == cfg.train_subset
@@ -230,7 +230,7 @@ class NoisyTranslationTask(EvaluatedTranslationTask):
     # validation -------------------------------------------------------------------------------
 
     def decoded_text(self, tokens: Tensor, unknown: str) -> str:
-        """Decoded text, joined by the task's own ``--bpe`` where no other way is given."""
+        """Returns decoded text, joined by the task's own ``--bpe`` where no other way is given."""
         text = super().decoded_text(tokens, unknown)
         if self.cfg.eval_bleu_remove_bpe is None:
             for encoder in reversed(self.encoders or []):

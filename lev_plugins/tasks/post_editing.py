@@ -201,7 +201,7 @@ class PostEditingTask(EvaluatedTranslationTask):
     def encode_lines(
         self, lines: list[str], encode_fn: Callable[[str], str], encode_draft: Callable[[str], Any]
     ) -> tuple[list[Any], list[int]]:
-        """:meth:`get_interactive_tokens_and_lengths` with a way to encode drafts.
+        """Does :meth:`get_interactive_tokens_and_lengths` with a way to encode drafts.
 
         Raises:
             UserError: a line with too many tabs, or what ``encode_draft`` refuses.

@@ -42,7 +42,7 @@ class EvaluationConfig(TranslationConfig):
         "metrics of decoded text to compute in validation, comma separated: "
         f"{', '.join(METRICS)}; --eval-bleu-* flags control decoding",
     )
-    decode_precision: ChoiceEnum((*PRECISIONS, "int8")) = option(  # type: ignore[valid-type]
+    decode_precision: ChoiceEnum(PRECISIONS) = option(  # type: ignore[valid-type]
         "fp32",
         "precision of fairseq-generate and fairseq-interactive; bf16 is faster and may change "
         "outputs (8 bits: lev-export --int8)",

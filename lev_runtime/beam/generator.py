@@ -1,4 +1,4 @@
-"""Writing text with an exported PBD, by beam search."""
+"""Writing text with an exported PBD or Transformer, by beam search."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,78 +10,108 @@ import numpy as np
 from ..batching import BUFFER, Pause, chunks, in_batches
 from ..errors import UserError, require_count
 from ..text.sentences import strings
+from .options import SearchOptions
 from .prefixes import PrefixModel
+
+#: a text, or a text and its draft
+Source = str | tuple[str, str | None]
 
 
 class Generation(NamedTuple):
     """A text that a model wrote.
 
-    score: mean log-probability of its tokens, ``</s>`` included, in nats.
+    score: mean log-probability of its tokens, ``</s>`` included, in nats; with ``lenpen``, their
+    sum divided by their number to that power.
     """
 
     text: str
     score: float
 
 
+class Unit(NamedTuple):
+    """The numbers of what is read of a source, </s> after it, and of the draft that guides."""
+
+    source: list[int]
+    draft: list[int]
+
+
 class Generator(PrefixModel):
     """An exported model with its dictionaries and text processing; several threads may use one.
+
+    >>> from lev_runtime import Generator
+    >>> [best, second] = next(Generator("pbd").stream_nbest(["a source"], nbest=2, max_len_b=3))
+    >>> best.score > second.score, len(best.text.split())
+    (True, 3)
 
     Arguments and errors are those of :class:`.PrefixModel`.
     """
 
     def stream_nbest(
-        self, sources: Iterable[str | Pause], nbest: int = 1, *, beam: int = 5,
-        max_len_b: int = 200, batch_size: int = 16, buffer: int = BUFFER,
+        self, sources: Iterable[Source | Pause], nbest: int = 1, *,
+        batch_size: int = 16, buffer: int = BUFFER, **options: Any,
     ) -> Iterator[list[Generation]]:  # fmt: skip
         """Yields an n-best list for every source, the best first, as ``fairseq-generate`` has it.
 
         Args:
-            sources: plain text, one sentence each; may be without an end.
-            nbest, beam: texts given back at most, and width of the search; 1 is greedy.
-            max_len_b: a text has no more tokens than this, and than the model can write.
+            sources: plain text, one sentence each, or tuples of it and a draft, for a
+                ``transformer_concat`` and for ``draft_guided``; may be without an end.
+            nbest: texts given back at most.
             batch_size: sources searched at once; does not change the outputs.
             buffer: sources that are taken, sorted by length and searched in batches; 1 answers each
                 before the next is asked for, a :class:`.Pause` what came before it.
+            options: of the search (:class:`.SearchOptions`).
 
         Raises:
             UserError: no list of strings; an option that cannot be; a source beyond the model's
                 limit.
         """
-        for name, value in {"nbest": nbest, "beam": beam, "max_len_b": max_len_b}.items():
-            require_count(name, value)
-        if nbest > beam:
-            raise UserError(f"nbest={nbest}, beam={beam}: beam must be no less than nbest")
+        search = SearchOptions(**options)
+        require_count("nbest", nbest)
+        if nbest > search.beam:
+            raise UserError(f"nbest={nbest}, beam={search.beam}: beam must be no less than nbest")
 
-        def search(batch: list[list[int]]) -> list[list[Generation]]:
-            candidates = self.beam_search(batch, np.full(len(batch), max_len_b), beam)
-            return [[self._generation(*rated) for rated in texts[:nbest]] for texts in candidates]
+        def write(batch: list[Unit]) -> list[list[Generation]]:
+            return [found[:nbest] for found in self._search(batch, search)]
 
         first = 1
         for chunk in chunks(sources, buffer):
-            texts = strings("sources", chunk, first=first)
-            rows = list(map(self._numbers, texts, count(first)))
-            yield from in_batches(search, rows, map(len, rows), batch_size)
+            is_pair = [isinstance(item, tuple) and len(item) == 2 for item in chunk]
+            pairs = [item if pair else (item, None) for item, pair in zip(chunk, is_pair)]
+            texts = strings("sources", [source for source, _ in pairs], first=first)
+            drafts = strings("drafts", [draft for _, draft in pairs], True, first)
+            units = list(map(self._unit, texts, drafts, count(first)))
+            yield from in_batches(write, units, (len(unit.source) for unit in units), batch_size)
             first += len(chunk)
 
-    def stream(self, sources: Iterable[str | Pause], **options: Any) -> Iterator[Generation]:
+    def stream(self, sources: Iterable[Source | Pause], **options: Any) -> Iterator[Generation]:
         """Yields a text for every source, in order; options and errors of :meth:`stream_nbest`."""
         for best, *_ in self.stream_nbest(sources, **options):
             yield best
 
-    def generate(self, sources: Iterable[str], **options: Any) -> list[Generation]:
+    def generate(self, sources: Iterable[Source], **options: Any) -> list[Generation]:
         """Writes a text for every source; options and errors as of :meth:`stream_nbest`."""
         return list(self.stream(sources, buffer=sys.maxsize, **options))
 
-    def _numbers(self, source: str, number: int) -> list[int]:
-        """A source's tokens, </s> behind them."""
-        _, *tokens = self.source.encode(self.codec.encode(source).split())
+    def _unit(self, source: str, draft: str | None, number: int) -> Unit:
+        words = self.codec.encode(source).split()
+        draft_words = [] if draft is None else self.codec.encode(draft).split()
         longest, _ = self.settings["limits"]
-        if len(tokens) > longest:
-            fault = f"{len(tokens)} tokens where the model's limit is {longest}"
+        size = 1 + max(len(words), len(draft_words))
+        if size > longest:
+            fault = f"{size} tokens where the model's limit is {longest}"
             raise UserError(f"source {number}: {fault}")
-        return tokens
+        guide = self.target.encode(words if draft is None else draft_words)
+        return Unit(self.numbers(words, draft_words), guide[1:-1])
 
-    def _generation(self, written: str, log: float) -> Generation:
+    def _search(self, batch: list[Unit], options: SearchOptions) -> list[list[Generation]]:
+        """Returns what is found for each of a batch, the best first."""
+        sources = [unit.source for unit in batch]
+        limits = options.limits(np.array(list(map(len, sources))), self.longest)
+        drafts = [unit.draft for unit in batch]
+        found = self.beam_search(sources, limits, options, drafts)
+        return [[self._generation(*rated, options) for rated in texts] for texts in found]
+
+    def _generation(self, written: str, log: float, options: SearchOptions) -> Generation:
         numbers = [number for number in map(ord, written) if number != self.target.bos]
         text = self.codec.decode(" ".join(self.target.symbols[number] for number in numbers))
-        return Generation(text, log / (len(written) + 1))
+        return Generation(text, options.score(log, len(written) + 1))

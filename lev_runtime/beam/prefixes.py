@@ -1,4 +1,4 @@
-"""An exported PBD, which reads prefixes of what it could write, many at once.
+"""An exported PBD or Transformer, which reads prefixes of what it could write, many at once.
 
 Shapes: B sources, S source tokens, R prefixes of N symbols, H heads, D channels of a head,
 V symbols.
@@ -6,17 +6,22 @@ V symbols.
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..folder import Folder
+from ..errors import UserError
+from ..folder import Arrays, Folder, Session
 from ..refine.arrays import padded
 from ..text.codec import TextCodec, read_dictionaries
+from .draft_guided import GuidedPrefixes
+from .options import SearchOptions
 from .search import Beam, Floats, Given, Numbers, search
 
-MODEL = "pbd_transformer"
-Sources = Sequence[Sequence[int]]  # tokens, </s> behind them
+#: those that write from left to right
+MODELS = "pbd_transformer", "transformer", "transformer_concat"
+Sources = Sequence[Sequence[int]]  # tokens, with </s> at the end
 
 
 class PrefixModel:
@@ -31,7 +36,8 @@ class PrefixModel:
     """
 
     def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
-        folder = Folder.holding(MODEL, path, type(self).__name__)
+        self.folder = folder = Folder.holding(MODELS, path, type(self).__name__)
+        self.threads = threads
         self.settings: dict[str, Any] = folder.description["settings"]
         graphs: dict[str, Any] = folder.description["graphs"]
         self.encoder = folder.session(graphs["encoder"], threads)
@@ -40,6 +46,17 @@ class PrefixModel:
         self.shape = graphs["heads"], 0, graphs["head_width"]
         self.codec = TextCodec(folder)
         self.source, self.target = read_dictionaries(folder)
+        #: whether it reads a source and its draft, one after the other
+        self.joins_draft: bool = self.settings.get("joins_draft", False)
+
+    @cached_property
+    def block_reader(self) -> Session:
+        """Returns the decoder that reads several symbols at once (:mod:`.draft_guided`)."""
+        graph = self.folder.description["graphs"].get("block_reader")
+        if graph is None:
+            fault = "was exported by a version without draft-guided decoding"
+            raise UserError(f"{self.folder.path} {fault}; export the model again with lev-export")
+        return self.folder.session(graph, self.threads)
 
     @staticmethod
     def names_of(graphs: dict[str, Any]) -> list[str]:
@@ -47,8 +64,19 @@ class PrefixModel:
         blocks = range(graphs["blocks"])
         return [f"{kind}_past_{number}" for number in blocks for kind in ("key", "value")]
 
+    def numbers(self, source: Sequence[str], draft: Sequence[str] = ()) -> list[int]:
+        """Returns the numbers that the encoder reads of tokens, </s> after them."""
+        _, *numbers = self.source.encode(source)
+        return numbers + self.source.encode(draft)[1:] if self.joins_draft else numbers
+
+    def run(self, reader: Session, inputs: Arrays) -> tuple[Floats, dict[str, Floats]]:
+        """Returns log-probabilities of what follows prefixes; keys and values of these by name."""
+        outputs = ["logs", *(f"{name}_next" for name in self.past)]
+        logs, *newest = reader(outputs, inputs)
+        return logs, dict(zip(self.past, newest))
+
     def prefixes(self, sources: Sources) -> "Prefixes":
-        """A reader of prefixes of what could be written for sources, which end with </s>."""
+        """Encodes sources, which end with </s>; returns a reader of prefixes of their outputs."""
         tokens = padded(sources, self.source.pad)
         real = (tokens != self.source.pad).astype(np.int32)
         outputs = self.encoder.outputs
@@ -57,28 +85,43 @@ class PrefixModel:
         encoder_out |= zip(outputs, states)
         return Prefixes(self, encoder_out)
 
+    @property
+    def longest(self) -> int:
+        """Returns the most symbols of a text, without </s>."""
+        return int(self.settings["limits"][1]) - 1
+
     def beam_search(
-        self, sources: Sources, limits: Numbers, beam: int
+        self,
+        sources: Sources,
+        limits: Numbers,
+        options: SearchOptions,
+        drafts: Sequence[Sequence[int]] = (),
     ) -> list[list[tuple[str, float]]]:
-        """Returns texts of a free search for each of a batch of sources, the best first, and their
-        log-probabilities; ``limits``: symbols of each text at most, besides the model's own."""
-        _, longest = self.settings["limits"]
-        width = min(beam, len(self.target.symbols) - 1)
-        reader = Beam(width, np.minimum(limits, longest - 1), self.target.eos)
-        return [reader.best(row) for row in self._searched(sources, reader)]
+        """Searches freely; returns for each source its texts and their log-probabilities.
+
+        The best text comes first.
+
+        Args:
+            limits: symbols of each text at most, besides the model's own.
+            drafts: symbols that each text is expected to have, for ``draft_guided``.
+        """
+        target = self.target
+        width = min(options.beam, len(target.symbols) - 1)
+        limits = np.minimum(limits, self.longest)
+        reader = Beam(width, limits, target.eos, options=options, unk=target.unk)
+        prefixes = self.prefixes(sources)
+        layer = GuidedPrefixes(prefixes, drafts) if options.draft_guided else prefixes
+        search(layer, len(sources), [reader], target.eos, target.pad)
+        return [reader.best(row) for row in range(len(sources))]
 
     def symbol_logs(
         self, sources: Sources, texts: Sequence[Sequence[str]]
     ) -> list[list[list[float]]]:
         """Returns for each text of each source the log-probabilities of its symbols and </s>."""
-        reader = Given(texts, self.target.eos)
-        return [reader.symbol_logs(row) for row in self._searched(sources, reader)]
-
-    def _searched(self, sources: Sources, reader: Beam | Given) -> range:
-        """The numbers of the sources, once the reader has read all that it wants of them."""
-        count = len(sources)
-        search(self.prefixes(sources), count, [reader], self.target.eos, self.target.pad)
-        return range(count)
+        target, count = self.target, len(sources)
+        reader = Given(texts, target.eos)
+        search(self.prefixes(sources), count, [reader], target.eos, target.pad)
+        return [reader.symbol_logs(row) for row in range(count)]
 
 
 class Prefixes:
@@ -93,13 +136,13 @@ class Prefixes:
         self.past = dict.fromkeys(model.past, nothing)
 
     def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
-        """Log-probabilities of what follows prefixes, R × V; of each its source, its parent among
-        the prefixes read last (at first the sources), and its last symbol, at first </s>."""
+        """Returns log-probabilities of the next symbol of each prefix, R × V.
+
+        Of each prefix: its source, its parent among the prefixes read last (at first the sources)
+        and its last symbol (at first </s>).
+        """
         rows = {"units": units, "parents": parents, "symbols": symbols}
         inputs = {**self.encoder_out, **self.past, **rows, "place": np.array([self.depth])}
-        names = self.model.past
-        outputs = ["logs", *(f"{name}_next" for name in names)]
-        logs, *newest = self.model.reader(outputs, inputs)
-        self.past = dict(zip(names, newest))
+        logs, self.past = self.model.run(self.model.reader, inputs)
         self.depth += 1
         return logs

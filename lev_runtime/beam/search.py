@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .options import DEFAULTS, SearchOptions
+
 #: What is written for a unit is longer only when the model repeats itself without end.
 LONGEST_RATIO, LONGEST_MORE = 2, 20
 #: Of the longest text that a model writes, a unit takes this share, so that its own may be longer.
@@ -25,18 +27,21 @@ class PrefixReader(Protocol):
     """A model that reads prefixes, each a symbol longer than one that it has read before."""
 
     def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
-        """Log-probabilities of what follows prefixes, R × V; of each its unit, in order, its parent
-        among the prefixes read last, and its last symbol."""
+        """Returns log-probabilities of the next symbol of each prefix, R × V.
+
+        Of each prefix: its unit, in order, its parent among the prefixes read last, and its last
+        symbol.
+        """
 
 
 class WordTree:
     """Which symbols may follow, so that a search writes nothing but given words.
 
-    The symbols behind node n are ``symbols[starts[n]:starts[n + 1]]``, </s> among them; the symbol
+    The symbols after node n are ``symbols[starts[n]:starts[n + 1]]``, </s> among them; the symbol
     of number k leads to node k + 1. Node 0 is the beginning.
 
     Args:
-        sizes: how many symbols are behind each node.
+        sizes: how many symbols follow each node.
     """
 
     def __init__(self, symbols: Numbers, sizes: Numbers) -> None:
@@ -65,7 +70,7 @@ class WordTree:
         return cls(np.concatenate(symbols), sizes)
 
     def after(self, nodes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """All that may follow some nodes: which of them, the symbol, the child."""
+        """Returns all that may follow some nodes: which of them, the symbol, the child."""
         first = self.starts[nodes]
         count = self.starts[nodes + 1] - first
         which = np.repeat(np.arange(len(nodes)), count)
@@ -75,12 +80,23 @@ class WordTree:
 
 
 class Beam:
-    """The slots of a beam search for B units, as fairseq's ``BeamSearch`` fills them, with a
-    tree as its ``PrefixConstrainedBeamSearch``: each text that is found takes a slot away.
-    ``limits``: B, symbols of a text at most."""
+    """The slots of a beam search for B units, filled as by fairseq's ``BeamSearch``.
 
-    def __init__(self, width: int, limits: Numbers, eos: int, tree: WordTree | None = None) -> None:
+    With a tree it does as ``PrefixConstrainedBeamSearch``: each text that is found takes a slot
+    away. ``limits``: B, the most symbols of a text. ``unk``: the symbol that a penalty is for.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        limits: Numbers,
+        eos: int,
+        tree: WordTree | None = None,
+        options: SearchOptions = DEFAULTS,
+        unk: int = 0,
+    ) -> None:
         self.width = width
+        self.options, self.unk = options, unk
         self.limits = limits
         self.eos = eos
         self.tree = tree
@@ -94,8 +110,10 @@ class Beam:
         self._depth = 0
 
     def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """Reads on by a symbol, of which ``logs``, R × V, has the log-probabilities behind the
-        prefixes ``texts``; returns those that it wants next: rows of ``logs``, and symbols."""
+        """Chooses the next prefixes; returns their parents (rows of ``logs``) and last symbols.
+
+        ``logs``: R × V, log-probabilities of the next symbol of the prefixes ``texts``.
+        """
         size, count = len(self.limits), logs.shape[1]
         total, nodes = self._totals(logs)
         most = self.width if self.tree else 2 * self.width
@@ -120,18 +138,24 @@ class Beam:
         return self.rows[self.going], kept(symbols)[self.going]
 
     def place(self, rows: Numbers) -> None:
-        """The numbers that the prefixes wanted last have from now on, in the same order."""
+        """Takes the numbers that the prefixes wanted last have from now on, in the same order."""
         self.rows = np.zeros_like(self.rows)
         self.rows[self.going] = rows
 
     def best(self, unit: int) -> list[tuple[str, float]]:
-        """Returns the texts of a unit with log-probabilities; the highest mean of symbols first."""
-        return sorted(self.ended[unit].items(), key=lambda rated: -rated[1] / (len(rated[0]) + 1))
+        """Returns the texts of a unit with log-probabilities, the best first."""
+
+        def rank(rated: tuple[str, float]) -> float:
+            text, log = rated
+            return -self.options.score(log, len(text) + 1)
+
+        return sorted(self.ended[unit].items(), key=rank)
 
     def _totals(self, logs: Floats) -> tuple[Floats, Numbers | None]:
         """Returns slots' scores with each symbol, B × K × V, and with a tree the nodes, B × K·V."""
         total = self.scores[:, :, None] + logs[self.rows]
-        if not self._depth:  # nothing is no answer
+        total[:, :, self.unk] -= self.options.unkpen
+        if self._depth < self.options.min_len:  # nothing is no answer
             total[:, :, self.eos] = -np.inf
         ended = total[:, :, self.eos].copy()
         total[self.limits <= self._depth] = -np.inf
@@ -150,7 +174,7 @@ class Beam:
     def _going_on(
         self, scores: Floats, rows: Numbers, symbols: Numbers, texts: Sequence[str]
     ) -> NDArray[np.bool_]:
-        """Which of the best are slots to come, in order; those that end among the first stay."""
+        """Returns which of the best are slots to come; keeps those that end among the first."""
         taken = np.array([len(ended) if self.tree else 0 for ended in self.ended])
         slots = self.width - taken
         is_first = np.arange(scores.shape[1]) < slots[:, None]
@@ -183,6 +207,7 @@ class Given:
         self._depth = 0
 
     def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
+        """Notes log-probabilities; returns the next prefixes as :meth:`Beam.step` does."""
         going = symbols = self.going
         if len(going):
             symbols = self.symbols[going, self._depth]
@@ -193,10 +218,11 @@ class Given:
         return self.rows, symbols[on]
 
     def place(self, rows: Numbers) -> None:
+        """Takes the numbers of the prefixes wanted last, as :meth:`Beam.place` does."""
         self.rows = rows
 
     def rated(self, unit: int) -> list[tuple[str, float]]:
-        """The texts of a unit, with their log-probabilities."""
+        """Returns the texts of a unit, with their log-probabilities."""
         return list(zip(self.texts[unit], map(sum, self.symbol_logs(unit)), strict=True))
 
     def symbol_logs(self, unit: int) -> list[list[float]]:
@@ -230,7 +256,7 @@ def search(
 
 
 def largest(values: Floats, count: int) -> tuple[Floats, Numbers]:
-    """The largest of each row, in order, and where they are."""
+    """Returns the largest values of each row, in order, and their places."""
     places = np.argpartition(-values, count - 1, axis=1)[:, :count]
     chosen = np.take_along_axis(values, places, 1)
     order = np.argsort(-chosen, axis=1, kind="stable")

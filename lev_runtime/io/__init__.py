@@ -1,1 +1,1 @@
-"""io."""
+"""Reads and writes the files and pipes of commands; their options and errors."""

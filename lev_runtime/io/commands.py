@@ -68,11 +68,11 @@ def discard_stdout() -> None:
 
 
 def run_cli(main: Callable[[], int | None]) -> NoReturn:
-    """Run a command of ours and leave with the status that ``main`` returns, ``None`` for 0.
+    """Runs a command and exits with the status that ``main`` returns, ``None`` for 0.
 
-    1 after a user's mistake, told in one line, or the ``exit_status`` of an error that has one; 130
-    after Ctrl-C, 143 after SIGTERM and 141 when the reader of standard output has gone, all without
-    a word. A stream that is closed is an empty one.
+    The status is 1 after a user's mistake, which is printed in one line, or the error's
+    ``exit_status`` if it has one. It is 130 after Ctrl-C, 143 after SIGTERM and 141 when the reader
+    of standard output has gone; nothing is printed then. A closed stream is an empty one.
     """
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:

@@ -43,7 +43,7 @@ def raw_lines(path: str) -> Iterator[bytes]:
 
 
 def _streamed(path: str, file: IO[bytes]) -> Iterator[bytes]:
-    """Yields the lines of a stream, of which :func:`with_pauses` asks whether there are more."""
+    """Yields the lines of a stream, so that :func:`with_pauses` knows whether more are there."""
     _streams[path] = lines = PipeLines(file)
     try:
         yield from lines
@@ -64,7 +64,7 @@ def typed_lines(path: str, ends: bool = False) -> Iterator[str]:
 
 
 def input_lines(path: str, ends: bool = False) -> Iterator[str]:
-    """:func:`typed_lines` of a stream, or of a file the strict :func:`.read_lines`."""
+    """Yields :func:`typed_lines` of a stream, or the strict :func:`.read_lines` of a file."""
     return (typed_lines if is_stream(path) else read_lines)(path, ends)
 
 
@@ -88,8 +88,10 @@ def is_stream(path: str) -> bool:
 
 
 def with_pauses(items: Iterable[T], path: str, seconds: float = PAUSE) -> Iterator[T | Pause]:
-    """Yields what was made of the lines of ``path``, and a pause where a stream has no more for
-    some seconds: what was written is answered before the writer goes on."""
+    """Yields items made of the lines of ``path``, and a pause where a stream has no more.
+
+    After ``seconds`` without a line, what was written is answered before the writer goes on.
+    """
     for item in items:
         yield item
         if path in _streams and not _streams[path].ready(seconds):
@@ -121,6 +123,6 @@ def progress(
 
 
 def say_no_draft(what: str, draft_lang: str, way: str) -> None:
-    """Tells that ``what`` has no draft, of a model trained with some; ``way``: how to give them."""
+    """Prints a note that ``what`` has no draft although the model was trained with drafts."""
     message = f"{what}, and the model, trained with --draft-lang {draft_lang}, writes from nothing"
     print(f"note: {message}. {way}", file=sys.stderr)

@@ -56,9 +56,10 @@ def typing_error(message: str, options: Iterable[str]) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """Tells a mistake in one line, without the usage."""
+    """Prints a mistake in one line, without the usage."""
 
     def error(self, message: str) -> NoReturn:
+        """Exits with status 2."""
         self.exit(2, f"error: {typing_error(message, self._option_string_actions)}\n")
 
 
@@ -167,7 +168,7 @@ def text_processing(args: argparse.Namespace) -> dict[str, str]:
 
 @contextmanager
 def as_flags(args: argparse.Namespace) -> Iterator[None]:
-    """Words errors of the Python interface with flags: ``beam=0`` is ``--beam 0``."""
+    """Rewords errors of the Python interface with flags: ``beam=0`` is ``--beam 0``."""
     try:
         yield
     except UserError as error:

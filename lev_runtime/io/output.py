@@ -15,7 +15,7 @@ from .lines import STANDARD_STREAM
 
 @contextmanager
 def atomic_replace(path: str | Path, written: str | Path) -> Iterator[str | Path]:
-    """``written`` is written inside; it gets the name ``path`` at the end, or it is removed.
+    """Renames ``written`` to ``path`` at the end of the block, or removes it after an error.
 
     Raises:
         UserError: the file cannot be written, or the disk is full.
@@ -36,9 +36,9 @@ def atomic_replace(path: str | Path, written: str | Path) -> Iterator[str | Path
 
 @contextmanager
 def whole_file(path: str) -> Iterator[TextIO]:
-    """Open ``path`` for text that appears there all at once, at the end, or not at all.
+    r"""Opens ``path`` for text that appears there all at once, at the end, or not at all.
 
-    Text is UTF-8; half of a surrogate pair becomes a ``\\uXXXX`` escape. What is no plain file (a
+    Text is UTF-8; half of a surrogate pair becomes a ``\uXXXX`` escape. What is no plain file (a
     pipe, ``/dev/null``, ``-`` for standard output) is written directly. Errors of
     :func:`atomic_replace`.
     """
@@ -96,7 +96,7 @@ def standard_output() -> TextIO:
 def refuse_overwriting(
     written: Mapping[str, str | None], read: Iterable[tuple[str, str | None]] = ()
 ) -> None:
-    """Refuse files that would be written over what is read, or over each other.
+    """Refuses files that would be written over what is read, or over each other.
 
     Args:
         written: flag → path; None and ``-`` are no files, a pipe or device cannot be lost.

@@ -9,7 +9,7 @@ BLOCK = 1 << 16  # bytes, most that are read at once: what a pipe holds
 
 
 class PipeLines:
-    """The lines of a binary stream, each with its end; only ``\\n`` ends a line."""
+    r"""The lines of a binary stream, each with its end; only ``\n`` ends a line."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file

@@ -1,4 +1,4 @@
-"""Tells in one line what one needs to repeat an output, as sacrebleu's signatures do."""
+"""Signs an output with all that one needs to repeat it, as sacrebleu does."""
 
 import hashlib
 from pathlib import Path
@@ -6,15 +6,15 @@ from pathlib import Path
 from .. import __version__
 from ..errors import UserError
 
-#: what a folder of a model is told by, the first that is there
+#: the file that identifies a folder's model, the first that is there
 _FILES = ("runtime.json", "checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 
 
 def signature(model: str | Path, **settings: object) -> str:
     """Returns ``version:…|model:…|name:value|…``.
 
-    model: a file, or a folder. An export is told by its ``runtime.json``, which has the hash of
-    every other file. settings: all that decides the output; what is None is left out.
+    model: a file, or a folder. An export is identified by its ``runtime.json``, which has the hash
+    of every other file. settings: all that decides the output; None is left out.
     """
     path = Path(model)
     files = [path / name for name in _FILES] if path.is_dir() else [path]

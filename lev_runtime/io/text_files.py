@@ -49,7 +49,7 @@ def lacking(path: str | os.PathLike[str]) -> str | None:
 
 
 def require_files(paths: Iterable[str], hint: str = "") -> None:
-    """Raise one :class:`UserError` that names all files that cannot be read, and the way out."""
+    """Raises one :class:`.UserError` that names all files that cannot be read, and the way out."""
     lost = []
     for path in paths:
         why = lacking(path)
@@ -103,11 +103,10 @@ def decode(name: str, number: int, body: bytes, way: str = "") -> str:
 
 
 def read_lines(path: str, ends: bool = False) -> Iterator[str]:
-    r"""Yield the lines of a UTF-8 file without ``\n``, ``\r\n``, or ``\r`` at the file's end,
-    or with these, where ``ends`` asks for them.
+    r"""Yields the lines of a UTF-8 file, with their ends only where ``ends`` asks for them.
 
-    A file that xz compressed is read as what it holds. Only ``\n`` ends a line: U+2028, vertical
-    tabs, form feeds and the like stay inside it.
+    An end is ``\n``, ``\r\n``, or ``\r`` at the file's end. U+2028, vertical tabs, form feeds and
+    the like stay inside a line. A file that xz compressed is read as what it holds.
 
     Raises:
         UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands
@@ -138,7 +137,7 @@ def count_lines(path: str) -> int:
 
 
 def read_parallel(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield one tuple a line number, with that line of every file in the order of ``paths``.
+    """Yields one tuple a line number, with that line of every file in the order of ``paths``.
 
     Raises:
         UserError: as :func:`read_lines`; a file has more lines than another.
@@ -151,7 +150,7 @@ def read_parallel(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def refuse_special_tokens(path: str, number: int, words: Sequence[str]) -> None:
-    """Raise :class:`UserError` where a word of line ``number`` is one of the control symbols."""
+    """Raises :class:`.UserError` where a word of line ``number`` is a control symbol."""
     for position, word in enumerate(words, start=1):
         if word in SPECIAL_TOKENS:
             place = f"{path}: line {number}, word {position}"

@@ -23,6 +23,14 @@ LABELER = "labeler.json"
 class Labeler(TextLabeler):
     """An exported model with what cuts text for it; several threads may use one at once.
 
+    >>> from lev_runtime import Labeler
+    >>> labeler = Labeler("enct5")
+    >>> labeler.labels
+    ('red', 'green', 'blue')
+    >>> [prediction] = labeler.predict(["a text"], top_k=2)
+    >>> prediction.label, len(prediction.top)
+    ('blue', 2)
+
     Args:
         path: a folder that ``lev-export`` has written, or what was read of it.
         threads: that a pass computes with, by default as many as there are cores.
@@ -39,7 +47,7 @@ class Labeler(TextLabeler):
         threads: int | None = None,
         batch_tokens: int = 4096,
     ) -> None:
-        folder = Folder.holding(MODEL, path, type(self).__name__)
+        folder = Folder.holding([MODEL], path, type(self).__name__)
         settings = folder.json(LABELER)
         self.kind = settings["kind"]
         self.labels = tuple(settings["labels"])

@@ -20,8 +20,10 @@ Text = str | Sequence[str]
 
 
 class Reading(NamedTuple):
-    """Texts or words as the model reads them: at once, or in windows; whether an end was cut
-    off."""
+    """Texts or words as the model reads them, in one window or several.
+
+    truncated: whether an end was cut off.
+    """
 
     texts: tuple[str, ...]
     windows: list[Encoding]
@@ -121,7 +123,7 @@ class TextLabeler(ABC):
         return Reading(tuple(texts), [encoding], encoding.truncated)
 
     def _read_sentence(self, text: Text) -> Reading:
-        """Words in as many windows as they need."""
+        """Reads words in as many windows as they need."""
         if isinstance(text, str):
             text = text.split()
         words = strings("words", text)
@@ -147,9 +149,9 @@ class TextLabeler(ABC):
         return window.num_kept if self.tags else 1
 
     def _scores(self, windows: Sequence[Encoding]) -> list[np.ndarray]:
-        """Probabilities or values of each text, 1 × N, or of its words, W × N.
+        """Returns probabilities or values of each text, 1 × N, or of its words, W × N.
 
-        Read together with others of alike length, as many as the budget of a batch allows.
+        Texts of similar length are read together, as many as the budget of a batch allows.
         """
         sizes = [(len(window.pieces), self.num_positions(window)) for window in windows]
         order = sorted(range(len(windows)), key=sizes.__getitem__)

@@ -1,5 +1,7 @@
-"""Text to the subwords of an EncT5, in T5's own order: padding 0, ``</s>`` 1, ``<unk>`` 2, then
-all others."""
+"""Cuts text into the subwords of an EncT5.
+
+They are in T5's own order: padding 0, ``</s>`` 1, ``<unk>`` 2, then all others.
+"""
 
 import importlib
 import json
@@ -64,7 +66,7 @@ class Tokenizer:
             self.indices[self.processor.unk_id()] = UNK_ID
 
     def encode(self, text: str) -> list[int]:
-        """Indices of a text's subwords alone; none for an empty text."""
+        """Returns the indices of a text's subwords alone; none for an empty text."""
         encoded = text.encode("utf-8", "replace")
         if self.processor is None:
             return [self.indices[byte] for byte in encoded]
@@ -88,7 +90,7 @@ class Tokenizer:
         return Encoding(pieces, [], len(texts), first + second > room)
 
     def encode_words(self, words: Sequence[str], max_length: int) -> Encoding:
-        """Words, each with subwords of its own, as far as they fit whole; at least the first.
+        """Encodes words, each with subwords of its own, as many as fit whole; at least the first.
 
         A word without subwords is ``<unk>``. ``max_length``: subwords in all, ``</s>`` included.
         """
@@ -113,8 +115,8 @@ class Tokenizer:
 class FolderTokenizer(Tokenizer):
     """The tokenizer of a BERT's or T5's folder, by the library ``tokenizers``.
 
-    A BERT's ``<s>``, which is its [CLS], stands before every text; the two texts of a pair are told
-    apart by the ``</s>`` between them alone.
+    A BERT's ``<s>``, which is its [CLS], stands before every text. Only the ``</s>`` between them
+    separates the two texts of a pair.
 
     Args:
         content: JSON: the tokenizer as the library writes it, and its row of each of the subwords.
@@ -140,7 +142,7 @@ class FolderTokenizer(Tokenizer):
         self.tokenizer.encode_special_tokens = True
 
     def encode(self, text: str) -> list[int]:
-        """Indices of a text's subwords alone; none for an empty text."""
+        """Returns the indices of a text's subwords alone; none for an empty text."""
         text = text.encode("utf-8", "replace").decode()
         rows = self.tokenizer.encode(text, add_special_tokens=False).ids
         return [self.index[row] for row in rows]

@@ -12,7 +12,7 @@ import numpy as np
 
 CLASSIFICATION, REGRESSION, TAGGING = "classification", "regression", "tagging"
 MULTILABEL, MULTILABEL_POOLED = "multilabel", "multilabel_pooled"
-MANY = (MULTILABEL, MULTILABEL_POOLED)  #: kinds of which any number of labels may hold
+MANY = (MULTILABEL, MULTILABEL_POOLED)  #: kinds where any number of labels may hold
 OUTSIDE = "O"
 FIRST = frozenset("BSU")  #: prefixes that always begin an entity
 LAST = frozenset("ELSU")  #: … and that always end one
@@ -57,8 +57,7 @@ def entities(tags: Sequence[str]) -> list[Entity]:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value ready for JSON: records as objects, tuples as lists, probabilities with six
-    digits."""
+    """Returns a value for JSON: records as objects, tuples as lists, floats in six digits."""
     if isinstance(value, Scored | Entity):
         value = value._asdict()
     if isinstance(value, dict):
@@ -71,6 +70,10 @@ def _plain(value: Any) -> Any:
 @dataclass(frozen=True)
 class Prediction:
     """The prediction for a text, or a pair; None is what its kind does not have.
+
+    >>> from lev_runtime.labels.predictions import Prediction
+    >>> Prediction(("a text",), label="news", score=0.91).to_dict()
+    {'text': 'a text', 'label': 'news', 'score': 0.91, 'cut': False}
 
     label, score: the best class and its probability. labels, scores: of many labels those above the
     threshold, the likeliest first. value: of regression. top: the likeliest labels (of each word),
@@ -96,8 +99,7 @@ class Prediction:
     cut: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns what the kind has, ready for JSON; probabilities have six digits, values
-        seven."""
+        """Returns what the kind has, for JSON; probabilities have six digits, values seven."""
         record: dict[str, Any] = _plain(vars(self))
         texts = record.pop("texts")
         if self.value is not None:
@@ -148,8 +150,7 @@ class Wanted(NamedTuple):
         return Prediction(texts, labels=labels, scores=chances, top=top, cut=cut)
 
     def _ranked(self, scores: np.ndarray) -> list[list[Scored]]:
-        """Returns row by row the labels, the likeliest first; of equals the one that comes
-        first."""
+        """Returns the labels of each row, the likeliest first; of equal ones the first."""
         # doubles: the threshold is one, and singles would be compared with it rounded
         values = scores.astype(np.float64)
         order = np.argsort(-values, axis=1, kind="stable")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-_STREAM = 7
+NOISE_STREAM = 7  # of the random numbers: roll-in has 0 to 5 (expert.py)
 
 
 def signed(value: int) -> int:
@@ -40,11 +40,11 @@ def _folded(bits: Any, shift: int) -> Any:
 
 def uniform(seed: int, stream: int, lines: np.ndarray, classes: int) -> np.ndarray:
     """Draws numbers of [0, 1), lines × classes, single precision."""
-    of_seed = mix(np.array([signed(seed * 1_000_003 + _STREAM)]))
+    of_seed = mix(np.array([signed(seed * 1_000_003 + NOISE_STREAM)]))
     of_stream = mix(of_seed + signed(stream * GAMMA))
     of_lines = mix(of_stream + (lines + 1) * GAMMA)
     bits = mix(of_lines[:, None] + np.arange(1, classes + 1) * GAMMA)
-    bits = (bits >> 40) & 0xFFFFFF
+    bits = (bits >> 40) & 0xFFFFFF  # as many as single precision holds exactly
     return bits.astype(np.float32) / np.float32(1 << 24)
 
 
@@ -74,7 +74,7 @@ class Arrays:
         return self.xp.zeros_like(values, dtype=self.xp.float32)
 
     def arange(self, count: int, like: Array) -> Array:
-        """0, 1 … count − 1."""
+        """Returns 0, 1 … count − 1."""
         return np.arange(count)
 
     def copy(self, values: Array) -> Array:
@@ -103,18 +103,18 @@ class Arrays:
         """Gathers columns per row: B × T → B × L."""
         return values[np.arange(len(values))[:, None], columns]
 
-    def pad(self, values: Array, before: int, behind: int, fill: float) -> Array:
+    def pad(self, values: Array, before: int, after: int, fill: float) -> Array:
         """Pads the last dimension."""
-        if not before + behind:
+        if not before + after:
             return values
         width = values.shape[-1]
-        shape = *values.shape[:-1], before + width + behind
+        shape = *values.shape[:-1], before + width + after
         wide = _full(shape, fill, values.dtype)
         wide[..., before : before + width] = values
         return wide
 
     def resize(self, values: Array, width: int) -> Array:
-        """Returns a copy, cut or padded with zeros in the second dimension: B × T … → B × L …"""
+        """Cuts or pads (with zeros) a copy in the second dimension: B × T … → B × L …."""
         wide = _full((len(values), width, *values.shape[2:]), 0, values.dtype)
         shorter = min(width, values.shape[1])
         wide[:, :shorter] = values[:, :shorter]
@@ -133,8 +133,10 @@ class Arrays:
         return written
 
     def compaction(self, keep: Array, width: int | None = None) -> Callable[..., Array]:
-        """Returns ℰ(y, d): a function that moves the kept entries (B × T, bool) to the left end of
-        their rows: B × T values, and the padding → B × L. ``width``: L, where it is known."""
+        """Returns ℰ(y, d), a function of B × T values and a padding: B × L.
+
+        It moves the kept entries (B × T, bool) to the left. ``width``: L, where it is known.
+        """
         sizes = keep.sum(1)
         longest = max(sizes.max(), 1) if width is None else width
         here = np.arange(longest) < sizes[:, None]
@@ -149,8 +151,10 @@ class Arrays:
     def opening(
         self, lengths: Array, counts: Array, width: int | None = None
     ) -> Callable[..., Array]:
-        """Returns ℰ(y, p): a function that opens every slot by its count (B × (T − 1)): B × T
-        values, what is new, and the padding → B × L. ``lengths``: B, of the rows before."""
+        """Returns ℰ(y, p), a function of B × T values, a new value and a padding: B × L.
+
+        It opens every slot by its count, B × (T − 1). ``lengths``: B, of the rows before.
+        """
         count, slots = counts.shape
         new_places = counts.cumsum(1)
         totals = lengths + new_places[:, -1]
@@ -178,10 +182,11 @@ class Arrays:
     # scores, over the last dimension --------------------------------------------------------------
 
     def log_softmax(self, logits: Array) -> Array:
-        """Log-probabilities, single precision."""
+        """Returns log-probabilities, single precision."""
         return logits - self.logsumexp(logits)[..., None]
 
     def logsumexp(self, logits: Array) -> Array:
+        """Returns log Σ exp, the last dimension left out."""
         if logits.shape[-1] == 2:  # one call instead of five
             return np.logaddexp(logits[..., 0], logits[..., 1])
         highest = logits.max(-1)

@@ -11,8 +11,8 @@ from .arrays import Array, Arrays
 from .options import RefinementOptions
 from .policy import Counts, EditPolicy, EditState, Symbols
 
-_LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
-NOISE_BYTES = 1 << 26  # of an array of random bits; there are some at a time
+_LINES = 1 << 20  # more than a sentence has positions: each has a random number of its own
+NOISE_BYTES = 1 << 26  # the largest array of random bits: V may be 50,000, and several are alive
 
 
 class CandidateNoise:
@@ -28,8 +28,10 @@ class CandidateNoise:
         self.arrays = arrays
 
     def __call__(self, rows: Array, places: Array, width: int, stream: int, classes: int) -> Array:
-        """Returns P × ``classes`` at ``places`` (P) of R' × ``width`` flattened; ``rows``: R' of
-        R."""
+        """Returns P × ``classes`` at ``places`` (P) of R' × ``width`` flattened.
+
+        ``rows``: R', candidates.
+        """
         candidates = rows[places // width]
         keys, positions = self.keys[candidates], places % width
         return gumbel_noise(self.options, keys, candidates, stream, positions, classes, self.arrays)
@@ -67,7 +69,7 @@ def sentence_keys(source: Array, draft: Array, pad: int) -> Array:
     keys = 0
     for tokens in (source, draft):
         real = tokens != pad
-        # mixed before they are added: else words that change places, or weigh the same, are lost
+        # mixed before they are added: a plain sum would not see two words that change places
         mixed = (tokens * 2_654_435_761 + real.cumsum(1)) * 0x2127599BF4325C37
         mixed = (mixed ^ (mixed >> 32)) * 0x2545F4914F6CDD1D
         keys = keys * 1_000_003 + (mixed * real).sum(1)
@@ -81,12 +83,13 @@ def rate(
     symbols: Symbols,
     like: Array,
 ) -> None:
-    """Gives candidates (R, as the rows of ``encoder_out``) a ``score`` to compare those of a
-    sentence by.
+    """Gives candidates a ``score`` to compare those of a sentence by.
 
     It is the sum, in nats, of log p of every deletion and of every token written on the way
     (``actions``), of keeping each token of the answer, and of inserting nothing in each slot.
-    ``like``: an array where the policy computes.
+
+    Args:
+        hypotheses: R, as the rows of ``encoder_out``. like: an array where the policy computes.
     """
     arrays = policy.arrays
     answers = [hypothesis["tokens"].tolist() for hypothesis in hypotheses]

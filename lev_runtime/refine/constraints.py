@@ -1,4 +1,4 @@
-"""Orders on the tokens of drafts, followed through decoding (:mod:`.markup` reads their text).
+"""Obeys marks on the tokens of drafts through decoding (:mod:`.markup` reads their text).
 
 Shapes: R sentences, N tokens of the draft, T tokens of what stands now, P tokens to be written,
 V symbols.
@@ -16,7 +16,7 @@ from .state import RefinementState
 
 
 class EditConstraints:
-    """Orders on draft positions, followed through decoding by the origin of each token.
+    """Marks on draft positions, followed through decoding by the origin of each token.
 
     draft, marks: R × N, its tokens and their bits. symbols: of the dictionary.
     """
@@ -42,8 +42,10 @@ class EditConstraints:
         return deleted | self.standing(DROP, state.origin, state.rows)
 
     def insertions(self, counts: Array, state: RefinementState) -> Array:
-        """Forbids insertions inside a term; forces a word boundary where one would merge with a
-        kept word. counts: R × (T − 1)."""
+        """Forbids insertions inside a term; forces one between a kept word and what would merge.
+
+        counts: R × (T − 1).
+        """
         arrays = self.arrays
         joined = self.standing(JOINED, state.origin, state.rows)[:, :-1]
         counts = arrays.masked_fill(counts, joined, 0)
@@ -54,11 +56,13 @@ class EditConstraints:
         return arrays.xp.maximum(counts, arrays.int64(grown & slots))
 
     def tokens(self, logits: Array, places: Array, where: Array, state: RefinementState) -> Array:
-        """Returns the likeliest tokens, P, that neither merge with a kept word nor write again
-        what was removed.
+        """Returns the likeliest tokens, P, except what a mark forbids.
 
-        logits: P × V, at ``places`` (P) of ``where`` (R × T, bool) flattened; all of them where
-        something was removed.
+        They neither merge with a kept word nor write again what was removed.
+
+        Args:
+            logits: P × V, all of them where something was removed. places: P, of ``where`` (R × T,
+                bool) flattened.
         """
         arrays = self.arrays
         if self.whole_words:
@@ -73,8 +77,10 @@ class EditConstraints:
     # how it finds out ---------------------------------------------------------------------------
 
     def standing(self, bit: int, origin: Array, rows: Array) -> Array:
-        """Returns which tokens stand since the draft and carry the mark: R' × T, bool; ``rows``: R'
-        of R."""
+        """Returns which tokens of the draft are left and carry the mark: R' × T, bool.
+
+        ``rows``: R', of R.
+        """
         marks = self.arrays.gather(self.marks[rows], self.arrays.xp.clip(origin, 0, None))
         return (origin >= 0) & ((marks & bit) != 0)
 
@@ -88,8 +94,10 @@ class EditConstraints:
         return onto_left | onto_right
 
     def growing(self, places: Array, origin: Array, rows: Array) -> Array:
-        """Returns what would merge with a kept word, P × V, bool, at ``places`` (P) of R' × T laid
-        flat."""
+        """Returns which symbols would merge with a kept word at ``places`` (P): P × V, bool.
+
+        places: of R' × T flattened.
+        """
         arrays = self.arrays
         ends = self.standing(ENDS, origin, rows)
         begins = self.standing(BEGINS, origin, rows)
@@ -131,8 +139,7 @@ class EditConstraints:
         return [(row, place) for row, place in enumerate(places) if place is not None]
 
     def _rewritten(self, row: int, tokens: list[int], new: list[int]) -> int | None:
-        """Returns the first ``new`` token of a sequence that was removed and is being written
-        again."""
+        """Returns the first ``new`` token of a removed sequence that is being written again."""
         for run in self.removed[row]:
             size = len(run)
             for start in range(len(tokens) - size + 1):

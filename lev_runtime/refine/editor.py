@@ -24,6 +24,11 @@ MODEL = "levenshtein_editor"
 class Editor(TextEditor):
     """An exported model with its dictionaries and text processing; several threads may use one.
 
+    >>> from lev_runtime import Editor
+    >>> [trace] = Editor("levt").edit(["a source"], ["its [=draft=]"], markup=True)
+    >>> trace.draft, trace.terminated
+    ('its [=draft=]', 'unchanged')
+
     Args:
         path: a folder that ``lev-export`` has written, or what was read of it.
         threads: that a pass computes with, by default as many as there are cores.
@@ -33,7 +38,7 @@ class Editor(TextEditor):
     """
 
     def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
-        folder = Folder.holding(MODEL, path, type(self).__name__)
+        folder = Folder.holding([MODEL], path, type(self).__name__)
         self.settings: dict[str, Any] = folder.description["settings"]
         self.delete_threshold = self.settings["delete_threshold"]
         self.codec = TextCodec(folder)
@@ -85,10 +90,11 @@ class Editor(TextEditor):
 
     def encode_source(self, source: str, old: str | None) -> list[int]:
         """See the base class."""
-        if old is not None and not self.settings["old_source"]:
-            raise UserError(
-                "there is an old source, and the model was not trained with --old-source; leave it "
-                "out"
-            )
-        marked = mark_change(source, old or "")
-        return self.source.encode(self.codec.encode(marked).split())
+        if old is not None:
+            if not self.settings["old_source"]:
+                raise UserError(
+                    "there is an old source, and the model was not trained with --old-source; "
+                    "leave it out"
+                )
+            source = mark_change(source, old)
+        return self.source.encode(self.codec.encode(source).split())

@@ -86,12 +86,14 @@ class ExportedPolicy(FeaturePolicy):
         return EncoderOutput(arrays, index, {index.tobytes(): arrays})
 
     def features(self, head: str, state: EditState) -> Inputs:
-        """Returns the logits of a head, and of those that leave the same decoder where both decide
-        about tokens or slots; −∞ for symbols that are never written."""
+        """Returns the logits of a head, and of those that leave the same decoder.
+
+        A pass makes both deletion's and the placeholders'. Symbols that are never written have −∞.
+        """
         if head == "token":
             return dict(zip(["token"], self._write(["token"], state)))
         session = self.decoders[head]
-        outputs = [name for name in ("deletion", "placeholder") if name in session.outputs]
+        outputs = [name for name in HEADS if name != "token" and name in session.outputs]
         texts = _Texts.of(state, self.pad)
         inputs = self._inputs(session, state, texts)
         if "placeholder" in outputs:
@@ -164,8 +166,10 @@ class _Texts(NamedTuple):
         return self.mask if self.deleted is None else self.mask & ~self.deleted
 
     def slot_ends(self) -> Inputs:
-        """Returns the tokens left and right of every slot, Q each, and which were deleted, in
-        which slot; all in the batch flattened."""
+        """Returns the tokens left and right of every slot, Q each, in the batch flattened.
+
+        Also which tokens were deleted, and in which slot.
+        """
         standing = self.standing()
         places = standing.ravel().nonzero()[0]
         left, right = places[:-1], places[1:]
@@ -192,8 +196,10 @@ class _Texts(NamedTuple):
 
 
 def _copied(inputs: Inputs, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Returns the relative places of placeholders in the sources flattened, P; the first and the
-    last are the source's (Gu et al., 2018, §3.1.2)."""
+    """Returns the relative places of placeholders in the sources flattened: P.
+
+    The first and the last are the source's (Gu et al., 2018, §3.1.2).
+    """
     source, mask = inputs["source_mask"], inputs["mask"]
     last = source.sum(1)[rows] - 1
     end = np.maximum(mask.sum(1)[rows] - 1, 1)

@@ -1,5 +1,6 @@
-"""The policies that decoding asks: models that edit one source; and the trace of deleted tokens,
-which stay readable until their slot is filled.
+"""The policies of decoding, which edit one source; and the trace of deleted tokens.
+
+Deleted tokens stay readable until their slot is filled.
 
 Shapes: B sentences, S source tokens, T tokens of the sequence being edited, P tokens to be written.
 Sequences begin with <s>, end with </s> and are padded on the right.
@@ -69,8 +70,7 @@ class Trace:
         return standing & self._spread(values, standing)
 
     def _spread(self, values: Array, standing: Array) -> Array:
-        """Returns B × L values of what stands, in order → B × T, at the places where it is
-        ``standing``."""
+        """Spreads B × L values of what stands, in order, over the places ``standing``: B × T."""
         number = self.arrays.xp.clip(standing.cumsum(1) - 1, 0, values.shape[1] - 1)
         return self.arrays.gather(values, number)
 

@@ -103,7 +103,7 @@ class RefinementState:
             self.since = self._positions()
 
     def record(self, name: str, scores: Array | None = None) -> None:
-        """Records the present tokens as those that a phase has left (:class:`.records.Step`)."""
+        """Records the present tokens as those that a phase has left (:class:`.history.Step`)."""
         if self.phases is None:
             return
         phase = Phase(
@@ -150,8 +150,10 @@ class RefinementState:
         return EditState(self.tokens, self.encoder_out, trace, where, places, counts)
 
     def delete(self, deletion: Edit, traces: bool) -> None:
-        """Deletes the tokens that are not kept, and leaves out columns that hold nothing but
-        padding. ``traces``: whether deleted tokens stay readable."""
+        """Deletes the tokens that are not kept, and the columns that hold nothing but padding.
+
+        ``traces``: whether deleted tokens stay readable.
+        """
         keep, width = deletion.action, max(deletion.sizes)
         self.trace = None
         is_changed = deletion.sizes != self.sizes
@@ -171,8 +173,7 @@ class RefinementState:
             self.tokens = compact(self.tokens, self.pad)
 
     def _move(self, moved: Callable[[Array, float], Array]) -> None:
-        """Puts what is known of tokens to other places: B × T values, and what stands where there
-        is none → B × T'."""
+        """Moves scores and origins of tokens; ``moved``: B × T values and a padding → B × T'."""
         self.scores = moved(self.scores, 0.0)
         self.origin = moved(self.origin, -1)
         if self.since is not None:
@@ -218,8 +219,12 @@ class RefinementState:
         return read_hypotheses(self.outcomes, self.phases or [], self.pad, self.arrays)
 
     def drop(self, done: Sequence[bool]) -> tuple[Array, list[int]] | None:
-        """Lets the sentences that are ``done`` go; returns the rows of those that stay, on the
-        device and on the host, None where nobody goes or nobody stays."""
+        """Drops the sentences that are ``done``.
+
+        Returns:
+            the rows of those that stay, on the device and on the host; None where nobody goes or
+            nobody stays.
+        """
         if not any(done):
             return None
         stays = [not leaves for leaves in done]
@@ -260,7 +265,7 @@ class RefinementState:
         return same.any(1), same[:, -1]
 
     def _alike(self, first: Array, second: Array) -> tuple[Array, Array]:
-        """Pads the narrower of both, B × any × T."""
+        """Pads the narrower one, B × any × T."""
         width = max(first.shape[2], second.shape[2])
 
         def widened(values: Array) -> Array:

@@ -1,4 +1,4 @@
-"""From text to tokens, to their numbers and back, as fairseq does it; SentencePiece."""
+"""Turns text into tokens and their numbers and back, as fairseq does; trains SentencePiece."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -67,14 +67,14 @@ class TextEncoder(Protocol):
     """A tokenizer, or a kind of subwords."""
 
     def encode(self, text: str, /) -> str:
-        """Text → tokens with spaces between them."""
+        """Returns a text as tokens with spaces between them."""
 
     def decode(self, tokens: str, /) -> str:
-        """Tokens with spaces between them → text."""
+        """Joins tokens with spaces between them to a text."""
 
 
 class TextProcessing:
-    """A tokenizer and subwords, one behind the other; either may be None.
+    """A tokenizer and then subwords; either may be None.
 
     by_letter: whether the subwords are characters, and words are cut into these alone.
     """
@@ -90,7 +90,7 @@ class TextProcessing:
         self.by_letter = tokenizer is None and by_letter
 
     def tokens(self, text: str) -> Tokens:
-        """A text as the model's tokens, each as it is spelt, known to the model or not."""
+        """Cuts a text into the model's tokens, as they are spelt, known to it or not."""
         if self.by_letter and text.split() == [text]:
             return tuple(text)  # a lexicon has many words
         if self.tokenizer:
@@ -100,7 +100,7 @@ class TextProcessing:
         return tuple(text.split())
 
     def text(self, tokens: Sequence[str | None]) -> str:
-        """The text of tokens; :data:`UNREADABLE` for None."""
+        """Joins tokens to a text; None is :data:`UNREADABLE`."""
         text = " ".join(UNREADABLE if token is None else token for token in tokens)
         if self.bpe:
             text = self.bpe.decode(text)
@@ -139,7 +139,7 @@ class Dictionary:
         self.index |= dict.fromkeys(unspeakable, self.unk)
 
     def text_symbols(self) -> dict[int, str]:
-        """The symbols that stand for text, by their numbers; not fairseq's to fill up a table."""
+        """Returns the symbols of text by their numbers, without those that only fill up a table."""
         return {
             number: symbol
             for number, symbol in enumerate(self.symbols)
@@ -147,13 +147,13 @@ class Dictionary:
         }
 
     def encode(self, words: Sequence[str]) -> list[int]:
-        """<s>, the words and </s>."""
+        """Returns the numbers of <s>, the words and </s>."""
         numbers = [self.index.get(word, self.unk) for word in words]
         return [self.bos, *numbers, self.eos]
 
 
 def read_dictionaries(folder: Folder) -> tuple[Dictionary, Dictionary]:
-    """Those of source and target."""
+    """Reads the dictionaries of source and target."""
     content = folder.json(DICTIONARIES)
     source = content["source"]
     target = content.get("target", source)
@@ -181,7 +181,7 @@ class TextCodec:
             self.model = SentencePieceProcessor(model_file=str(folder.path / SUBWORDS))
 
     def encode(self, text: str) -> str:
-        """A text as tokens; half of a surrogate pair is a question mark."""
+        """Cuts a text into tokens; half of a surrogate pair is a question mark."""
         if self.bpe or self.spaces:
             text = text.encode("utf-8", "replace").decode()
         if self.spaces:
@@ -195,7 +195,7 @@ class TextCodec:
         return " ".join(self.model.encode(text, out_type=str))
 
     def decode(self, tokens: str) -> str:
-        """Tokens with spaces between them as a text."""
+        """Joins tokens with spaces between them to a text."""
         if self.bpe is None:
             return tokens
         text = tokens.replace(" ", "").replace(_WRITTEN_SPACE, " ")

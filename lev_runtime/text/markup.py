@@ -1,4 +1,4 @@
-r"""Orders: marks that a person puts on a draft, and terms that are wanted, from text to decoding.
+r"""Marks that a person puts on a draft: what stays, what goes, and terms that are wanted.
 
     [=text=]   stays: no token of it is deleted
     [-text-]   goes: it is deleted, and not written again
@@ -23,7 +23,7 @@ from ..errors import UserError
 
 KEEP, DROP, JOINED, BEGINS, ENDS = 1, 2, 4, 8, 16
 _KINDS = {"=": "keep", "-": "drop", "+": "term"}
-# What ends a stretch of text outside of marks, and inside each; behind an odd number of backslashes
+# What ends a stretch of text outside of marks, and inside each. After an odd number of backslashes
 # it is text. In ``[=a[=]`` the last three characters are a bracket and the mark's end.
 _EDGES = {"": re.compile(r"(?<!\\)(\\*)(\[[=+-])")} | {
     sign: re.compile(rf"(?<!\\)(\\*)(\[(?!\{sign}\])[=+-]|\{sign}\])") for sign in _KINDS
@@ -39,7 +39,7 @@ class Mark(NamedTuple):
 
 
 def parse_markup(text: str) -> tuple[str, list[Mark]]:
-    """Text with marks → the plain text, and the marks with their places in it.
+    """Splits a text with marks into the plain text and the marks with their places in it.
 
     Raises:
         UserError: a mark that is not closed, is empty, or stands inside another.
@@ -70,13 +70,13 @@ def parse_markup(text: str) -> tuple[str, list[Mark]]:
 
 
 def escape_markup(text: str, before_mark: bool = False, sign: str = "") -> str:
-    """Text without marks or, inside a mark, its ``sign``; ``before_mark``: nor at its end."""
+    """Escapes marks or, inside a mark, its ``sign``; ``before_mark``: also a mark that follows."""
     text = _EDGES[sign].sub(r"\1\1\\\2", text)
     return text + text[len(text.rstrip("\\")) :] if before_mark else text
 
 
 def write_mark(text: str, kind: str) -> str:
-    """The mark (keep, drop or term) that holds a text, which is not blank."""
+    """Writes a mark (keep, drop or term) around a text, which is not blank."""
     sign = {name: sign for sign, name in _KINDS.items()}[kind]
     return f"[{sign}{escape_markup(text, True, sign)}{sign}]"
 
@@ -84,10 +84,10 @@ def write_mark(text: str, kind: str) -> str:
 # words ----------------------------------------------------------------------------------------
 
 # ▁ (sentencepiece; characters, where it stands for the space) and Ġ (byte-level BPE) stand before a
-# word, ## (WordPiece) before what continues one, @@ (subword-nmt) behind what continues. Without
+# word, ## (WordPiece) before what continues one, @@ (subword-nmt) after what continues. Without
 # any of these every token is a word.
 SPACES = ("\u2581", "\u0120")
-# written without spaces: there a letter beside a word is no sign that it continues
+# scripts without spaces: there a letter next to a word is no sign that the word continues
 _NO_SPACES = re.compile(
     "[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]"
@@ -124,7 +124,7 @@ def _sign(symbols: Sequence[str]) -> str:
     for space in SPACES:
         if space in symbols and all(len(symbol) == 1 for symbol in symbols):
             return space
-        # a few may be words that were typed with it
+        # 5 %: a dictionary of another kind may have a few words that were typed with it
         if 20 * sum(symbol.startswith(space) for symbol in symbols) > len(symbols):
             return space
     hashes = sum(symbol.startswith("##") for symbol in symbols)
@@ -144,7 +144,9 @@ def _is_special(symbol: str) -> bool:
 def token_marks(
     text: str, marks: Sequence[Mark], encode: Callable[[str], str]
 ) -> tuple[list[str], list[int]]:
-    """Tokens of the plain text (``encode``: text → tokens with spaces between) and their mark bits.
+    """Cuts the plain text into tokens; returns them and their mark bits.
+
+    ``encode``: text → tokens with spaces between them.
 
     A mark that begins or ends inside a token covers all of it. Of a term, and of what goes, every
     token but the last is JOINED to the next.
@@ -173,7 +175,7 @@ def token_marks(
 
 
 def whole_words(tokens: Sequence[str], bits: Sequence[int], joining: Joining) -> list[int]:
-    """The tokens' bits with BEGINS and ENDS, and with JOINED inside each word that stays."""
+    """Adds BEGINS and ENDS to the tokens' bits, and JOINED inside each word that stays."""
     edges = [joining.edges(token) for token in tokens]
     words = list(bits)
     for i, (left, right) in enumerate(edges):
@@ -191,25 +193,25 @@ def whole_words(tokens: Sequence[str], bits: Sequence[int], joining: Joining) ->
 def _border(
     text: str, place: int, tokens: list[str], encode: Callable[[str], str]
 ) -> tuple[int, int]:
-    """How many tokens stand before a place in the text: at least, and at most (inside a token).
+    """Returns how many tokens stand before a place: at least, and at most (inside a token).
 
-    Found by coding the text on both sides: so any tokenizer and any subwords will do.
+    It encodes the text on both sides, which works for any tokenizer and any subwords.
     """
     before = encode(text[:place]).split()
-    behind = encode(text[place:]).split()
+    after = encode(text[place:]).split()
     prefix = os.path.commonprefix([before, tokens])
-    suffix = os.path.commonprefix([behind[::-1], tokens[::-1]])
+    suffix = os.path.commonprefix([after[::-1], tokens[::-1]])
     least, most = len(prefix), len(tokens) - len(suffix)
     # one side may look different at a cut, such as the last piece of a word ("ab@@" and "ab")
     if least == len(before):
         return least, least
-    if len(suffix) == len(behind):
+    if len(suffix) == len(after):
         return most, most
     return least, most
 
 
 def removed_runs(tokens: list[int], marks: list[int]) -> list[list[int]]:
-    """The sequences of tokens that have to go, each once."""
+    """Returns the sequences of tokens that have to go, each once."""
     runs = []
     run = list[int]()
     for token, mark in zip(tokens + [0], marks + [0]):

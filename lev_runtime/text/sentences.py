@@ -326,7 +326,10 @@ def marked_tokens(
     Raises:
         UserError: marks that cannot be read, or a term with a word that is not known.
     """
-    plain, spans = parse_markup(text) if markup else (text, [])
+    if not markup:
+        words = cut(text).split()
+        return Draft(words, numbers(words), [0] * (len(words) + 2))
+    plain, spans = parse_markup(text)
     if spans and len(cut(plain).split()) + 2 > longest:
         spans = []
     words, bits = token_marks(plain, spans, cut)

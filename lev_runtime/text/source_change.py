@@ -1,6 +1,6 @@
-"""Changes between two versions, as stretches, and of a source as marks in its text.
+"""Finds the changes between two versions, and marks those of a source in its text.
 
-A translation memory has an older source beside each draft. Where the two sources differ is where
+A translation memory has an older source for each draft. Where the two sources differ is where
 the draft has to be edited, so the model is shown the difference (Xu, Crego and Yvon, 2023, give
 the older source as a second input; here both are one sequence).
 """
@@ -28,7 +28,7 @@ def changes(script: Editops) -> list[Change]:
 
 
 def mark_change(source: str, old: str) -> str:
-    """A source in which the difference to an older one is marked.
+    """Marks in a source its difference to an older one.
 
     What went stands between ``<del>`` and ``</del>``, what came between ``<ins>`` and ``</ins>``:
     ``See issue<del> 17</del><ins> 23</ins>.`` No spaces are added, so the text without the marks

@@ -1,4 +1,4 @@
-"""Words of a corrected text against those it came from: right, corrected and miscorrected.
+"""Counts the words of a corrected text that are right, corrected and miscorrected.
 
 Words are what stands between spaces. A word of the reference is right in a text where an alignment
 of fewest errors (words inserted, deleted, substituted) sets it against an equal word.
@@ -30,27 +30,27 @@ class CorrectionCounts:
 
     @property
     def wrong_before(self) -> int:
-        """Words that were to be corrected."""
+        """Returns how many words were to be corrected."""
         return self.words - self.right_before
 
     @property
     def right(self) -> int:
-        """Words that are right in the output."""
+        """Returns how many words are right in the output."""
         return self.right_before + self.corrected - self.miscorrected
 
     @property
     def word_accuracy(self) -> float:
-        """Percent of the words that are right in the output."""
+        """Returns the percentage of words that are right in the output."""
         return percent(self.right, self.words)
 
     @property
     def correction_recall(self) -> float:
-        """Percent of the wrong words that were corrected; 0 where none was wrong."""
+        """Returns the percentage of wrong words that were corrected; 0 where none was wrong."""
         return percent(self.corrected, self.wrong_before)
 
     @property
     def miscorrection_rate(self) -> float:
-        """Percent of the right words that were miscorrected; 0 where none was right."""
+        """Returns the percentage of right words that were miscorrected; 0 where none was right."""
         return percent(self.miscorrected, self.right_before)
 
 
@@ -72,7 +72,7 @@ def correction_counts(sources: Words, outputs: Words, references: Words) -> Corr
 
 
 def line_counts(source: str, output: str, reference: str) -> CorrectionCounts:
-    """The counts of one line."""
+    """Returns the counts of one line."""
     wanted = reference.split()
     right_before = right_words(source.split(), wanted)
     right_after = right_words(output.split(), wanted)
@@ -82,7 +82,7 @@ def line_counts(source: str, output: str, reference: str) -> CorrectionCounts:
 
 
 def right_words(words: Words, reference: Words) -> set[int]:
-    """Which words of the reference, counted from 0, are right in a text."""
+    """Returns which words of the reference, counted from 0, are right in a text."""
     return {j for i, j in aligned(words, reference) if words[i] == reference[j]}
 
 
@@ -103,9 +103,9 @@ def is_char_tokenized(lines: Iterable[str]) -> bool:
 
 
 def aligned(words: Words, reference: Words) -> list[tuple[int, int]]:
-    """Pairs (i, j) of equal or substituted words in an alignment of fewest errors.
+    """Aligns words with fewest errors; returns pairs (i, j) of equal or substituted words.
 
-    Of those alignments it is one with the most equal words, and of these the one whose pairs lie
+    Of those alignments it takes one with the most equal words, and of these the one whose pairs lie
     furthest to the right. Words that were inserted or deleted are in no pair.
 
     Args:
@@ -138,7 +138,7 @@ def aligned(words: Words, reference: Words) -> list[tuple[int, int]]:
 
 
 def _costs(words: Words, reference: Words, error: int) -> list[list[int]]:
-    """``table[i][j]``: errors · ``error`` − equal words, of i words against j of the reference."""
+    """Returns errors · ``error`` − equal words, of i words and j of the reference: table[i][j]."""
     above = [j * error for j in range(len(reference) + 1)]
     table = [above]
     for i, word in enumerate(words, start=1):
@@ -154,7 +154,7 @@ def _costs(words: Words, reference: Words, error: int) -> list[list[int]]:
 
 
 def percent(part: float, total: float) -> float:
-    """A part in percent; of nothing 0, or 100 where there is a part."""
+    """Returns 100 · part / total. For total = 0: 100 if part > 0, else 0."""
     return 100 * part / total if total else 100.0 * (part > 0)
 
 
@@ -167,11 +167,10 @@ class WordEdit(NamedTuple):
 
 
 def word_edits(source: Words, target: Words) -> list[WordEdit]:
-    """The edits that make ``target`` of ``source``, in order.
+    """Returns the edits that turn ``source`` into ``target``, in order.
 
-    Words are aligned by :func:`.words.aligned`. What stands between two equal words is one edit,
-    but for spans of as many words on either side: there each word that is substituted is an edit
-    of its own.
+    Words are aligned by :func:`aligned`. What stands between two equal words is one edit. Only in
+    spans of as many words on either side each substituted word is an edit of its own.
     """
     equal = [(i, j) for i, j in aligned(source, target) if source[i] == target[j]]
     edits = []
@@ -187,7 +186,7 @@ def word_edits(source: Words, target: Words) -> list[WordEdit]:
 
 
 def edit_matches(source: str, output: str, reference: str) -> tuple[int, int, int]:
-    """The edits from source to output against those from source to reference, of one line.
+    """Compares the edits from source to output with those from source to reference, of one line.
 
     Returns:
         how many were made and are right, were made and are wrong, were needed and are missing.
@@ -200,18 +199,18 @@ def edit_matches(source: str, output: str, reference: str) -> tuple[int, int, in
 
 
 def precision(matches: Sequence[float]) -> float:
-    """Percent of the edits made that are right; 100 where none was made, as ERRANT has it."""
+    """Returns the percentage of edits made that are right; 100 where none was made, as ERRANT."""
     right, wrong, _ = matches
     return 100 * right / (right + wrong) if wrong else 100.0
 
 
 def recall(matches: Sequence[float]) -> float:
-    """Percent of the edits needed that were made; 100 where none was needed, as ERRANT has it."""
+    """Returns the percentage of needed edits that were made; 100 where none was, as ERRANT."""
     right, _, missing = matches
     return 100 * right / (right + missing) if missing else 100.0
 
 
 def f_half(matches: Sequence[float]) -> float:
-    """F0.5 of precision and recall, which counts precision twice; 0 where both are 0."""
+    """Returns F0.5, which counts precision twice as much as recall; 0 where both are 0."""
     p, r = precision(matches), recall(matches)
     return 1.25 * p * r / (0.25 * p + r) if p + r else 0.0

@@ -64,7 +64,7 @@ REFUSED = r"""
 --min-confidence 1.5 | --min-confidence 1.5
 --buffer 0 | --buffer 0
 --protect-words gone | gone
---tune words words --lexicon /dev/stdin | --lexicon /dev/stdin
+tune words words --lexicon /dev/stdin | --lexicon /dev/stdin
 words gone | gone
 . | \\.
 --edits no/e.jsonl | no/e.jsonl
@@ -73,8 +73,8 @@ words gone | gone
 --in-place | --in-place
 --in-place . | \\.
 tune words words --goal best | --goal best
---tune words words --tune-weights | --tune-weights.* --lexicon
---tune words words --adapt | --adapt.* --lexicon
+tune words words --tune-weights | --tune-weights.* --lexicon
+tune words words --adapt | --adapt.* --lexicon
 --edits e.jsonl bad | no memory
 --in-place bad --buffer 1 | no memory
 --in-place words binary | binary
@@ -108,9 +108,9 @@ def test_a_diff_makes_the_text_into_what_correct_writes(run, size):
 @pytest.mark.parametrize("text, status", [(TEXT, 1), (b"ok\n", 0), (b"", 0)])
 def test_a_check_ends_in_1_where_something_would_change_and_writes_no_text(run, text, status):
     put(a=text)
-    for flags in ("a --check", "check -", "--check --diff"):
+    for flags in ("check a", "check -", "check --diff"):
         assert bool(run(text, flags, TEH, status)) == status
-    shown = run(text, "a --check --edits -", TEH, status)
+    shown = run(text, "check a --edits -", TEH, status)
     assert all(b"offset" in line for line in shown.splitlines())
     assert tree() == {"a": text}
 
@@ -120,7 +120,7 @@ def test_a_file_with_the_mark_of_another_encoding_keeps_it(run, encoding):
     Path("a.txt").write_bytes("\ufeffé teh\r\n\ud83d teh".encode(encoding, "surrogatepass"))
     right = "\ufeffé the\r\n\ud83d the".encode(encoding, "surrogatepass")
     assert run(b"", "a.txt") == right
-    assert run(b"", "--check a.txt", status=1).count(b"teh -> the") == 2
+    assert run(b"", "check a.txt", status=1).count(b"teh -> the") == 2
     run(b"", "a.txt --in-place")
     assert Path("a.txt").read_bytes() == right
 

@@ -1,4 +1,4 @@
-"""``correct --check`` with a scripted model: which files, what is printed, how it ends."""
+"""``correct check`` with a scripted model: which files, what is printed, how it ends."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_findings_name_file_line_and_column_and_the_word_alone(run, form):
     words = {"(teh,": "(the,", "<i>teh</i>": "<i>the</i>"}
     Path("in").mkdir()
     Path("in/a%\n:,b.md").write_bytes("\ufeff(teh,\r\n<i>teh</i>\n".encode())
-    shown = run(f"--check ./in --unit word --format {form}", words, status=1).decode()
+    shown = run(f"check ./in --unit word --format {form}", words, status=1).decode()
     assert shown.splitlines() == [FORMS[form].format(1, 2, 5), FORMS[form].format(2, 4, 7)]
 
 
@@ -55,31 +55,31 @@ def test_a_folder_is_what_git_tracks_else_all_but_hidden_and_binary_files(run, c
     put(**{"x.lock": b"teh"})
     os.symlink("a", "link")
     os.symlink("gone", "nowhere")
-    assert places(run("--check .", status=1)) == ["a:1:1", "in/b:1:1"]
+    assert places(run("check .", status=1)) == ["a:1:1", "in/b:1:1"]
     left_out = "left out: binary files (1), hidden files (1), lock files (1)\n"
     assert f"2 findings in 2 files (2 lines)\n{left_out}" in capsys.readouterr().err
     git("init", "-q")
     git("add", "a", ".hidden")
     monkeypatch.setenv("GIT_DIR", str(Path(".git").resolve()))  # as in a hook of git
-    assert places(run("--check .", status=1)) == ["a:1:1"]
-    assert places(run("--check in", status=1)) == ["in/b:1:1"], "git tracks none of it"
+    assert places(run("check .", status=1)) == ["a:1:1"]
+    assert places(run("check in", status=1)) == ["in/b:1:1"], "git tracks none of it"
     os.remove("a")
-    assert run("--check .", status=0) == b""
-    named = "--check .hidden x.lock in/b in image in/../in/b"
+    assert run("check .", status=0) == b""
+    named = "check .hidden x.lock in/b in image in/../in/b"
     assert places(run(named, status=1)) == [".hidden:1:1", "in/b:1:1"]
 
 
 @pytest.mark.parametrize("odd", ["gone", "odd", "bad"])
 def test_a_file_that_cannot_be_read_is_named_and_the_others_are_checked(run, capsys, odd):
     put(a=b"teh", z=b"teh\n", odd=b"teh odd", bad=b"teh bad")
-    assert places(run(f"--check a {odd} z", status=2)) == ["a:1:1", "z:1:1"]
+    assert places(run(f"check a {odd} z", status=2)) == ["a:1:1", "z:1:1"]
     assert odd in capsys.readouterr().err.partition("error: ")[2]
 
 
 def test_no_model_is_loaded_where_there_is_nothing_to_check(run, monkeypatch):
     put(image=b"\0")
     monkeypatch.setattr(correct, "load_corrector", None)
-    assert correct.main(["--check", "."]) == 0
+    assert correct.main(["check", "."]) == 0
 
 
 def test_a_word_that_returns_counts_in_all_files_of_a_run(run, monkeypatch):
@@ -87,7 +87,7 @@ def test_a_word_that_returns_counts_in_all_files_of_a_run(run, monkeypatch):
         corrector = ranking(Scripted(likes={"the": 0.0}))
         corrector.settings = replace(corrector.settings, protect_code=True)
         monkeypatch.setattr(correct, "load_corrector", lambda args: corrector)
-        assert correct.main(f"--check {files} --edits edits".split()) == 1
+        assert correct.main(f"check {files} --edits edits".split()) == 1
         edits = map(json.loads, Path("edits").read_text().splitlines())
         return [edit["probability"] for edit in edits]
 
@@ -128,7 +128,7 @@ def test_a_repository_s_settings_hold_in_its_folders_and_the_command_line_wins(r
     Path("pyproject.toml").write_text(SETTINGS)
     git("init", "-q")
     git("add", "docs", "vendor", "in", "d")
-    shown = run(f"--unit word --check {flags}", WORDS, status=int(bool(wanted)))
+    shown = run(f"check --unit word {flags}", WORDS, status=int(bool(wanted)))
     assert places(shown) == wanted.split()
 
 
@@ -136,7 +136,7 @@ def test_settings_of_a_folder_above_hold_in_it(run, monkeypatch):
     put(docs__a=b"teh\ntx xyz\n", elsewhere__x=b"")
     Path("pyproject.toml").write_text(SETTINGS.replace('["tx"]', "'words.txt'"))
     monkeypatch.chdir("elsewhere")
-    run("--accept ../docs --unit word", {"tx": "ty"})
+    run("check --accept ../docs --unit word", {"tx": "ty"})
     assert Path("../words.txt").read_text() == "tx\n"
     monkeypatch.chdir("../docs")
     run("a --in-place --unit word", WORDS)
@@ -163,7 +163,7 @@ def test_a_wrong_setting_is_named(run, line, message):
     put(a=b"teh")
     Path("pyproject.toml").write_text(f"[tool.lev-correct]\n{line}\n[tool.other]\n")
     with refuses(match=message) as caught:
-        run("--check a")
+        run("check a")
     assert caught.value.exit_status == 2
 
 
@@ -171,20 +171,20 @@ def test_words_that_are_accepted_are_found_no_more(run):
     put(in__a=b"Teh (teh) tx\nxyz teh\nit uh is\n")
     words = {**WORDS, "(teh)": "(the)", "Teh": "The", "uh": ""}
     Path(".git").mkdir()
-    assert places(run("--accept in --unit word", words, status=1)) == ["in/a:3:4"], "no word"
+    assert places(run("check --accept in --unit word", words, status=1)) == ["in/a:3:4"], "no word"
     listed = Path(".lev-correct-words.txt")
     assert listed.read_text() == "Teh\nteh\ntx\nxyz\n"
     put(in__a=b"Teh (teh) tx teH\nxyz teh\n")
     words["teH"] = "the"
-    left = run("--check in .lev-correct-words.txt --unit word", words, status=1)
+    left = run("check in .lev-correct-words.txt --unit word", words, status=1)
     assert places(left) == ["in/a:1:14"]
-    run("--accept in --unit word", words)
+    run("check --accept in --unit word", words)
     assert listed.read_text() == "Teh\nteh\ntx\nxyz\nteH\n"
 
 
 def test_lines_that_comments_name_are_left_alone_in_every_way(run, capsys):
     put(a=b"teh lev-correct: ignore\nteh\n<!-- lev-correct: ignore-start -->\nteh\n", b=b"teh")
-    assert places(run("--check a b", status=1)) == ["a:2:1", "b:1:1"]
+    assert places(run("check a b", status=1)) == ["a:2:1", "b:1:1"]
     assert "note: a: line 3: " in capsys.readouterr().err
     expected = Path("a").read_bytes().replace(b"\nteh\n<", b"\nthe\n<")
     assert run("a --buffer 1") == expected

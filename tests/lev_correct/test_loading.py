@@ -118,7 +118,7 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, weights):
         (tmp_path / name).write_text(text)
         more += [f"--{name}", tmp_path / name]
     model = ["--path", path, "--data", folder / "bin"]
-    tune = [*model, "--tune", noisy, clean]
+    tune = ["tune", *model, noisy, clean]
     output, _ = run(capsys, *tune, *more, "--beam", "7", *weights)
     assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in output
     for name in FILES:  # copies stand beside the checkpoint

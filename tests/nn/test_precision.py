@@ -36,7 +36,7 @@ def test_8_bits_are_refused_with_what_has_them():
         ("fairseq-generate", "fp32", True, "bf16"),
         ("fairseq-interactive", None, True, "bf16"),
         ("a training", "fp32", True, "fp32"),
-        ("fairseq-interactive", "int8", True, "int8"),
+        ("fairseq-interactive", "bf16", False, "bf16"),
     ],
 )
 def test_the_command_says_what_to_compute_in(command, wanted, bf16, precision, monkeypatch):

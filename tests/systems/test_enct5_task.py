@@ -166,7 +166,9 @@ def test_metrics_are_of_the_whole_set_however_it_is_cut_into_batches(task, kind)
     together, cut = (
         {name: validated(task(kind), size)[name] for name in names} for size in (40, 7)
     )
-    assert cut == pytest.approx(together, rel=1e-5)
+    assert cut == pytest.approx(
+        together, rel=1e-5, abs=1e-4
+    )  # percent; a correlation near 0 cancels
 
 
 def test_in_training_the_loss_alone_is_counted_in_bits(task):

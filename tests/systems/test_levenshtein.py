@@ -289,7 +289,6 @@ def test_generation_never_outgrows_the_positions_and_the_longest_sequences_fit()
         ({"decoder_attention_heads": 0}, "--decoder-attention-heads 0"),
         ({"share_all_embeddings": True, "separate_output_embed": True}, "--separate-output-embed"),
         ({"source_pointer": True}, "--share-all-embeddings"),
-        ({"edit_operations": "insert,fill"}, "--edit-operations insert,fill"),
         ({"rotary_positions": True, "decoder_attention_heads": 8}, "--decoder-attention-heads 8"),
         *(({"early_exit": e}, f"--early-exit {e}") for e in ("0,2", "2", "a,b", "2,3", "2,2,1")),
     ],

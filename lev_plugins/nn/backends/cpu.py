@@ -44,7 +44,7 @@ _MALLOC_OPTIONS = {-4: 0, -1: -1, -2: 2**26}  # M_MMAP_MAX, M_TRIM_THRESHOLD, M_
 
 
 def default_onednn_dtypes() -> frozenset[torch.dtype]:
-    """The kinds of numbers that oneDNN multiplies here, or that :data:`ONEDNN_ENV` says."""
+    """Returns the number types that oneDNN multiplies here, or that :data:`ONEDNN_ENV` names."""
     choice = os.environ.get(ONEDNN_ENV, "")
     if choice == "0" or not torch.backends.mkldnn.is_available():
         return frozenset()
@@ -73,7 +73,7 @@ def needs_upcast(x: Tensor) -> bool:
 
 
 def upcast(x: Tensor) -> Tensor:
-    """The tensor in single precision where :func:`needs_upcast` says so, else as it is."""
+    """Converts a tensor to single precision where :func:`needs_upcast` says so."""
     return x.float() if needs_upcast(x) else x
 
 
@@ -115,7 +115,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool 
 def onednn_linear(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none"
 ) -> Tensor:
-    """oneDNN's: N × inputs, outputs × inputs → N × outputs; activation: ``none`` or ``relu``.
+    """Multiplies by oneDNN: N × inputs, outputs × inputs → N × outputs; activation: none or relu.
 
     The factors may be transposed views, the weight prepacked.
     """
@@ -124,7 +124,7 @@ def onednn_linear(
 
 
 def contiguous_or_transposed(x: Tensor) -> Tensor:
-    """A copy of what is part of wider rows, for which oneDNN takes a hundred times as long."""
+    """Copies what is part of wider rows, for which oneDNN takes a hundred times as long."""
     return x if x.is_mkldnn or x.is_contiguous() or x.t().is_contiguous() else x.contiguous()
 
 
@@ -166,7 +166,7 @@ def prepack_weight(weight: Tensor) -> None:
 
 
 def prepacked(weight: Tensor) -> Tensor | None:
-    """The copy of :func:`prepack_weight`, where it is still the weight's."""
+    """Returns the copy of :func:`prepack_weight`, where it is still the weight's."""
     copy, state = _prepacked.get(weight, (None, None))
     return copy if copy is not None and state == _state(weight) else None
 
@@ -244,7 +244,7 @@ LEVELS = 2**16
 
 
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
-    """``torch.nn.functional.dropout``, any shape; ``p`` is rounded to a 65,536th.
+    """Does what ``torch.nn.functional.dropout`` does; ``p`` is rounded to a 65,536th.
 
     torch samples 32 bits an element, which takes as long as a narrow linear layer, and keeps them
     in the size of the activations. Here it is 16 bits an element, and a byte is kept.
@@ -256,7 +256,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
 
 
 def _dropout_mask(x: Tensor, level: int) -> Tensor:
-    """−1 where an element stays and 0 at ``level`` of 65,536, 16 bits, in the shape of ``x``.
+    """Returns −1 where an element stays and 0 at ``level`` of 65,536, 16 bits, shaped like ``x``.
 
     Numbers and not bool: bool takes longer to compare and to multiply by than all the rest.
     """
@@ -311,7 +311,7 @@ class CPUKernels(Kernels):
 
 
 def keep_memory() -> None:
-    """Let glibc keep what an update frees for the next one, which takes the same again.
+    """Lets glibc keep what an update frees for the next one, which takes the same again.
 
     By itself it returns blocks above 32 megabytes, such as a batch's logits, and the kernel clears
     their pages again: a quarter of a translation model's training.

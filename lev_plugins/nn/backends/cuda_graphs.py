@@ -22,7 +22,7 @@ SIZES_AN_OCTAVE = 2
 
 
 def padded(size: int, least: int = 1) -> int:
-    """The size, a multiple of ``least``, to which so many are padded: less than half as many more
+    """Returns the size, a multiple of ``least``, to pad so many to: less than half as many more
     above 2 · ``least``."""
     step = max(least, (1 << size.bit_length()) // (2 * SIZES_AN_OCTAVE))
     return size + -size % step

@@ -122,7 +122,7 @@ class StockBlockReader(BlockReader):
         return False
 
     def _decode(self, newest: int) -> DecoderOut:
-        """fairseq's ``extract_features``, for the last ``newest`` columns, and its output layer."""
+        """Runs fairseq's ``extract_features`` and output layer for the last ``newest`` columns."""
         decoder = self.decoder
         tokens = self.tokens
         assert tokens is not None, "there is nothing yet"

@@ -76,7 +76,7 @@ class TwoSidedConfig(Seq2SeqConfig):
 def set_sizes(
     args: Namespace, dim: int, hidden: int, layers: int, heads: int, **others: Any
 ) -> None:
-    """A named size of a :class:`Seq2SeqConfig`: what the command line left open."""
+    """Sets a named size of a :class:`Seq2SeqConfig`, where the command line left it open."""
     set_defaults(
         args,
         encoder_embed_dim=dim,
@@ -88,7 +88,7 @@ def set_sizes(
 
 
 def set_character_size(args: Namespace, **others: Any) -> None:
-    """Two blocks, d = 256, 4 heads, pre-norm: enough for characters on two cores."""
+    """Sets two blocks, d = 256, 4 heads, pre-norm: enough for characters on two cores."""
     others = {"encoder_normalize_before": True, "dropout": 0.2, "attention_dropout": 0.1, **others}
     set_sizes(args, dim=256, hidden=1024, layers=2, heads=4, **others)
 
@@ -102,7 +102,7 @@ SMALL: dict[str, Any] = {"dim": 256, "hidden": 1024, "layers": 3, "heads": 4}
 def set_both_sides(
     args: Namespace, dim: int, hidden: int, layers: int, heads: int, **others: Any
 ) -> None:
-    """A named size of a :class:`TwoSidedConfig`, pre-norm; the decoder is as the encoder is."""
+    """Sets a named size of a :class:`TwoSidedConfig`, pre-norm, for both sides."""
     others = {"encoder_normalize_before": True, "decoder_normalize_before": True, **others}
     set_sizes(args, dim, hidden, layers, heads, decoder_layers=layers, **others)
     for name in ("embed_dim", "ffn_embed_dim", "attention_heads"):
@@ -122,7 +122,7 @@ def head_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int:
 
 
 def rotary_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int | None:
-    """:func:`head_width` where rotary positions turn them, else None; refuses an odd one too."""
+    """Returns :func:`head_width` if positions are rotary, else None; refuses an odd one too."""
     if not getattr(cfg, "rotary_positions", False):  # older checkpoints do not have the option
         return None
     width = head_width(cfg, side)
@@ -165,7 +165,7 @@ def check_shared(cfg: Seq2SeqConfig, source: Dictionary, target: Dictionary) -> 
 
 
 def block_size(cfg: Seq2SeqConfig, side: str = "encoder") -> BlockSize:
-    """The numbers of a side's blocks; errors of :func:`head_width`."""
+    """Returns the sizes of a side's blocks; errors of :func:`head_width`."""
     head_width(cfg, side)
     dim = getattr(cfg, f"{side}_embed_dim")
     heads = getattr(cfg, f"{side}_attention_heads")
@@ -184,7 +184,7 @@ def block_size(cfg: Seq2SeqConfig, side: str = "encoder") -> BlockSize:
 
 
 def transformer_size(cfg: Seq2SeqConfig) -> TransformerSize:
-    """The numbers of a Transformer that is trained from scratch; errors of :func:`block_size`."""
+    """Returns the sizes of a Transformer trained from scratch; errors of :func:`block_size`."""
     decoder_layers = cfg.decoder_layers
     if decoder_layers is None:
         decoder_layers = cfg.encoder_layers

@@ -20,9 +20,9 @@ from fairseq.models import BaseFairseqModel
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
+from lev_runtime.beam.draft_guided import DraftGuide
 from lev_runtime.errors import UserError
 
-from ...ops.guesses import DraftGuide
 from .block_reader import BlockReader, reader_of
 
 SUPPORTED = "pbd_transformer, gated_transformer, transformer_concat and fairseq's transformer"

@@ -45,7 +45,7 @@ class TransformerEncoder(FairseqEncoder):
         self.embed = embed
 
     def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
-        """The output for the rows ``new_order``; what was projected stays projected."""
+        """Returns the output for the rows ``new_order``; what was projected stays projected."""
         return {"encoder_out": [out.select(new_order) for out in encoder_out["encoder_out"]]}
 
     def max_positions(self) -> int:
@@ -86,7 +86,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         incremental_state: IncrementalState | None = None,
         **unused: object,
     ) -> DecoderOut:
-        """The states of the newest tokens before they are projected.
+        """Returns the states of the newest tokens before they are projected.
 
         Args:
             prev_output_tokens: B × T, </s> and what was generated, padded on either side.
@@ -120,7 +120,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         return layout.unpack(x), {"attn": [weights]}
 
     def output_layer(self, features: Tensor, **unused: object) -> Tensor:
-        """B × T' × C → B × T' × V."""
+        """Returns logits, B × T' × V, of B × T' × C features."""
         return self.output(features)
 
     def needs_weights(self) -> bool:
@@ -128,7 +128,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         return not self.training
 
     def mask(self, tokens: Tensor, encoder_out: EncoderOutput, first: int) -> Tensor:
-        """B × (1 or H) × T' × keys: where self-attention may look, as bool or as a bias."""
+        """Makes the mask of self-attention, B × (1 or H) × T' × keys: bool or a bias."""
         seen = causal_mask(tokens.ne(self.pad), first)
         return seen.unsqueeze(1) if self.bias is None else self.bias(seen)
 
@@ -155,14 +155,14 @@ class Seq2SeqModel(FollowsDevice, FairseqEncoderDecoderModel):
     """
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
-        """Called by fairseq before it decodes; dropout cannot be kept (UserError)."""
+        """Prepares for decoding; fairseq calls it. Dropout cannot be kept (UserError)."""
         if getattr(cfg.generation, "retain_dropout", False):
             raise UserError("--retain-dropout is not supported by this model; leave it out")
         super().prepare_for_inference_(cfg)
         prepare_for_decoding([self], decoding_precision(cfg))
 
     def _shared(self) -> list[list[str]]:
-        """The names of each parameter that has several."""
+        """Returns the names of each parameter that has several."""
         names: dict[int, list[str]] = {}
         for name, parameter in self.named_parameters(remove_duplicate=False):
             names.setdefault(id(parameter), []).append(name)

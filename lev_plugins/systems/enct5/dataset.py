@@ -1,4 +1,4 @@
-"""Prepared data: their description, examples, one or several in a row, and batches of rows.
+"""Reads prepared data: their description, examples, rows of one or several, and batches.
 
 Shapes: B rows, S subwords of a row, L decoder positions of a row, E examples, N labels.
 """
@@ -53,8 +53,7 @@ class Metadata:
 
     @classmethod
     def from_state(cls, state: Any, where: str) -> "Metadata":
-        """Reads it from the state of a checkpoint's task; raises :class:`UserError` if it has
-        none."""
+        """Reads it from the state of a checkpoint's task; raises UserError if it has none."""
         return cls.from_dict((state or {}).get("description"), where)
 
     @classmethod

@@ -1,6 +1,6 @@
-"""The predictions of a validation set, gathered from all processes, and their metrics.
+"""Gathers the predictions of a validation set from all processes, and computes metrics.
 
-All metrics are in percent but for the squared error and the threshold. Shapes: E examples,
+All metrics are in percent except the squared error and the threshold. Shapes: E examples,
 N labels.
 """
 

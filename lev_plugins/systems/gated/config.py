@@ -40,7 +40,7 @@ class GatedTransformerConfig(Seq2SeqConfig):
 
 
 def gate_names(cfg: GatedTransformerConfig) -> list[str]:
-    """The gates that are on.
+    """Returns the gates that are on.
 
     Raises:
         UserError: an unknown name, or gates that cannot work alone.

@@ -57,7 +57,7 @@ class GatedDecoder(TransformerDecoder):
             self.register_buffer("target_of_source", symbols, persistent=False)
 
     def needs_weights(self) -> bool:
-        """*pointer* copies by the attention, in training too."""
+        """Returns True in training too for *pointer*, which copies by the attention."""
         return not self.training or (self.gates is not None and self.variant == "pointer")
 
     def forward(
@@ -67,8 +67,9 @@ class GatedDecoder(TransformerDecoder):
         incremental_state: IncrementalState | None = None,
         **unused: object,
     ) -> DecoderOut:
-        """As :meth:`TransformerDecoder.forward`; ``gates`` are B × T' × G, in the order of
-        ``self.gates.names``.
+        """See :meth:`.TransformerDecoder.forward`.
+
+        ``extra["gates"]``: B × T' × G, in the order of ``self.gates.names``.
         """
         x, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
         if self.gates is None:
@@ -86,7 +87,7 @@ class GatedDecoder(TransformerDecoder):
     def _aligned_source_states(
         self, tokens: Tensor, encoder_out: EncoderOutput, first: int
     ) -> Tensor | None:
-        """The input of the generate gate of *paper* (Eq. 4), B × T' × C; None for others."""
+        """Returns what the generate gate of *paper* reads (Eq. 4), B × T' × C; None for others."""
         assert self.gates is not None and encoder_out.mask is not None
         if self.variant != "paper" or "generate" not in self.gates.names:
             return None
@@ -95,7 +96,7 @@ class GatedDecoder(TransformerDecoder):
         return aligned_states(encoder_out.states, encoder_out.mask[:, 0, 0], positions)
 
     def _weight(self, gates: Tensor, name: str) -> Tensor | None:
-        """B × T' × 1, None for a gate that is off."""
+        """Returns a gate, B × T' × 1; None for one that is off."""
         assert self.gates is not None
         if name not in self.gates.names:
             return None
@@ -103,7 +104,7 @@ class GatedDecoder(TransformerDecoder):
         return gates[..., index, None]
 
     def _paper(self, x: Tensor, gates: Tensor, previous: Tensor) -> Tensor:
-        """Eq. 7: h'' = c · y' + g · σ(h') + s · emb_mask; Eq. 8 on h''."""
+        """Returns Eq. 8 of h'' = c · y' + g · σ(h') + s · emb_mask (Eq. 7)."""
         parts = []
         copy = self._weight(gates, "copy")
         if copy is not None:
@@ -120,7 +121,7 @@ class GatedDecoder(TransformerDecoder):
     def _pointer(
         self, x: Tensor, gates: Tensor, attention: Tensor, encoder_out: GatedEncoderOutput
     ) -> Tensor:
-        """log(g · p + c · source + s · source moved on by one), as logits.
+        """Returns log(g · p + c · source + s · source moved on by one), as logits.
 
         Copying writes the source token that the last block looks at; skipping passes over it
         and writes the one after.

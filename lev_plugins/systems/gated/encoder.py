@@ -27,8 +27,10 @@ class GatedEncoderOutput(EncoderOutput):
 
 
 class GatedEncoder(TransformerEncoder):
-    """Embeds the source, runs it through the backbone (``body``: embedded tokens → states) and the
-    mask gate."""
+    """Embeds the source, and runs it through the backbone and the mask gate.
+
+    body: the backbone, embedded tokens → states.
+    """
 
     def __init__(
         self,
@@ -45,7 +47,7 @@ class GatedEncoder(TransformerEncoder):
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object
     ) -> EncoderOut:
-        """B × S tokens, padded on either side → ``{"encoder_out": [what the decoder reads]}``."""
+        """Encodes B × S tokens, padded on either side, to a :class:`GatedEncoderOutput`."""
         real = src_tokens.ne(self.pad)
         states = self.body(self.embed(src_tokens), real)
         masked = None

@@ -22,7 +22,7 @@ INITIAL_COPY_BIAS = -3.0
 
 
 def chosen_gates(text: str) -> list[str]:
-    """``"mask,generate"``, ``"all"`` → the gates that are on, in the order of :data:`GATES`.
+    """Returns the gates that ``"mask,generate"`` or ``"all"`` names, in the order of :data:`GATES`.
 
     Raises:
         UserError: a name that no gate has.
@@ -42,7 +42,7 @@ def chosen_gates(text: str) -> list[str]:
 
 
 def _gate(dim: int, bias: float | None = None) -> nn.Linear:
-    """A randomly initialised gate, or one whose output is at first ``bias`` for any state."""
+    """Makes a random gate, or one whose output is at first ``bias`` for any state."""
     gate = nn.Linear(dim, 1)
     if bias is None:
         nn.init.xavier_uniform_(gate.weight)
@@ -66,7 +66,7 @@ class MaskEmbedding(nn.Module):
             self.table = table
 
     def forward(self) -> Tensor:
-        """C."""
+        """Returns the vector: C."""
         vector = self.vector if self.row is None else self.table.weight[self.row]
         return vector * self.scale
 
@@ -80,7 +80,7 @@ class MaskGate(nn.Module):
         self.vector = vector
 
     def forward(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """B × S × C → the states with what looks wrong replaced, and u of Eq. 1, B × S."""
+        """Returns the states, B × S × C, with what looks wrong replaced, and u of Eq. 1, B × S."""
         masked = self.gate(states).sigmoid()
         mixed = masked * self.vector() + (1 - masked) * states
         return mixed, masked.squeeze(2)
@@ -103,7 +103,7 @@ class DecoderGates(nn.Module):
             self.gates[name] = _gate(dim, None if bounded else bias)
 
     def forward(self, states: Tensor, generate: Tensor | None = None) -> Tensor:
-        """Weights that sum to 1: B × T' × G.
+        """Returns weights that sum to 1: B × T' × G.
 
         Args:
             states: h', B × T' × C.
@@ -120,7 +120,7 @@ class DecoderGates(nn.Module):
 
 
 def aligned_states(states: Tensor, real: Tensor, positions: Tensor) -> Tensor:
-    """The source states at the target tokens' own positions, B × T' × C; beyond the end </s>'s.
+    """Returns the source states at the target tokens' positions, B × T' × C; beyond the end </s>'s.
 
     Args:
         states: B × S × C. real: B × S, bool.
@@ -134,7 +134,7 @@ def aligned_states(states: Tensor, real: Tensor, positions: Tensor) -> Tensor:
 
 
 def shift_attention(weights: Tensor, real: Tensor) -> Tensor:
-    """Attention (B × T' × S) moved on by one source token; what lies on the last one stays there.
+    """Moves attention (B × T' × S) on by one source token; what lies on the last one stays there.
 
     Args:
         real: B × S, bool.

@@ -59,10 +59,10 @@ class GatedTransformerModel(Seq2SeqModel, TrainingHooks):
 
     @classmethod
     def check_resumed(cls, cfg: GatedTransformerConfig, stored: DictConfig, path: str) -> None:
-        """Called before a training resumes: its gates have to be those of the checkpoint.
+        """Checks, before a training resumes, that its gates are those of the checkpoint.
 
         Raises:
-            UserError: they are not those of ``stored``. Of the variant no parameter tells.
+            UserError: they are not those of ``stored``. No parameter shows the variant.
         """
         if getattr(stored, "gates", None) is None:  # another model's, which fails by itself
             return
@@ -78,7 +78,7 @@ class GatedTransformerModel(Seq2SeqModel, TrainingHooks):
             )
 
     def begin_from(self, start: Start) -> None:
-        """Called before a training begins from another's parameters: other gates begin again.
+        """Resets other gates before a training begins from another's parameters.
 
         The decoder's gates mean something else in each variant, the mask gate does not. The other's
         parameters are changed in place.
@@ -97,7 +97,7 @@ class GatedTransformerModel(Seq2SeqModel, TrainingHooks):
         fresh = {name: parameter for name, parameter in own.items() if name not in state}
         state.update(fresh)
         if fresh:
-            message = "%s: was trained with --gates %s --gate-variant %s; begin anew: %s"
+            message = "%s: was trained with --gates %s --gate-variant %s; start at random: %s"
             logger.info(message, start.path, gates, stored.gate_variant, ", ".join(fresh))
 
     @classmethod
@@ -140,7 +140,7 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
 
 
 def loaded_parameters(backbone: Backbone) -> Iterator[nn.Parameter]:
-    """The parameters of a backbone that a pre-trained model has too."""
+    """Yields the parameters of a backbone that a pre-trained model has too."""
     new = {id(parameter) for module in backbone.new for parameter in module.parameters()}
     modules = [backbone.source, backbone.encoder, backbone.target, *backbone.blocks]
     for module in (*modules, backbone.norm, backbone.output, backbone.bias):
@@ -152,7 +152,7 @@ def loaded_parameters(backbone: Backbone) -> Iterator[nn.Parameter]:
 
 
 def mask_symbol(dictionary: Dictionary) -> int | None:
-    """Index of the symbol that stands for a masked token, None where there is none."""
+    """Returns the index of the symbol for a masked token, None where there is none."""
     for symbol in MASK_SYMBOLS:
         if symbol in dictionary:
             return int(dictionary.index(symbol))
@@ -162,7 +162,7 @@ def mask_symbol(dictionary: Dictionary) -> int | None:
 def build(
     cfg: GatedTransformerConfig, backbone: Backbone, source: Dictionary, target: Dictionary
 ) -> tuple[GatedEncoder, GatedDecoder]:
-    """Encoder and decoder around a backbone, with the gates that are on."""
+    """Builds encoder and decoder around a backbone, with the gates that are on."""
     gates = gate_names(cfg)
     table = backbone.source.table
     mask = mask_symbol(source) if backbone.mask is None else backbone.mask

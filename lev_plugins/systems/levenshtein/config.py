@@ -1,6 +1,5 @@
 """Options of the model ``levenshtein_editor`` and of the task ``translation_edit``."""
 
-import argparse
 from dataclasses import dataclass
 
 from fairseq.dataclass import ChoiceEnum
@@ -14,8 +13,6 @@ from ...nn.seq2seq.embedding_files import EmbeddingFilesConfig
 from ...options import BELOW_ONE, COUNT, NOT_NEGATIVE, SHARE, OptionalFloat, option
 from ...tasks.post_editing import PostEditingConfig
 
-#: of :attr:`LevenshteinEditorConfig.edit_operations`, the only value
-EDIT_OPERATIONS = "delete,insert,fill"
 #: which heads run through the same blocks (paper, Table 2a)
 SHARING: dict[str, set[str]] = {
     "all": set(HEADS),
@@ -42,8 +39,6 @@ class LevenshteinEditorConfig(EmbeddingFilesConfig, RotaryConfig, TwoSidedConfig
     decoder_attention_heads: int = option(8, "decoder attention heads", within=COUNT)
     separate_output_embed: bool = option(False, "separate output layer for the token head")
     apply_bert_init: bool = option(False, "initialise the decoder from N(0, 0.02)")
-    # configurations of 0.7 have it
-    edit_operations: str = option(EDIT_OPERATIONS, argparse.SUPPRESS)
     weight_sharing: WEIGHT_SHARING = option(  # type: ignore[valid-type]
         "all",
         "which policies share decoder blocks (Table 2a): all, plh-tok, tok-del, plh-del or none",
@@ -164,7 +159,7 @@ def exit_depths(cfg: LevenshteinEditorConfig) -> dict[str, int]:
     deepest = max(
         depths[head] for head in HEADS if stack_of(head, str(cfg.weight_sharing)) == "token"
     )
-    # fairseq has a number for tokens too
+    # fairseq's --early-exit has a third number, for tokens
     is_complete = len(numbers) >= 2 and numbers[2:] in ([], [layers])
     if not is_complete or 0 in numbers or deepest > layers:
         raise UserError(

@@ -34,7 +34,7 @@ class EditPolicyLossConfig(FairseqDataclass):
 
 @register_criterion("edit_policy_loss", dataclass=EditPolicyLossConfig)
 class EditPolicyLoss(FairseqCriterion):
-    """Sum over heads and positions, divided by the number of target tokens of all workers.
+    """Sums over heads and positions, divided by the number of target tokens of all workers.
 
     So without dropout the gradient does not depend on how a batch is split over workers or
     accumulation steps.

@@ -1,5 +1,4 @@
-"""The expert π* of dual-policy learning: the states in which it is asked, and its actions there
-(paper, Eq. 6 to 8 and Alg. 1).
+"""Makes the states in which the expert π* is asked, and its labels (paper, Eq. 6 to 8, Alg. 1).
 
 Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P places with a label.
 """
@@ -23,7 +22,7 @@ from ...ops.edits import InsertionLabels, true_places
 from ...ops.randomness import uniform_streams
 from .config import TranslationEditConfig
 
-# streams of random numbers, one per purpose
+# streams of random numbers, one per purpose; decoding has another (NOISE_STREAM)
 _MIXTURE, _DROP, _TOKENS, _MASK, _MASKED, _SHOWN = 0, 1, 2, 3, 4, 5
 
 
@@ -100,7 +99,7 @@ def make_states(
         draft = target.new_full((len(target), 2), symbols.bos)
         draft[:, 1] = symbols.eos
     width = target.size(1)
-    # a mixture takes three
+    # three numbers a sentence for the mixture: which y_del, which y_ins, how many tokens stay
     random = uniform_streams(cfg.seed, epoch, sample["id"], max(width, 3), _SHOWN + 1)
     mixture = random[_MIXTURE]
     # Eq. 7: y_ins is the draft after the expert's deletion, or the target after random deletion
@@ -157,8 +156,10 @@ def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform
 
 
 def first_of(mask: Tensor, order: Tensor, number: Tensor) -> Tensor:
-    """Selects of a mask's entries those that come first in the ``order`` (B × M, in [0, 1)), a
-    ``number`` (B) in each row: B × M, bool."""
+    """Selects the first entries of a mask, a ``number`` (B) in each row: B × M, bool.
+
+    order: B × M, in [0, 1), by which they are sorted.
+    """
     rank = order.masked_fill(~mask, 2.0).argsort(dim=1, stable=True).argsort(1)
     return mask & (rank < number.unsqueeze(1))
 
@@ -222,8 +223,10 @@ def token_places(states: States, filled: Trace) -> Tensor:
 
 
 def glanced(states: States, logits: Tensor) -> States:
-    """Reveals targets in proportion to the number of wrong predictions; the token head learns the
-    others (glancing: Qian et al., 2021, §3.1). logits: P × V, where it predicts."""
+    """Glancing: reveals targets in proportion to the number of wrong predictions.
+
+    The token head learns the others (Qian et al., 2021, §3.1). logits: P × V, where it predicts.
+    """
     assert states.show_order is not None
     labels = token_labels(states)
     best = logits.max(1).indices
@@ -237,10 +240,9 @@ def glanced(states: States, logits: Tensor) -> States:
 
 
 def deletion_state(states: States, token_logits: Tensor, forbidden_symbols: list[int]) -> Tensor:
-    """Returns y_del, B × L (Eq. 6): the draft where the mixture chose it, else y* with its gaps
-    filled by the model's own t̃.
+    """Returns y_del, B × L (Eq. 6): the draft, or y* with its gaps filled by the model's own t̃.
 
-    token_logits: P × V, where the token head predicts.
+    The mixture has chosen which. token_logits: P × V, where the token head predicts.
     """
     insertion = states.insertion
     pad = states.pad
@@ -260,8 +262,10 @@ def deletion_state(states: States, token_logits: Tensor, forbidden_symbols: list
 
 
 def token_predictions(logits: Tensor, states: States, forbidden_symbols: Iterable[int]) -> Tensor:
-    """Returns t̃ for every placeholder, P: the likeliest, one sampled from the policy, or a random
-    token. logits: P × V, at ``states.insertion.missing``."""
+    """Returns t̃ for every placeholder, P: the likeliest, a sampled or a random token.
+
+    logits: P × V, at ``states.insertion.missing``.
+    """
     sides = [logits]
     if states.token_noise is not None:
         places = true_places(states.insertion.missing, states.sizes.missing)
@@ -275,7 +279,7 @@ def token_predictions(logits: Tensor, states: States, forbidden_symbols: Iterabl
 
     def choose(part: Tensor, *noise: Tensor) -> Tensor:
         allowed = part.clone()
-        for symbol in forbidden_symbols:  # numbers that the device need not be sent
+        for symbol in forbidden_symbols:  # one by one: a list would have to be sent to the device
             allowed[:, symbol] = float("-inf")
         # max takes half of the time of argmax
         return sampled_tokens(allowed, *noise) if noise else allowed.max(1).indices
@@ -319,8 +323,10 @@ def token_labels(states: States) -> Tensor:
 
 
 def deletion_labels(y_del: Tensor, states: States) -> tuple[Tensor, Tensor]:
-    """Returns the places of the inner tokens of y_del, P, in B × L flattened, and d* there: 1 for
-    those that the longest common subsequence of y_del and y* leaves out (Eq. 8)."""
+    """Returns the places of y_del's inner tokens, P, in B × L flattened, and d* there (Eq. 8).
+
+    d* is 1 for tokens that the longest common subsequence of y_del and y* leaves out.
+    """
     places = true_places(states.symbols.inner(y_del), states.sizes.revised)
     keep, _ = lcs_masks(y_del, states.target, states.pad)
     kept = keep.flatten().index_select(0, places)

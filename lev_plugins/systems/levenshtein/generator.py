@@ -1,7 +1,7 @@
-"""From a batch to hypotheses: Algorithm 2 (:mod:`lev_runtime.refine.decoding`) over tensors.
+"""Decodes batches by Algorithm 2 (:mod:`lev_runtime.refine.decoding`) over tensors.
 
-Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a sentence side by side,
-S source tokens, T tokens.
+Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a sentence next to each
+other, S source tokens, T tokens.
 """
 
 import itertools
@@ -61,8 +61,10 @@ class RefinementOptions(options.RefinementOptions):
 
     @classmethod
     def of(cls, cfg: Any, args: object = None, **overrides: Any) -> "RefinementOptions":
-        """Returns the options of a task's configuration, of fairseq's generation options ``args``
-        (or any namespace with some of them), and others.
+        """Collects options from a task's configuration, fairseq's generation options, and others.
+
+        Args:
+            args: fairseq's, or any namespace with some of them. overrides: ours, by name.
 
         Raises:
             UserError: an option that edit models do not have.
@@ -157,7 +159,7 @@ class RefinementGenerator:
                     f"{type(model).__name__} is not an edit model; to rank with it, give it "
                     "last and add --iter-decode-with-external-reranker"
                 )
-            model.eval()  # in fairseq-generate it returns nothing
+            model.eval()  # not chained: fairseq-generate replaces train(), which returns None then
             for layer in self.layers:
                 model = layer(model)
             policies.append(model)

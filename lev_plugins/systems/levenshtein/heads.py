@@ -1,4 +1,4 @@
-"""The heads: features of the decoder → logits (paper, Eq. 3 to 5).
+"""The heads, which turn features of the decoder into logits (paper, Eq. 3 to 5).
 
 Shapes: B sentences, T tokens of the sequence being edited, S source tokens, P places that a head
 decides about, C channels.
@@ -22,7 +22,7 @@ class _Undecided(nn.Embedding):
 
     def __init__(self, classes: int, dim: int) -> None:
         super().__init__(classes, dim)
-        nn.init.normal_(self.weight)  # so that a seed gives the same model as in 0.7
+        nn.init.normal_(self.weight)  # drawn in vain, so that a seed gives the model that it gave
         nn.init.zeros_(self.weight)
 
 
@@ -67,8 +67,11 @@ class DeletedTokens(nn.Module):
             nn.init.zeros_(head.weight)
 
     def forward(self, features: Tensor, places: Tensor, slots: Tensor, slot_count: int) -> Tensor:
-        """Returns what the tokens deleted at ``places``, each in one of P ``slots``, add to the
-        P × (K + 1) logits. features: of all tokens, B·T × C."""
+        """Returns what deleted tokens add to the logits of the slots: P × (K + 1).
+
+        features: of all tokens, B·T × C. places: of the deleted tokens there. slots: the slot of
+        each, of P = ``slot_count``.
+        """
         deleted = features.index_select(0, places)
         zeros = features.new_zeros(slot_count, features.size(1))
         sums = zeros.index_add(0, slots, deleted)
@@ -107,8 +110,10 @@ class SourcePointer(nn.Module):
         encoder_out: EncoderOutput,
         source: Tensor,
     ) -> Tensor:
-        """Adds the pointer's scores to the logits, P × V. features: B × T × C. places: P, in B × T
-        flattened. source: B × S."""
+        """Adds the pointer's scores to the logits, P × V.
+
+        features: B × T × C. places: P, in B × T flattened. source: B × S.
+        """
         scores = self.query(features) @ self.key(encoder_out.states).transpose(1, 2)
         scores = scores * features.size(2) ** -0.5
         if encoder_out.mask is not None:

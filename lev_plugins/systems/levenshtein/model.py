@@ -38,7 +38,7 @@ from ...nn.seq2seq.config import (
 from ...nn.seq2seq.embedding_files import load_embeddings
 from ...nn.transformer import EncoderOutput, TransformerBlock, TransformerStack
 from ...ops.edits import has_gaps, true_places
-from .config import EDIT_OPERATIONS, LevenshteinEditorConfig, exit_depths, stack_of
+from .config import LevenshteinEditorConfig, exit_depths, stack_of
 from .expert import (
     States,
     deletion_labels,
@@ -112,7 +112,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
             {stack: _blocks(cfg, "decoder", depth) for stack, depth in deepest.items() if depth}
         )
         self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
-        # optimizers of checkpoints count parameters in this order
+        # in this order: the optimizers of checkpoints know parameters by their number
         self.deletion_head = DeletionHead(2, dim)
         self.placeholder_head = PlaceholderHead(cfg.max_insertions, dim)
         self.pointer = SourcePointer(dim) if cfg.source_pointer else None
@@ -121,7 +121,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
         self.token_head = (
             token_table(len(target_dictionary), dim) if cfg.separate_output_embed else None
         )
-        # a buffer, so that parameters that have learned without it are read without it
+        # a buffer: parameters that were trained without copying are read without it
         self.copies_source = str(cfg.source_copy) == "uniform"
         self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
         if cfg.apply_bert_init:
@@ -136,11 +136,6 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
         """Refuses options that contradict each other or the task's dictionaries."""
         if not hasattr(task, "placeholder"):
             raise UserError(f"--arch {MODEL} needs --task translation_edit")
-        if cfg.edit_operations != EDIT_OPERATIONS:
-            raise UserError(
-                f"--edit-operations {cfg.edit_operations} is not supported any more; an iteration "
-                f"is {EDIT_OPERATIONS}"
-            )
         source, target = task.source_dictionary, task.target_dictionary
         width, decoder_width = cfg.encoder_embed_dim, cfg.decoder_embed_dim
         if width != decoder_width:
@@ -201,8 +196,10 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
     def slot_logits(
         self, features: Tensor, trace: Trace, slots: int | None, deleted: int | None
     ) -> Tensor:
-        """Returns the placeholder head's logits for the slots between the tokens that stand, one
-        row each: P × (K + 1). slots, deleted: how many there are; None: not counted yet."""
+        """Returns the placeholder head's logits for the slots between the tokens left: P × (K + 1).
+
+        slots, deleted: how many there are; None: not counted yet.
+        """
         left, right = slot_ends(trace.standing(self.pad), slots)
         rows = features.flatten(0, 1)
         logits = self.placeholder_head(rows.index_select(0, left), rows.index_select(0, right))
@@ -274,13 +271,13 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
             first_logits = self._unlearned_logits(states, encoder_out)
             states = glanced(states, first_logits)
 
-        # insertion: from y_ins to y*
+        # insertion first, from y_ins to y*: its tokens are what deletion learns from
         inserting, filling = insertion_inputs(states, self.traces)
         features = self.decode_both(inserting, filling, encoder_out)
         sizes = states.sizes
         counts = self.slot_logits(features[0], inserting, sizes.slots, sizes.deleted)
         tokens = self.token_logits(features[1], token_places(states, filling), encoder_out)
-        del features  # is not needed by the gradients
+        del features  # the gradients do not need them: deletion may use their memory
 
         # deletion: from the draft, or from what was just inserted
         y_del = deletion_state(
@@ -318,7 +315,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
         width = max(inserting.tokens.size(1), filling.tokens.size(1))
         first = inserting.widened(width, self.pad)
         second = filling.widened(width, self.pad)
-        # those of a sentence lie side by side
+        # both of a sentence next to each other, as they read the same source
         tokens = torch.stack([first.tokens, second.tokens], 1).flatten(0, 1)
         deleted = torch.stack([first.deleted, second.deleted], 1).flatten(0, 1)
         both = self.decode(tokens, encoder_out, "token", deleted)
@@ -331,7 +328,7 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
         """Takes fairseq's own parameters too; refuses embeddings for other dictionaries."""
         own = self.state_dict()
         adopt(state_dict, own, self.unk)
-        for name, value in own.items():  # a model without them learns to use them
+        for name, value in own.items():  # a model trained without them learns to use them
             if name.startswith(("deleted.", "pointer.")):
                 state_dict.setdefault(name, value)
         # parameters of fairseq's model have learned without it
@@ -356,9 +353,9 @@ def source_at_placeholders(
     first = real.int().argmax(1, keepdim=True)
     last = real.sum(1, keepdim=True) - 1
     end = tokens.ne(pad).sum(1, keepdim=True) - 1
-    end = end.clamp(min=1)  # stock's rules may leave </s>
+    end = end.clamp(min=1)  # --stock-decoding may leave </s> alone, as fairseq does
     place = torch.arange(tokens.size(1), device=tokens.device)
-    # rounded in whole numbers: the same on any device
+    # in whole numbers: floats would round to another place on another device
     column = (2 * place * last + end).div(2 * end, rounding_mode="floor")
     column = first + torch.minimum(column, last)  # there is no place after </s>
     index = column.view(len(states), -1, 1).expand(-1, -1, states.size(2))
@@ -368,8 +365,10 @@ def source_at_placeholders(
 
 
 def slot_ends(standing: Tensor, slots: int | None = None) -> tuple[Tensor, Tensor]:
-    """Returns the places (flat, P each) of the tokens left and right of every slot, of B × T
-    ``standing``; ``slots``: P, where it is known."""
+    """Returns the places of the tokens left and right of every slot, P each, in B × T flattened.
+
+    standing: B × T, bool. slots: P, where it is known.
+    """
     number = standing.cumsum(1)
     is_first = number.eq(1)
     is_last = number.eq(number[:, -1:])
@@ -381,7 +380,8 @@ def slot_ends(standing: Tensor, slots: int | None = None) -> tuple[Tensor, Tenso
 def _blocks(cfg: LevenshteinEditorConfig, side: str, depth: int) -> TransformerStack:
     """Makes ``depth`` blocks of a side, encoder or decoder."""
     blocks = [TransformerBlock(block_size(cfg, side), side == "decoder") for _ in range(depth)]
-    for block in blocks:  # as in fairseq's LevT, which learns faster than with Xavier's
+    # fairseq's LevT initialises these as nn.Linear does, and learns faster than with Xavier's
+    for block in blocks:
         block.fc1.reset_parameters()
         block.fc2.reset_parameters()
     return TransformerStack(blocks)

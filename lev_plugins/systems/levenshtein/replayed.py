@@ -1,4 +1,4 @@
-"""A model's passes over padded shapes, which a GPU replays (:mod:`.cuda_graphs`).
+"""Replays a model's passes over padded shapes on a GPU (:mod:`.cuda_graphs`).
 
 Only speed depends on it: a model answers the same without.
 
@@ -25,7 +25,7 @@ from .model import EditEncoderOutput, LevenshteinEditorModel
 
 #: lengths are padded to multiples of this
 LENGTHS = 8
-#: padded tokens from which the device is busy for longer than the host is with starting kernels
+#: more padded tokens keep the device busy for longer than the host takes to start kernels
 MOST_TOKENS = 4096
 #: padded tokens of all shapes that are kept: each source has the keys and values of all blocks
 MOST_KEPT = 2**17
@@ -200,7 +200,7 @@ class _Sources:
         deleted = torch.zeros_like(tokens, dtype=torch.bool) if traced else None
 
         def decode() -> Tensor:
-            # a new mask: of one that stays somebody may have kept what is made of it
+            # a new mask: layers may cache what they made of an old one
             mask = self.real.clone()[:, None, None]
             encoder_out = EncoderOutput(self.states, mask, dict(self.keys_values))
             return self.model.decode(tokens, encoder_out, head, deleted)

@@ -1,4 +1,4 @@
-"""Ranks candidates for a sentence: an autoregressive model of fairseq.
+"""Ranks the candidates for a sentence by an autoregressive model of fairseq.
 
 Shapes: B sentences, S source tokens, N draft tokens.
 """
@@ -45,7 +45,7 @@ class Reranker:
                 "the reranker has a different target dictionary; use one trained on the same data"
             )
         self.model = model
-        model.eval()  # in fairseq-generate it returns nothing
+        model.eval()  # not chained: fairseq-generate replaces train(), which returns None then
         self.dictionary = dictionary
         self.size = len(own)
         self.length_penalty = length_penalty
@@ -54,11 +54,13 @@ class Reranker:
     def score(
         self, src_tokens: Tensor, draft: Tensor | None, hypotheses: Sequence[Sequence[Tensor]]
     ) -> list[list[float]]:
-        """Returns the log-probability (nats) of each candidate's n tokens, </s> counted and <s>
-        not, over n to the power of the length penalty.
+        """Returns each candidate's log-probability (nats) over its length to the power of lenpen.
 
-        All have <s> and </s>. src_tokens: B × S, padded on either side. draft: B × N; None: empty.
-        hypotheses: for each of B sentences its candidates, without padding.
+        The length counts </s> and not <s>. All sentences have both.
+
+        Args:
+            src_tokens: B × S, padded on either side. draft: B × N; None: empty.
+            hypotheses: for each of B sentences its candidates, without padding.
         """
         sources = [self._read(sentence, known=False) for sentence in src_tokens]
         if getattr(self.model, "joins_draft", False):

@@ -1,5 +1,7 @@
-"""Options and parameters of fairseq's ``levenshtein_transformer`` as ours; and parameters of its
-autoregressive ``transformer``, or of a ``pbd_transformer`` (``--finetune-from-model``).
+"""Converts options and parameters of fairseq's ``levenshtein_transformer`` to ours.
+
+Also the parameters of its autoregressive ``transformer``, or of a ``pbd_transformer``, for
+``--finetune-from-model``.
 
 The stock model reuses ``<unk>`` as placeholder. Ours has a symbol of its own, whose embedding is
 made a copy of the unknown symbol's, so the network computes what it was trained to compute.
@@ -12,6 +14,7 @@ import torch
 from torch import Tensor
 
 from lev_runtime.errors import UserError
+from lev_runtime.refine.policy import HEADS
 
 from .config import LevenshteinEditorConfig, stack_of
 
@@ -20,16 +23,15 @@ logger = logging.getLogger(__name__)
 # options that have the same names here, of both sides and of the model
 _SIZES = "embed_dim ffn_embed_dim layers attention_heads normalize_before learned_pos"
 _OTHERS = "dropout attention_dropout activation_dropout activation_fn share_all_embeddings"
-#: parameters that a left-to-right transformer lacks
-NEW = ["source_copy", "deletion_head.weight", "placeholder_head.weight"]
-COPY = NEW[0]  # of a model's parameters: whether placeholders copy from the source
-# of what ours does not have, that which would leave no trace in the parameters
+COPY = "source_copy"  # of a model's parameters: whether placeholders copy from the source
+#: parameters that a left-to-right transformer lacks; its output layer is the token head
+NEW = [COPY, *(f"{head}_head.weight" for head in HEADS if head != "token")]
+# what ours does not have, and no parameter would show
 _UNSUPPORTED = ("no_scale_embedding", "no_token_positional_embeddings", "cross_self_attention")
 
 
 def editor_config(stock: object) -> LevenshteinEditorConfig:
-    """Returns our options for a stock model's, as its checkpoint holds them; refuses those that
-    ours does not have."""
+    """Converts a stock model's options, as its checkpoint holds them; refuses what ours lacks."""
     for name in _UNSUPPORTED:
         if getattr(stock, name, None):
             flag = "--" + name.replace("_", "-")
@@ -55,7 +57,7 @@ def editor_config(stock: object) -> LevenshteinEditorConfig:
         placeholder_exit = min(deletion_exit, placeholder_exit)
     exits = {"deletion": deletion_exit, "placeholder": placeholder_exit, "token": token_exit}
     for head, depth in exits.items():
-        # beyond the last layer of the tokens' stack it means all layers; others are that deep
+        # fairseq takes an exit beyond the tokens' last layer for that layer
         if stack_of(head, str(cfg.weight_sharing)) == "token":
             exits[head] = min(depth, cfg.decoder_layers)
     cfg.early_exit = ",".join(map(str, exits.values()))
@@ -155,8 +157,10 @@ def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
 
 
 def _repeated(state: dict[str, Tensor]) -> set[str]:
-    """Parameters that the stock model shares and its checkpoint lists under both names: those of
-    a module all of which are another's."""
+    """Returns the parameters that the stock model shares and its checkpoint lists under two names.
+
+    They are those of a module whose every parameter equals another's.
+    """
     repeated: set[str] = set()
     for module, original in (
         ("decoder.output_projection.", "decoder.embed_tokens."),

@@ -1,4 +1,4 @@
-"""Decoding by the rules of fairseq's ``levenshtein_transformer``: its own loop over our policies.
+"""Decodes by the rules of fairseq's ``levenshtein_transformer``: its own loop over our policies.
 
 Shapes: B sentences, T tokens of the sequence being edited, V symbols.
 """
@@ -30,8 +30,7 @@ class StockGenerator(RefinementGenerator):
     def generate(  # type: ignore[override]
         self, models: Sequence[Any], sample: Batch, **unused: object
     ) -> list[list[Hypothesis]]:
-        """Returns a hypothesis for every sentence; what fairseq's depends on the batch for, so do
-        these.
+        """Returns a hypothesis for every sentence; it depends on the batch wherever fairseq's does.
 
         Raises:
             UserError: marks on drafts, several candidates, or a model with a trace.
@@ -121,7 +120,8 @@ class StockModel:
         _, longest = self.policy.max_positions()
         real = prev_output_tokens.ne(self.pad)
         (padding,) = encoder_out["encoder_padding_mask"]
-        most = (MOST * (~padding).sum(1)).clamp(min=10)  # as fairseq limits each slot
+        # fairseq limits each slot (forward_decoder): twice the source, at least 10
+        most = (MOST * (~padding).sum(1)).clamp(min=10)
         counts = torch.minimum(scores.argmax(-1), most[:, None]) * real[:, 1:]
         room = longest - real.sum(1)
         allowed = limit_insertions(counts, room, TORCH)

@@ -1,4 +1,4 @@
-"""Task ``translation_edit``: from a source, and a draft where there is one, to a target."""
+"""Task ``translation_edit``: turns a source, with or without a draft, into a target."""
 
 import copy
 import functools
@@ -55,14 +55,14 @@ class TranslationEditTask(PostEditingTask):
         self.symbols = symbols_of(tgt_dict, self.placeholder)
         self.epoch = 1
         self.edits = False  # whether the model built last is an edit model
-        # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
+        # how often a word is met, for random roll-in; dictionaries of checkpoints have no counts
         words = torch.tensor(tgt_dict.count[tgt_dict.nspecial : self.placeholder]).double()
         words = words if words.any() else torch.ones_like(words)
         self.frequencies = F.pad(words, (tgt_dict.nspecial, 1))
 
     @classmethod
     def check_training(cls, cfg: Any) -> None:
-        """Refuses a roll-in that moves from nowhere, or by a time that nobody measures."""
+        """Refuses a roll-in without a start, or a share of a time that no scheduler measures."""
         super().check_training(cfg)
         duration = cfg.task.roll_in_updates
         starts = cfg.task.alpha_start, cfg.task.beta_start
@@ -128,7 +128,7 @@ class TranslationEditTask(PostEditingTask):
 
         def numbers(words: Sequence[str]) -> list[int]:
             tokens = self.encode_text(" ".join(words), str, self.tgt_dict)
-            is_added = tokens >= self.placeholder  # fairseq adds words
+            is_added = tokens >= self.placeholder  # fairseq adds words that --post-process joins
             return tokens.masked_fill(is_added, unk).tolist()  # type: ignore[no-any-return]
 
         longest = self.cfg.max_target_positions
@@ -273,7 +273,7 @@ class TranslationEditTask(PostEditingTask):
         more: dict[str, Any] = {}
         if cfg.stock_decoding:
             kind = StockGenerator
-            # it runs one iteration more than it is asked for
+            # fairseq's loop runs one iteration more than it is asked for
             more["max_iter"] = getattr(args, "iter_decode_max_iter", 10) + 1
         return kind(self.tgt_dict, self.placeholder, RefinementOptions.of(cfg, args, **more))
 

@@ -48,9 +48,9 @@ class PseudoBidirectionalAttention(nn.Module):
         return x if self.segment is None else x + self.segment.weight[segment]
 
     def copied(self, states: Tensor, layout: AttentionLayout) -> KVCache:
-        """Keys and values of encoder states: B × S × C, or packed, → two B × H × S × D."""
+        """Projects encoder states, B × S × C or packed, to keys and values, B × H × S × D each."""
         _, key, value = self.attention.project(self._mark(states, COPIED), layout)
-        if not self.training:  # read at every step
+        if not self.training:  # contiguous, as every step reads them
             key, value = key.contiguous(), value.contiguous()
         return key, value
 

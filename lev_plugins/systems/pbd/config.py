@@ -38,7 +38,7 @@ class PBDTransformerConfig(EmbeddingFilesConfig, RotaryConfig, Seq2SeqConfig):
 
 
 def decoder_depth(cfg: PBDTransformerConfig) -> int:
-    """Blocks of the decoder.
+    """Returns the number of decoder blocks.
 
     Raises:
         UserError: another number than the encoder's where block l needs its partner.

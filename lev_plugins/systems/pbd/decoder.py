@@ -41,14 +41,14 @@ class PBDDecoderBlock(DecoderBlock):
     def self_attend(
         self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput, before: KVCache | None
     ) -> tuple[Tensor, KVCache]:
-        """The newest tokens attend to all generated ones and to the source that is ahead."""
+        """Attends from the newest tokens to all generated ones and to the source that is ahead."""
         assert isinstance(encoder_out, PBDEncoderOutput)
         copied = self._copied(encoder_out) if self.future else None
         return self.self_attention(x, layout, before, copied)
 
     def _copied(self, encoder_out: PBDEncoderOutput) -> KVCache:
-        """Keys and values of the copied states, projected once per source."""
-        # the shared attention's own key would be the encoder's too
+        """Returns keys and values of the copied states, projected once per source."""
+        # keyed by this layer: the attention inside is the encoder's too where parameters are shared
         key = self.self_attention
         if key not in encoder_out.cache:
             states = encoder_out.copied[self.index]
@@ -67,7 +67,7 @@ class PBDDecoder(TransformerDecoder):
         self.future = not cfg.no_future_modelling
 
     def mask(self, tokens: Tensor, encoder_out: EncoderOutput, first: int) -> Tensor:
-        """B × 1 × T' × keys, bool: what was generated, then what is copied (§2.1, Figure 2)."""
+        """Makes the mask, B × 1 × T' × keys: generated, then copied tokens (§2.1, Figure 2)."""
         mask = super().mask(tokens, encoder_out, first)
         if not self.future:
             return mask

@@ -56,7 +56,7 @@ class PBDEncoder(TransformerEncoder):
     def forward(
         self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object
     ) -> EncoderOut:
-        """B × S tokens, padded on either side → ``{"encoder_out": [what the decoder reads]}``."""
+        """Encodes B × S tokens, padded on either side, to a :class:`PBDEncoderOutput`."""
         real = src_tokens.ne(self.pad)
         mask = real[:, None, None]
         x = self.embed(src_tokens)

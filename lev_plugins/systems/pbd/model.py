@@ -1,4 +1,4 @@
-"""The model: encoder and decoder, of one set of parameters unless told otherwise (paper, §2.2)."""
+"""The model: encoder and decoder, which share their parameters by default (paper, §2.2)."""
 
 from argparse import Namespace
 
@@ -60,7 +60,7 @@ class PBDTransformerModel(Seq2SeqModel, TrainingHooks):
 def build(
     cfg: PBDTransformerConfig, source: Dictionary, target: Dictionary
 ) -> tuple[PBDEncoder, PBDDecoder]:
-    """Encoder and decoder, with whatever the options let them share."""
+    """Builds encoder and decoder, with whatever the options let them share."""
     sharing = not cfg.no_parameter_sharing
     size = transformer_size(cfg)
     depth = decoder_depth(cfg)

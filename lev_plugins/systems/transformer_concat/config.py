@@ -23,7 +23,7 @@ class TransformerConcatConfig(EmbeddingFilesConfig, TwoSidedConfig):
 
 
 def stock_config(cfg: TransformerConcatConfig) -> TransformerConfig:
-    """The same options in the nested form from which fairseq builds a Transformer."""
+    """Converts the options to the nested form from which fairseq builds a Transformer."""
     fields = dataclasses.fields(TransformerConcatConfig)
     # older checkpoints lack the newest options
     values = {

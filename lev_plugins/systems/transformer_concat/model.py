@@ -33,7 +33,7 @@ NUM_LANGUAGES = 2  # the source's and the draft's
 
 
 def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> tuple[Tensor, Tensor]:
-    """In which part each of B × T tokens stands, and where in it; each part ends with its </s>.
+    """Finds in which part each of B × T tokens stands, and where in it; </s> ends a part.
 
     Returns:
         how many </s> come before the token; and positions as fairseq counts them, ``pad + 1`` for
@@ -65,14 +65,14 @@ class PartPositions(nn.Module):
         self.max_positions = int(size)  # of a part
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """B × T tokens → B × T × C."""
+        """Returns the encodings of B × T tokens: B × T × C."""
         parts, index = parts_and_positions(tokens, self.pad, self.eos)
         languages = self.language(parts.clamp(max=NUM_LANGUAGES - 1))
         table = self._table(rows=self.pad + 1 + index.size(1))
         return F.embedding(index, table) + languages
 
     def _table(self, rows: int) -> Tensor:
-        """The table of positions; sinusoids are made as they are needed."""
+        """Returns the table of positions; sinusoids are made as they are needed."""
         if isinstance(self.positions, nn.Embedding):
             return self.positions.weight
         table: Tensor = self.positions.weights
@@ -127,7 +127,7 @@ class TransformerConcatModel(TransformerModelBase):
         return super().build_model(stock_config(cfg), task)
 
     def prepare_for_inference_(self, cfg: DictConfig) -> None:
-        """Called by fairseq before it decodes."""
+        """Prepares for decoding; fairseq calls it."""
         super().prepare_for_inference_(cfg)
         prepare_for_decoding([self], decoding_precision(cfg))
 

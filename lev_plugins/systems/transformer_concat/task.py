@@ -1,6 +1,6 @@
-"""Task ``translation_concat``: from source and draft, read as one sequence, to a target.
+"""Task ``translation_concat``: turns source and draft, read as one sequence, into a target.
 
-The task of autoregressive models that post-edit (paper, §C.2), with fairseq's criterions, its
+It is the task of autoregressive models that post-edit (paper, §C.2), with fairseq's criterions, its
 beam search and its options of both.
 """
 
@@ -47,15 +47,17 @@ class JoinedDataset(LanguagePairDataset):
         self.max_batch_tokens: float = np.inf
 
     def size(self, index: int) -> tuple[int, ...]:
-        """Lengths of source, target and draft in tokens."""
+        """Returns the lengths of source, target and draft in tokens."""
         source, draft = self.parts[index].tolist()
         return source, 0 if self.tgt_sizes is None else int(self.tgt_sizes[index]), draft
 
     def filter_indices_by_size(
         self, indices: np.ndarray, max_sizes: None | int | Sequence[int]
     ) -> tuple[np.ndarray, list[int]]:
-        """Source and draft are held to the source's limit, each by itself; both together, or the
-        target, to a batch's."""
+        """Returns the rows that fit, and the others.
+
+        Source and draft have the source's limit, each by itself. Together they have a batch's.
+        """
         limits = max_sizes if isinstance(max_sizes, (tuple, list)) else (max_sizes, max_sizes)
         source_limit, target_limit = (np.inf if limit is None else limit for limit in limits)
         fits = self.parts[indices].max(1) <= source_limit
@@ -85,7 +87,7 @@ class TranslationConcatTask(PostEditingTask):
         draft: FairseqDataset | None,
         shuffle: bool,
     ) -> JoinedDataset:
-        """Sides as they were binarised; without drafts every draft is empty."""
+        """Joins the sides as they were binarised; without drafts every draft is empty."""
         if draft is None:
             empty = torch.tensor([self.tgt_dict.eos()])
             draft = _listed([empty] * len(source))
@@ -100,7 +102,7 @@ class TranslationConcatTask(PostEditingTask):
         )
 
     def drafts(self, sample: Batch) -> list[list[int]]:
-        """The drafts of a batch: what stands after the source's </s>; the source for none."""
+        """Returns the drafts of a batch, which follow the source's </s>, or the sources."""
         eos = self.src_dict.eos()
         drafts = []
         for row in sample["net_input"]["src_tokens"].tolist():
@@ -112,7 +114,7 @@ class TranslationConcatTask(PostEditingTask):
     def get_batch_iterator(
         self, dataset: JoinedDataset, max_tokens: int | None = None, **options: Any
     ) -> EpochBatchIterator:
-        """fairseq's; pairs that fill more than a batch are too long."""
+        """Makes fairseq's iterator; pairs that fill more than a batch are too long."""
         dataset.max_batch_tokens = max_tokens or np.inf
         return super().get_batch_iterator(dataset, max_tokens, **options)
 
@@ -122,7 +124,7 @@ class TranslationConcatTask(PostEditingTask):
         src_lengths: Sequence[int],
         constraints: Tensor | None = None,
     ) -> JoinedDataset:
-        """Data of sources, or of (source, draft) pairs as interactive reads them."""
+        """Returns data of sources, or of (source, draft) pairs as interactive reads them."""
         if constraints is not None:
             raise UserError("--constraints is not supported by translation_concat")
         bos = self.src_dict.bos()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lev_plugins.ops.guesses import DraftGuide
+from lev_runtime.beam.draft_guided import DraftGuide
 
 
 def passes(draft: str, text: str, most: int = 1000) -> int:
