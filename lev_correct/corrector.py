@@ -13,38 +13,33 @@ from lev_runtime.errors import UserError, require_count, require_number
 from lev_runtime.io.text_files import require_files
 from lev_runtime.text.sentences import strings
 
-from .calibration import calibrated
-from .edits import (
+from .document import Document, Text, groups
+from .judge.confidence import calibrated, of_opening
+from .judge.evidence import Evidence, Run, inside
+from .judge.judge import Judge, OfLine, Terms, kind_of
+from .judge.languages import Languages
+from .judge.prior import TextPrior
+from .judge.weights import Weights
+from .lines import (
     Chance,
     Correction,
     Edit,
+    Line,
     Reason,
     apply_edits,
     between,
     placed,
     whole_words,
 )
-from .evidence.evidence import (
-    Evidence,
-    LineJudge,
-    Run,
-    inside,
-)
-from .evidence.languages import Languages
-from .evidence.text_prior import TextPrior
-from .models import loading
-from .models.backend import Backend
 from .packaged import ENGLISH_SPELLING, installed_misspellings
-from .ranking import spacing
-from .ranking.vocabulary import with_case
-from .readings import Line, Text, groups
+from .propose import loading
+from .propose.backend import Backend
+from .propose.vocabulary import with_case
 from .settings import DEFAULTS, Settings, chosen
 from .text.markup import as_asked, is_shouted
 from .text.mentions import mentioned
 from .text.protection import (
-    SURE,
     CodeProtection,
-    Document,
     Protection,
     covered,
     differing,
@@ -70,8 +65,8 @@ from .words.known_words import KnownWords
 LONGEST_WORD = 1000
 #: Probability of an edit from which it is made by default where the line tells (:mod:`.evidence`).
 RIGHT = 0.5
-#: By how much the odds of an edit of a sentence's first word are divided: it may be a name.
-OPENING = 4.0
+#: Terms of a probability that an edit carries.
+REASONS = 3
 _CODE = CodeProtection()
 
 
@@ -194,9 +189,12 @@ class Corrector:
             protect=protect,
             protect_words=protect_words,
             batch_size=batch_size,
-            counted=False,
         )
         return next(corrected)
+
+    def read(self, lines: Iterable[str], document: Document) -> None:
+        """Reads lines of a text that stay, and tell of those that follow."""
+        self._read(strings("lines", lines), document, ())
 
     def stream(
         self,
@@ -231,7 +229,6 @@ class Corrector:
         protect: Iterable[str] = (),
         protect_words: Iterable[str] = (),
         batch_size: int = 64,
-        counted: bool = True,
     ) -> Iterator[list[Correction]]:
         """The corrections of several texts, one after the other; other arguments and errors as of
         :meth:`correct`.
@@ -241,14 +238,13 @@ class Corrector:
 
         Args:
             texts: lines, document and ignored of each, as of :meth:`correct`.
-            counted: whether a word that returns in them is rather a term.
         """
         protections = [*self.protections, Protection(protect, protect_words)]
         protections += [_CODE] if self.settings.protect_code else []
         threshold = self.min_confidence if min_confidence is None else min_confidence
         threshold = require_number("min_confidence=", threshold, 0, 1)
         require_count("batch_size", batch_size)
-        read = [self._read(*text, counted) for text in texts]
+        read = [self._read(*text) for text in texts]
         for group in groups(read):
             # Equal units have equal answers: a text has many words twice.
             units = (unit for text in group for line in text.lines for unit in line.units)
@@ -261,29 +257,26 @@ class Corrector:
                     line.answers = [answers[unit.text, unit.context] for unit in line.units]
                 self._learn(text)
             for text in group:
-                doubtful = text.document and text.document.foreign and text.evidence is None
-                least = max(threshold, SURE) if doubtful else threshold
-                yield [self._corrected(text, line, least, protections) for line in text.lines]
+                yield [self._corrected(text, line, threshold, protections) for line in text.lines]
 
     def _read(
         self,
         lines: Sequence[str],
         document: Document | None,
         ignored: Sequence[bool],
-        counted: bool,
     ) -> Text:
         ignored = ignored or [False] * len(lines)
         written, by_letters = lines, self.unit == "letters"
         forms = [composed(line, by_letters) for line in lines]
         lines = [text for text, _ in forms]
-        code = document.read(lines, ignored) if document else [False] * len(lines)
+        code = document.read(lines) if document else [False] * len(lines)
         read = document.shown(lines) if document else lines
         shown = read if by_letters else lines
         numbers = count(document.lines_read - len(lines) if document else 0)
         skipped = [*map(any, zip(code, ignored, strict=True))]
         words = [
             [] if skip else [*spans(line, "letters")]
-            for line, skip in zip(shown, skipped, strict=True)
+            for line, skip in zip(read, skipped, strict=True)
         ]
         units = [
             [] if skip else [*self._units(line, line_words)]
@@ -291,31 +284,27 @@ class Corrector:
         ]
         if document and by_letters:
             document.leave_divided_words(lines, units)
-        evidence = document.evidence if document else self._evidence()
-        foreign: Sequence[Sequence[Span]] = [()] * len(lines)
-        if evidence is not None:
-            foreign = evidence.read(shown, skipped, words, counted)
-            for line_units, parts in zip(units, foreign, strict=True):
-                line_units[:] = [
-                    unit
-                    for unit in line_units
-                    if not (inside(unit.start, parts) or evidence.leaves_alone(unit.text))
-                ]
+        judge = document.judge if document else self.judge()
+        foreign = judge.read(read, skipped, words)
+        for line_units, parts in zip(units, foreign, strict=True):
+            line_units[:] = [
+                unit
+                for unit in line_units
+                if not (inside(unit.start, parts) or judge.leaves_alone(unit.text))
+            ]
         if shown is not read:  # what is hidden stands in the units
             pairs = zip(lines, read, foreign, strict=True)
             foreign = [[*parts, *differing(line, seen)] for line, seen, parts in pairs]
         columns = zip(written, *zip(*forms), shown, numbers, code, skipped, words, units, foreign)
-        return Text([Line(*row) for row in columns], document, evidence)
+        return Text([Line(*row) for row in columns], document, judge)
 
     def _learn(self, text: Text) -> None:
         """Tells what a text's words say of the errors in it."""
-        if text.prior is None:
-            return
         for line in text.lines:
             for unit, answer in zip(line.units, line.answers, strict=True):
                 for chance in (answer or {}).values():
                     chance = calibrated(chance, self.settings.temperature)
-                    text.prior.learn(line.shown[unit.start : unit.end], unit.text, chance)
+                    text.judge.learn(line.shown[unit.start : unit.end], unit.text, chance)
 
     def document(
         self, others: Document | None = None, path: str | None = None, text: Sequence[str] = ()
@@ -330,18 +319,29 @@ class Corrector:
         """
         if not self.settings.protect_code:
             return None
-        evidence = self._evidence(others.evidence if others else None, path)
-        adapts = self.settings.adapts and not self.eager and evidence is None
-        prior = TextPrior(self.backend.doubt, self.protections[0].words) if adapts else None
+        judge = self.judge(others.judge if others else Terms(self.backend.unknown), path)
         lines = [composed(line)[0] for line in text]
-        return Document(self.backend.unknown, others, path, evidence, lines, prior)
+        knows = self.backend.knows
+        if not isinstance(judge, Evidence):
+            knows = lambda word: not self.backend.unknown(word)  # noqa: E731
+        return Document(judge, knows, path, lines)
 
-    def _evidence(self, others: Evidence | None = None, path: str | None = None) -> Evidence | None:
-        """Returns that of a text; ``others``: of another text of the same run."""
-        if self.eager or self._known is None:
-            return None
-        run = others.run if others else Run(self.backend, self._known, self._languages)
-        return Evidence(run, path)
+    def judge(self, others: Judge | None = None, path: str | None = None) -> Judge:
+        """Returns one of the edits of a text.
+
+        Args:
+            others: of another text of the same run; None for lines that are no text.
+            path: of its file.
+        """
+        if self._known is not None and not self.eager:
+            run = others.run if isinstance(others, Evidence) else None
+            return Evidence(run or self._run(self._known), path)
+        if not isinstance(others, Terms):
+            return Judge()
+        if self.settings.adapts and not self.eager:
+            stays = self.protections[0].words
+            return TextPrior(self.backend.unknown, self.backend.doubt, stays, others.met)
+        return Terms(self.backend.unknown, others.met)
 
     @property
     def min_confidence(self) -> float:
@@ -353,8 +353,16 @@ class Corrector:
     def _known(self) -> KnownWords | None:
         return self.settings.known_words()
 
+    def _run(self, known: KnownWords) -> Run:
+        return Run(self.backend, known, self._weights, self.languages)
+
     @cached_property
-    def _languages(self) -> Languages:
+    def _weights(self) -> Weights:
+        return self.settings.judge_weights()
+
+    @cached_property
+    def languages(self) -> Languages:
+        """Returns what tells other languages."""
         return Languages()
 
     def _units(self, line: str, letters: Sequence[Span]) -> Iterator[Unit]:
@@ -392,18 +400,20 @@ class Corrector:
         return {phrase.lower() for phrase in self.settings.protection().words}
 
     def _corrected(
-        self, text: Text, line: Line, least: float, protections: Sequence[Protection]
+        self, text: Text, line: Line, threshold: float, protections: Sequence[Protection]
     ) -> Correction:
         """A line of a text with the edits that are sure enough and touch nothing protected."""
         source, origins = line.written, line.origins
         if line.skipped:
             return Correction(source, source, (), code=line.is_code)
-        judge = text.evidence.line(line.shown, line.words) if text.evidence else None
-        wanted, respaced = self._wanted(text, line, judge), list[Chance]()
+        judge = text.judge.line(line.shown, line.words)
+        wanted, respaced = self._wanted(line, judge), list[Chance]()
         if self.backend.spacing and line.words:
-            judges = judge or text.prior
-            asks = (judges.respaced,) if judges else ()
-            wanted, respaced = self.backend.spacing.combined(line.shown, line.words, wanted, *asks)
+
+            def judged(start: int, before: str, after: str, chance: float) -> float:
+                return judge.probability(start, before, after, chance, kind_of(before, after))
+
+            wanted, respaced = self.backend.spacing.combined(line.shown, line.words, wanted, judged)
         answers = zip(line.units, line.answers, strict=True)
         silent = (unit for unit, answer in answers if answer is None)
         unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)
@@ -426,11 +436,10 @@ class Corrector:
             fitting = (
                 text.document.fitted(line.number, line.text, patch) if text.document else after
             )
-            least_here = max(least, spacing.SURE) if spaced and judge is None else least
             reasons: dict[Reason, bool] = {
                 "unknown": UNREADABLE in after,
                 "protected": touched(protected, start, before, after) or is_covered,
-                "confidence": chance < least_here,
+                "confidence": chance < text.judge.least(threshold, bool(spaced)),
                 "length": longest is not None and len(after) - len(before) > longest,
                 "reported": fitting is None,
             }
@@ -439,10 +448,12 @@ class Corrector:
             place, before = origins[start], source[origins[start] : origins[end]]
             if not is_normalized("NFC", source):
                 after = normalize("NFD", after)
-            edits.append(Edit(place, before, after, chance, reason is None, reason))
+            terms = next((terms for at, terms in judge.why.items() if start <= at < end), {})
+            largest = sorted(terms.items(), key=lambda term: -abs(term[1]))[:REASONS]
+            edits.append(Edit(place, before, after, chance, reason is None, reason, (*largest,)))
         return Correction(source, apply_edits(source, edits), tuple(edits), unterminated)
 
-    def _wanted(self, text: Text, line: Line, judge: LineJudge | None) -> list[Chance]:
+    def _wanted(self, line: Line, judge: OfLine) -> list[Chance]:
         """The changes of units that the model wants in a line, each with its probability there."""
         shouted = self.unit == "letters" and is_shouted(line.shown)
         wanted: list[Chance] = []
@@ -451,13 +462,9 @@ class Corrector:
             for edit, probability in (answer or {}).items():
                 chance = calibrated(probability, self.settings.temperature)
                 if unit.text[:1] != written[:1] and not shouted:  # it may be a name
-                    opening = min(OPENING, self.backend.odds_of_capital)
-                    chance = chance / (chance + opening * (1 - chance))
+                    chance = of_opening(chance, self.backend.odds_of_capital)
                 start, end, after = placed(line.shown, unit.start, unit.end, edit)
-                if judge:
-                    chance = judge.probability(unit.start, written, after, chance)
-                elif text.document:
-                    chance = text.document.probability(written, chance)
+                chance = judge.probability(unit.start, written, after, chance)
                 cased = after.upper() if shouted else with_case(after, written)
                 after = cased if unit.text != written else after
                 wanted.append(((start, end, after), chance))

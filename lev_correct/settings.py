@@ -11,7 +11,8 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines, reading
 
-from .ranking.vocabulary import Vocabulary
+from .judge.weights import ENGLISH, Weights
+from .propose.vocabulary import Vocabulary
 from .text.protection import Protection
 from .words.known_words import KnownWords
 from .words.lexicon import (
@@ -24,7 +25,7 @@ from .words.prepared import write_arrays
 
 NAME = "corrector.json"
 #: Settings that name a file, which lies next to the checkpoint as ``corrector.NAME``.
-FILES = ("lexicon", "lookup", "bigrams", "confusions", "protect_words", "known")
+FILES = ("lexicon", "lookup", "bigrams", "confusions", "protect_words", "known", "judge")
 #: Of these, what :mod:`.prepared` has a form for.
 PREPARED: dict[str, type[Lexicon | Bigrams | KnownWords]] = {
     "lexicon": Lexicon,
@@ -39,13 +40,13 @@ class Settings:
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: probability of the edits
     that are made, where a call gives none. longest: characters that an edit may add, at most.
-    temperature: of the model's probabilities (:mod:`.calibration`). protect_code: whether code and
+    temperature: of the model's probabilities (:mod:`.confidence`). protect_code: whether code and
     the like stay as they are (:mod:`.protection`). weights: of the ranking
     (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model
     (default 5). Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions;
     protect_words: words that stay; known: words that exist (:mod:`.known_words`), by which edits
-    are judged (:mod:`.evidence`). adapts: whether they are judged by the share of errors in each
-    text (:mod:`.text_prior`), which :attr:`protect_code` reads.
+    are judged (:mod:`.evidence`), with the weights of judge. adapts: whether they are judged
+    by the share of errors in each text (:mod:`.prior`), which :attr:`protect_code` reads.
     """
 
     unit: str | None = None
@@ -63,6 +64,7 @@ class Settings:
     protect_words: str | None = None
     protect_code: bool = False
     known: str | None = None
+    judge: str | None = None
     adapts: bool = False
 
     @property
@@ -77,6 +79,10 @@ class Settings:
     def known_words(self) -> KnownWords | None:
         """Reads :attr:`known`; raises UserError where they cannot be read."""
         return KnownWords.read(self.known) if self.known else None
+
+    def judge_weights(self) -> Weights:
+        """Reads :attr:`judge`, by default that of English; raises UserError where it cannot be."""
+        return Weights.read(self.judge or ENGLISH)
 
     def vocabulary(self, by_word: bool) -> Vocabulary:
         """The files of words; raises UserError where one cannot be read."""

@@ -11,11 +11,11 @@ import numpy as np
 from lev_runtime.errors import UserError, counted
 from lev_runtime.text.words import CorrectionCounts
 
-from .calibration import calibrated, temperature
 from .corrector import Corrector
-from .edits import Correction
-from .evidence.text_prior import EXPECTED, log_odds
-from .ranking.ranking import FEATURES, OF_LANGUAGE, Ranker
+from .judge.confidence import calibrated, temperature
+from .judge.prior import EXPECTED, log_odds
+from .lines import Correction
+from .propose.ranking import FEATURES, OF_LANGUAGE, Ranker
 from .text.units import (
     Context,
     UnitKind,

@@ -15,7 +15,6 @@ from lev_plugins.nn.seq2seq.model import TransformerDecoder
 from lev_plugins.nn.transformer import EncoderOutput
 from lev_plugins.pretrained import Pretrained, Vocabulary, read_vocabulary
 from lev_plugins.pretrained.directory import Directory
-from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
 
 try:
     import torchaudio  # noqa: F401
@@ -36,17 +35,25 @@ NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.
 Tensors = dict[str, Tensor]
 
 
+def randomised(model: torch.nn.Module) -> torch.nn.Module:
+    """Norms, biases and the padding's row too, so that a forgotten one shows."""
+    for name, value in model.state_dict().items():
+        value.normal_(float("norm" in name.lower() and name.endswith("weight")), 0.4)
+    return model.eval()
+
+
 def random_tensors(kind: str, config: dict[str, Any], *left_out: str) -> Tensors:
-    """Of a model of the library, by its names; norms, biases and padding are random too."""
+    """Of a model of the library, by its names."""
     import transformers
 
     model = getattr(transformers, kind)(transformers.AutoConfig.for_model(**config))
-    tensors = {}
-    for name, value in model.state_dict().items():
-        middle = float("norm" in name.lower() and name.endswith("weight"))
-        if not any(part in name for part in left_out):
-            tensors[name] = middle + 0.4 * torch.randn(value.shape)
-    return tensors
+    tensors = randomised(model).state_dict()
+    # apart, as they are stored, though the library has tied them
+    return {
+        name: value.clone()
+        for name, value in tensors.items()
+        if not any(part in name for part in left_out)
+    }
 
 
 def bert_tensors(prefix: str = "", head: bool = False) -> Tensors:
@@ -151,11 +158,6 @@ def t5(folder: Path, new: bool = True) -> Path:
 
 
 KINDS = {"bert": bert, "bart": bart, "t5": t5}
-
-
-def opened(folder: Path) -> PretrainedTokenizer:
-    """What ``--bpe hf`` cuts text with."""
-    return PretrainedTokenizer(PretrainedTokenizerConfig(hf_directory=str(folder)))
 
 
 def vocabulary_of(folder: Path) -> Vocabulary:

@@ -8,18 +8,19 @@ more. Where nothing but rounding may differ, tests compute in double precision i
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: of the largest number compared: some thousand roundings, a hundredth of the smallest mistake
 SHARE = 1e-4
 
 
 def assert_near(
-    actual: Tensor | Sequence[Tensor], expected: Tensor | Sequence[Tensor], least: float = 1.0
+    actual: "Tensor | Sequence[Tensor]", expected: "Tensor | Sequence[Tensor]", least: float = 1.0
 ) -> None:
     """Equal but for the order in which single precision was added up.
 
@@ -28,6 +29,8 @@ def assert_near(
         least: the size of the smallest numbers that took part; 1 is right for logits, for
             log-probabilities and for what layer norms give.
     """
+    import torch  # which tests of the core do without
+
     ours, theirs = (
         [tensors] if torch.is_tensor(tensors) else list(tensors) for tensors in (actual, expected)
     )

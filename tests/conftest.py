@@ -21,14 +21,13 @@ import sys  # noqa: E402
 import time  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
-from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 #: None where the core alone is installed: tests/core.sh
-torch: Any = None
+torch = None
 if importlib.util.find_spec("torch"):
     import torch
 
@@ -115,7 +114,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def seeds() -> None:
+def seeds():
     """Every test starts from the same random state, whichever tests ran before it."""
     random.seed(1)
     np.random.seed(1)
@@ -124,7 +123,7 @@ def seeds() -> None:
 
 
 @pytest.fixture(autouse=True)
-def handlers() -> Iterator[None]:
+def handlers():
     """A training that begins in a test's own process leaves its handlers of signals to no other."""
     numbers = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
     before = {number: signal.getsignal(number) for number in numbers}
@@ -135,13 +134,13 @@ def handlers() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def root() -> Path:
+def root():
     """The folder that holds ``lev_plugins``."""
     return ROOT
 
 
 @pytest.fixture(scope="session")
-def transformers() -> Any:
+def transformers():
     """The library that pre-trained models are held against, which the package does not need."""
     if importlib.util.find_spec("transformers") is None:
         pytest.skip("transformers is not installed: pip install '.[train,test]'")

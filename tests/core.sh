@@ -27,4 +27,5 @@ there = [name for name in ("torch", "fairseq", "scipy", "sklearn", "yaml") if fi
 raise SystemExit(f"error: installed with the core: {there}" if there else 0)'
 export OMP_NUM_THREADS=1
 exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
-  tests/lev_runtime tests/lev_correct tests/lev_memory tests/test_core.py tests/test_imports.py "$@"
+  tests/lev_runtime tests/lev_correct tests/lev_memory tests/test_core.py tests/test_imports.py \
+  tests/test_streams.py "$@"

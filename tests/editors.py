@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a product, which tests of systems do without
     from lev_correct import Corrector
 
 LABELS = ["red", "green", "blue"]
-ENCT5: dict[str, Any] = {
+ENCT5 = {
     "encoder_embed_dim": 8,
     "encoder_ffn_embed_dim": 10,
     "encoder_layers": 1,
@@ -41,7 +41,7 @@ def editor(count: int = 1, characters: bool = False, **options: Any) -> Levensht
 def edit_corrector(unit: str | None = None, window: int | None = None, **more: Any) -> "Corrector":
     """A corrector with an edit model of characters; ``more``: options of its backend."""
     from lev_correct import Corrector
-    from lev_correct.models.editor import LevenshteinBackend
+    from lev_correct.propose.editor import LevenshteinBackend
 
     backend = LevenshteinBackend(editor(characters=True), knows_spaces=True, **more)
     return Corrector(backend, unit, window)

@@ -5,17 +5,38 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lev_correct import Corrector
-from lev_correct.models.backend import (
+from lev_correct.document import Document
+from lev_correct.judge.judge import Judge, Terms
+from lev_correct.propose.backend import (
     Answer,
     Backend,
     Tokens,
     rewriting,
 )
-from lev_correct.models.searching import Pair, Searching, Written
-from lev_correct.ranking.ranking import Ranker
-from lev_correct.ranking.vocabulary import Vocabulary
+from lev_correct.propose.ranking import Ranker
+from lev_correct.propose.searching import Pair, Searching, Written
+from lev_correct.propose.vocabulary import Vocabulary
+from lev_correct.text.units import spans
 from lev_correct.words.lexicon import Lexicon, Lookup
 from lev_runtime.text.codec import TextProcessing
+
+
+def document(
+    unknown: Callable[[str], bool] = lambda word: False,
+    path: str | None = None,
+    text: Sequence[str] = (),
+    others: Judge | None = None,
+) -> Document:
+    """A text of which some words are in no list."""
+    judge = Terms(unknown, others.met if isinstance(others, Terms) else None)
+    return Document(judge, lambda word: not unknown(word), path, text)
+
+
+def read(text: Document | Judge, lines: Sequence[str], ignored: Sequence[bool] = ()) -> Any:
+    """What a judge says of lines that it reads next."""
+    judge = text.judge if isinstance(text, Document) else text
+    words = [[*spans(line, "letters")] for line in lines]
+    return judge.read(lines, ignored or [False] * len(lines), words)
 
 
 class Characters:

@@ -86,7 +86,7 @@ class _OnGPU(Tensor):
 
     @staticmethod
     def __new__(cls, values: Tensor) -> "_OnGPU":
-        wrapper: _OnGPU = Tensor._make_wrapper_subclass(
+        wrapper = Tensor._make_wrapper_subclass(
             cls,
             values.size(),
             strides=values.stride(),

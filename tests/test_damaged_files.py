@@ -1,14 +1,13 @@
 """Whatever is read of others, forged or damaged: used, or refused in one line that names it.
 
-Entries of Python × payloads, settings that would run, fetch or read, and damage at random. Pickles
-for commands: tests/commands/test_hostile_checkpoints.py.
+Entries of Python × payloads, settings that would run, fetch or read, and damage at random. That
+fairseq's programs are guarded too: tests/commands/test_bad_input.py.
 """
 
 import pickle
 import random
 import re
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from omegaconf import OmegaConf
 from plain_files import put
 from refusals import refuses
 from safetensors.torch import load_file
-from saved import Malicious, changed, save
+from saved import Malicious, begin, changed, parsed, save
 
 import lev_plugins
 from lev_correct import Corrector
@@ -44,7 +43,7 @@ def checkpoint(folder: Path, kind: str) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def unsafe_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def unsafe_torch(monkeypatch):
     """Makes torch unpickle anything, if nobody asks for weights only."""
     monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
 
@@ -68,7 +67,7 @@ def inspect(path: str) -> None:
 
 #: what is damaged: who writes it (a file, or a folder whose files are damaged one after the other),
 #: who reads all of it, random damages of each file, and whether what is cut short is never used
-SUBJECTS: dict[str, tuple[Callable[[Path], Path], Callable[[str], Any], int, bool]] = {
+SUBJECTS = {
     "editor": (partial(checkpoint, kind="editor"), LevenshteinEditor.from_pretrained, 40, True),
     "stock": (partial(checkpoint, kind="stock"), Corrector.from_pretrained, 40, True),
     "enct5": (
@@ -146,7 +145,12 @@ def fairseq(path: str) -> Any:
     return checkpoint_utils.load_model_ensemble_and_task([path])
 
 
-ENTRIES: list[Callable[[str], Any]] = [
+def resume(path: str) -> None:
+    """A training, from where it was stopped."""
+    begin(parsed(Path(path).parent / "bin", "editor"), None, restore_file=path)
+
+
+ENTRIES = [
     LevenshteinEditor.from_pretrained,
     Corrector.from_pretrained,
     EncT5.from_pretrained,
@@ -154,11 +158,12 @@ ENTRIES: list[Callable[[str], Any]] = [
     lambda path: average([path]),
     hub,
     fairseq,
+    resume,
 ]
 #: where a pickle stands in a checkpoint, in the two forms that torch writes
 PARTS = ("args", "cfg", "model", "extra_state", "task_state", "last_optimizer_state", "new")
 #: what is written to a path, given a good state and what harms where it is unpickled
-PAYLOADS: dict[str, Callable[[Path, dict[str, Any], Any], Any]] = {
+PAYLOADS = {
     **{
         part: lambda path, state, harm, part=part, number=number: torch.save(
             {**state, part: harm}, path, _use_new_zipfile_serialization=number % 2 == 0
@@ -240,7 +245,7 @@ task source_lang=/../../x
 task target_lang=${{x}}
 task data=s3://a/b
 """
-_opened: set[str] = set()
+_opened = set()
 sys.addaudithook(lambda event, arguments: event == "open" and _opened.add(str(arguments[0])))
 
 
@@ -249,7 +254,7 @@ def test_settings_run_fetch_and_read_nothing(row, tmp_path, monkeypatch):
     victim, apart, payload = (tmp_path / name for name in ("victim", "apart", "payload.pt"))
     apart.write_text("secret")
     torch.save({"cfg": Malicious(victim), "model": {}}, payload)
-    fetched: list[str] = []
+    fetched = []
     monkeypatch.setattr(file_utils, "get_from_cache", lambda url, *_: fetched.append(url))
     section, *pairs = row.split()
     named = {"call": CALL.format(victim), "apart": apart, "payload": payload}

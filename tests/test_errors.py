@@ -87,7 +87,7 @@ class Mistaken(dict[int, int]):
 
 
 #: what goes wrong in a folder → what its line names
-MISTAKES: list[tuple[Callable[[Path], Any], str]] = [
+MISTAKES = [
     (lambda folder: setup(folder / "missing"), "missing"),
     (lambda folder: setup(folder), "--source-lang --target-lang"),
     (lambda folder: setup(folder, source_lang="en", target_lang="tgt"), "dict.en.txt"),
@@ -112,7 +112,7 @@ def test_a_mistake_of_the_first_hour_is_one_line_that_names_it(tmp_path, mistake
 
 
 @pytest.fixture
-def unpatched(monkeypatch: pytest.MonkeyPatch) -> None:
+def unpatched(monkeypatch):
     """Undoes what :func:`one_line_errors` replaces in this process."""
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(argparse.ArgumentParser, "error", argparse.ArgumentParser.error)
@@ -139,7 +139,7 @@ def test_a_mistyped_option_is_one_line_with_the_nearest(unpatched, monkeypatch, 
 def test_in_a_command_of_fairseqs_a_mistake_is_one_line_and_a_fault_is_passed_on(
     unpatched, monkeypatch, capsys
 ):
-    passed: list[BaseException] = []
+    passed = []
     before = lambda kind, error, trace: passed.append(error)  # noqa: E731
     monkeypatch.setattr(sys, "excepthook", before)
     for program in ("my_program.py", "/lib/fairseq_cli/generate.py"):

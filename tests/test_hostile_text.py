@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_correct import Corrector
 from lev_correct.text.units import KINDS, spans
 from lev_plugins import UserError
 
@@ -29,15 +28,9 @@ SECONDS = 40.0  # of the processor; what is not bounded takes many minutes
 
 
 editor = cache(editors.editor)
+edits = cache(lambda: editors.edit_corrector("line", max_iter=3))
+translates = cache(lambda: editors.writing_corrector(unit="line"))
 enct5 = cache(editors.enct5)
-
-
-@cache
-def corrector(kind: str, unit: str) -> Corrector:
-    window = 2 if unit == "window" else None
-    if kind == "edits":
-        return editors.edit_corrector(unit, window, max_iter=3)
-    return editors.writing_corrector("stock", unit, window)
 
 
 @given(LINES, st.data(), st.booleans(), st.integers(1, 4))
@@ -57,22 +50,6 @@ def test_an_editor_answers_every_line_in_order(lines, data, characters, size):
     traces = still.edit(["a"] * len(lines), lines, max_iter=2, delete_threshold=1.0)
     assert [trace.text for trace in traces] == [" ".join(line.split()) for line in lines]
     assert all(trace.terminated == "unchanged" for trace in traces)
-
-
-@pytest.mark.parametrize("number, unit", list(enumerate(sorted(KINDS))))
-@given(lines=st.lists(LINE, max_size=3), size=st.integers(1, 3), sure=st.sampled_from([0.0, 0.5]))
-def test_a_corrector_changes_its_edits_and_nothing_else(number, unit, lines, size, sure):
-    of = corrector("translation" if number % 2 else "edits", unit)
-    corrections = of.correct(lines, batch_size=size, min_confidence=sure)
-    assert [correction.source for correction in corrections] == lines
-    for correction in corrections:
-        parts, place = [], 0
-        for edit in correction.edits:
-            assert correction.source[edit.offset : edit.end] == edit.before and place <= edit.offset
-            if edit.applied:
-                parts += [correction.source[place : edit.offset], edit.after]
-                place = edit.end
-        assert "".join(parts) + correction.source[place:] == correction.text
 
 
 def cut(line: str) -> None:
@@ -95,8 +72,8 @@ def edit(line: str) -> None:
 
 
 def correct(line: str) -> None:
-    lines, kind = ["a b", line, "c"], "edits" if len(line) % 3 else "translation"
-    corrections = corrector(kind, "line").correct(lines, min_confidence=1.0)
+    lines, corrector = ["a b", line, "c"], edits() if len(line) % 3 else translates()
+    corrections = corrector.correct(lines, min_confidence=1.0)
     assert [correction.source for correction in corrections] == lines
 
 

@@ -3,7 +3,6 @@
 import ast
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -44,7 +43,7 @@ def complaint(importer: Parts, imported: Parts) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def imported_by(root: Path) -> dict[Parts, list[Parts]]:
+def imported_by(root):
     """``("io", "lines")`` → what ``lev_runtime/io/lines.py`` imports."""
     package, imports_of = root / "lev_plugins", {}
     for path in package.rglob("*.py"):

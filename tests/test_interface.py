@@ -15,7 +15,6 @@ import tiny
 import torch
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, SentencepieceConfig
 from refusals import refuses
-from tables import json_rows
 
 import lev_plugins
 from lev_correct import Corrector
@@ -32,22 +31,6 @@ def test_a_device_that_is_not_here_is_one_line_before_anything_is_read(kind):
             kind.from_pretrained("nowhere.pt", device=device)
     with refuses("nowhere.pt does not exist"):
         kind.from_pretrained("nowhere.pt", device=torch.device("cpu"))
-
-
-#: arguments of an editor → what its error names
-WRONG = """
-[{"sources": "a b"}, "sources"]
-[{"sources": ["a", null]}, "source 2"]
-[{"sources": ["a"], "drafts": "a"}, "drafts"]
-[{"sources": ["a", "a"], "drafts": [null, 3.5]}, "draft 2"]
-[{"sources": [], "max_iter": 0}, ""]
-"""
-
-
-@pytest.mark.parametrize("options, named", json_rows(WRONG))
-def test_a_wrong_argument_is_named(options, named):
-    with refuses(named):
-        editors.editor().edit_nbest(**options)
 
 
 def test_half_of_a_surrogate_pair_is_a_question_mark_to_what_cuts_text(tmp_path):

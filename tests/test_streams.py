@@ -1,36 +1,29 @@
 """Streams answer as lists are answered, in order, and read no further ahead than their buffer."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import editors
 import pytest
 from fake_backend import FakeBackend, replaced
+from fake_folder import fake_editor, fake_labeler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import NO_NUMBERS, refuses
 
 from lev_correct import Corrector
-from lev_plugins.export.folder import editor_writer, write_folder
-from lev_runtime import Editor
 from lev_runtime.batching import Pause
 
 LETTERS = st.text("ab cd", max_size=9)
 DRAFTS = st.one_of(LETTERS, st.tuples(LETTERS), st.tuples(LETTERS, st.none() | LETTERS))
-ITEMS = {"corrector": LETTERS, "editor": DRAFTS, "runtime": DRAFTS, "enct5": LETTERS}
+ITEMS = {"corrector": LETTERS, "editor": DRAFTS, "labeler": LETTERS}
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory) -> dict[str, Any]:
-    folder: Path = tmp_path_factory.mktemp("exported") / "model"
-    editor = editors.editor(max_insertions=3)
-    write_folder(folder, editor_writer(editor, int8=False), int8=False)
     return {
         "corrector": Corrector(FakeBackend(replaced("b", "xy")), "word"),
-        "editor": editor,
-        "runtime": Editor(folder, threads=1),
-        "enct5": editors.enct5("classification"),
+        "editor": fake_editor(tmp_path_factory.mktemp("editor")),
+        "labeler": fake_labeler(tmp_path_factory.mktemp("labeler"), "classification"),
     }
 
 
@@ -65,10 +58,10 @@ def test_a_stream_answers_as_a_list_and_reads_no_more_than_its_buffer_ahead(
                 yield Pause()
                 assert len(answers) == taken, "what came before a pause is answered"
 
-    options = {} if name == "enct5" else {"batch_size": 2}
+    options = {} if name == "labeler" else {"batch_size": 2}
     for answer in model.stream(items(), buffer=buffer, **options):
         assert taken - len(answers) <= buffer
-        answers.append(answer.label if name == "enct5" else answer.text)
+        answers.append(answer.label if name == "labeler" else answer.text)
     assert answers == listed(model, [item for item, _ in rows])
 
 
@@ -81,7 +74,7 @@ def test_a_stream_answers_as_a_list_and_reads_no_more_than_its_buffer_ahead(
         ("editor", ["a", ()], {}, "source 2: None "),
         ("editor", ["a", "b", ("c", "b " * 63)], {}, "sentence 3: 65 draft tokens"),
         ("editor", ["a", "b", ("c", 7)], {}, "draft 3: 7 "),
-        ("enct5", ["a", None], {}, "texts: takes a list, not None"),
+        ("labeler", ["a", None], {}, "texts: takes a list, not None"),
     ],
 )
 def test_mistakes_are_named_by_the_number_in_the_stream(models, name, items, options, named):
@@ -90,10 +83,9 @@ def test_mistakes_are_named_by_the_number_in_the_stream(models, name, items, opt
 
 
 NUMBERS = {
-    "editor": "nbest max_iter batch_size empty_penalty delete_threshold candidates seed",
-    "runtime": "buffer max_iter empty_penalty",
+    "editor": "nbest max_iter batch_size buffer empty_penalty delete_threshold candidates seed",
     "corrector": "min_confidence batch_size buffer",
-    "enct5": "top_k buffer",
+    "labeler": "top_k buffer",
 }
 
 

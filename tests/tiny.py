@@ -7,7 +7,6 @@ placeholder.
 
 import dataclasses
 import random
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -145,18 +144,6 @@ def letters(tokens: Tensor, symbols: Dictionary, placeholder: int | None = None)
     assert row[0] == symbols.bos() and row[-1] == symbols.eos(), f"no sentence: {row}"
     shown = {symbols.unk(): UNKNOWN, placeholder: PLACEHOLDER}
     return "".join(shown[index] if index in shown else symbols[index] for index in row[1:-1])
-
-
-def holds(text: str, terms: list[str]) -> bool:
-    """Whether the terms stand in the text one after the other, each whole."""
-    pattern = "".join(rf"(?: .*)? {re.escape(term)}(?= )" for term in terms)
-    return re.match(pattern, f" {text} ", re.S) is not None
-
-
-def is_subsequence(part: str, longer: str) -> bool:
-    """Whether the letters stand in ``whole`` in their order."""
-    rest = iter(longer)
-    return all(letter in rest for letter in part)
 
 
 def stack(rows: Sequence[Tensor], pad: int, left: bool = False, extra: int = 0) -> Tensor:

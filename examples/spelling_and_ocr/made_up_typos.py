@@ -11,7 +11,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from lev_correct.edits import script
+from lev_correct.lines import script
 from lev_plugins.data.noise.letters import NEIGHBOURS
 
 Pair = tuple[str, str]  # misspelling, word

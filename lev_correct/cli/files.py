@@ -19,7 +19,8 @@ from ..repository.repository import NAMED, Repository
 
 if TYPE_CHECKING:
     from .. import Correction, Corrector
-    from ..text.protection import Document, Protection
+    from ..document import Document
+    from ..text.protection import Protection
 
 #: Lines of a file that are corrected at once.
 LINES_AT_ONCE = 500
@@ -121,7 +122,10 @@ def corrected_files(
     documents: list[Document | None] = []
     for text in texts:
         others = documents[-1] if documents else None
-        documents.append(corrector.document(others, text.path, text.lines))
+        document = corrector.document(others, text.path, text.lines)
+        if document:
+            document.judge.survey(text.lines)
+        documents.append(document)
 
     def parts() -> Iterator[tuple[Sequence[str], "Document | None", Sequence[bool]]]:
         files = zip(texts, documents, strict=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]) -> int:
     """Chooses, writes the settings next to the checkpoint, prints the outcome."""
     from .. import settings, tuning
-    from ..ranking.ranking import Ranker
+    from ..propose.ranking import Ranker
 
     if not args.path:
         raise UserError("tune needs your own model: add --path")

@@ -8,7 +8,7 @@ from os.path import commonprefix
 from lev_runtime.errors import printable
 from lev_runtime.io.lines import json_line
 
-from ..edits import Correction, Edit
+from ..lines import Correction, Edit
 from ..text.units import APOSTROPHES, HYPHENS
 
 #: The word, or its beginning, that a text ends with, and the same where no escape is a part of it.

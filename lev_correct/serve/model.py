@@ -16,8 +16,8 @@ from lev_runtime.text.markup import escape_markup, write_mark
 from lev_runtime.text.sentences import TextEditor
 
 from .. import Corrector, Edit
-from ..models.editor import LevenshteinBackend, trace_edits
-from ..models.loading import plugin
+from ..propose.editor import LevenshteinBackend, trace_edits
+from ..propose.loading import plugin
 from .schema import (
     CorrectRequest,
     EditRequest,
@@ -155,7 +155,7 @@ def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -
         rows,
         min_confidence=asked.min_confidence,
         protect_words=asked.protect_words,
-        document=asked.document(corrector.document),
+        document=asked.document(corrector),
     )
     return [
         {

@@ -3,7 +3,7 @@
 Places in a text are counted in characters (Unicode code points), from 0.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
@@ -83,12 +83,12 @@ class CorrectRequest(Asked):
     protect_words: list[Text] = []
     _document: Any = PrivateAttr(None)
 
-    def document(self, begin: Callable[[], Any]) -> Any:
-        """Returns what is known of the text so far, made by ``begin``; None if there is none."""
+    def document(self, corrector: Any) -> Any:
+        """Returns the text of the lines, whose first ones are read; None if they are none."""
         if self.before is not None and self._document is None:
-            self._document = begin()
+            self._document = corrector.document()
             if self._document is not None:
-                self._document.read(self.before)
+                corrector.read(self.before, self._document)
         return self._document
 
 

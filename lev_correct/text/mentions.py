@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 
-from ..edits import Chance
+from ..lines import Chance
 from .units import Span, core_of
 
 #: Characters on each side of a word that tell whether it is mentioned.

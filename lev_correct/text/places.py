@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from os.path import commonprefix
 
-from ..edits import Patch
+from ..lines import Patch
 from .units import APOSTROPHES, HYPHENS
 
 #: Where a string of a text begins and ends, and how an apostrophe is written there; empty: never.

@@ -2,35 +2,14 @@
 things, other languages."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator
 from os.path import commonprefix
 
 from lev_runtime.errors import UserError
-from lev_runtime.io.lines import STANDARD_STREAM
 from lev_runtime.text.sentences import strings
 
-from ..edits import Patch
-from ..evidence.evidence import Evidence
-from ..evidence.text_prior import TextPrior
-from .grammar import read_grammar
 from .markup import is_prose, is_shouted, without_markup
-from .places import fitted
-from .units import (
-    HYPHENS,
-    Span,
-    Unit,
-    composed,
-    spans,
-)
-
-#: The power of how often an unknown word is met, by which the odds of a change are divided.
-REPEATED = 3.0
-#: Words from which on a text may be foreign, and what an edit's probability has to be in such one.
-ENOUGH, SURE = 20, 0.9
-#: Words of a line that count for that, at least.
-SEVERAL = 3
+from .units import Span, composed
 
 #: What is code, an address or a name inside a line of prose. A run of characters is read once,
 #: from its beginning: a long line would else take the square of its length.
@@ -65,11 +44,7 @@ CODE = "|".join(
 QUOTED = r"(?<![\w\"])\"\w+\"|(?<![\w'])'\w+'(?!\w)"  # "one" 'word'
 CAPITALS = r"\b[A-Z]{2,6}s?\b"  # NATO, URLs
 
-_FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
-_INDENTED = re.compile(r" {4}| {0,3}\t")
-_PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
-_DIVIDED = re.compile(rf"[^\W\d_][{HYPHENS}]\s*$")
 _NO_LETTER = re.compile(r"(?<!\w)|(?!\w)")  # before or after
 
 
@@ -188,145 +163,3 @@ def touched(protected: bytearray, start: int, before: str, after: str) -> bool:
 def covered(protected: bytearray, start: int, end: int) -> bool:
     """Returns whether one of the characters between two places is protected."""
     return 1 in protected[max(start, 0) : end]
-
-
-class Document:
-    """Keeps what the lines of one text tell together; they are read in order, some at a time.
-
-    Args:
-        unknown: as of :attr:`.Backend.unknown`.
-        others: another text of the same run: the words of both count for both.
-        path: the name of its file, where it has one.
-        evidence: what counts its words, where edits are judged by them.
-        text: all of its lines; one of Markdown, by its path, is then read by its grammar.
-        prior: what else judges edits, by the share of errors in the text.
-    """
-
-    def __init__(
-        self,
-        unknown: Callable[[str], bool],
-        others: "Document | None" = None,
-        path: str | None = None,
-        evidence: Evidence | None = None,
-        text: Sequence[str] = (),
-        prior: TextPrior | None = None,
-    ) -> None:
-        self._unknown, self.path, self.evidence = unknown, path, evidence
-        self.prior = prior
-        knows = evidence.run.words.knows if evidence else lambda word: not unknown(word)
-        self._grammar = read_grammar(path, text, knows)
-        self._named = path not in (None, STANDARD_STREAM)
-        self._read = 0  # lines, so far
-        self._fence, self._blank, self._indented = "", False, False
-        self._divided = False  # a word, at the end of the line before
-        self._words = self._strange = 0  # in lines of several words, not in lists of single ones
-        # unknown words, as they are spelt
-        self._met: Counter[str] = others._met if others else Counter()
-
-    def read(self, lines: Sequence[str], ignored: Sequence[bool] = ()) -> list[bool]:
-        """Which of the next lines are code; the words of the others are counted, but for those
-        that are ``ignored``."""
-        code = self._code_of(lines)
-        self._read += len(lines)
-        if self.evidence:
-            return code
-        silent = [mark or skip for mark, skip in zip_longest(code, ignored, fillvalue=False)]
-        prose = zip(self.shown(lines), silent, strict=True)
-        for line in (line for line, no_prose in prose if not no_prose):
-            words = [line[start:end] for start, end in spans(line, "letters")]
-            unknown = [word for word in words if self._unknown(word)]
-            self._met.update(unknown)
-            if self.prior:
-                self.prior.read(unknown)
-            if len(words) >= SEVERAL:
-                self._words += len(words)
-                self._strange += len(unknown)
-        return code
-
-    def shown(self, lines: Sequence[str]) -> Sequence[str]:
-        """The lines that were read last as their words are read: each as long as it is; of
-        Markdown with spaces for its markup."""
-        if self._grammar is None:
-            return lines
-        return self._grammar.shown[self._read - len(lines) : self._read]
-
-    def fitted(self, number: int, line: str, patch: Patch) -> str | None:
-        """The new text of a change of the line of that number as it is written there
-        (:mod:`.places`); None where it does not fit, or the file is only reported on."""
-        grammar = self._grammar
-        if grammar is None or self.left_out:
-            return None if grammar else patch[2]
-
-        def written(column: int) -> str:
-            place = sum(len(line) + 1 for line in grammar.shown[:number]) + column
-            return next((mark for start, end, mark in grammar.strings if start <= place < end), "'")
-
-        return fitted(line, patch, written)
-
-    @property
-    def lines_read(self) -> int:
-        """How many lines were read so far."""
-        return self._read
-
-    @property
-    def left_out(self) -> str:
-        """The kind of a file that is left alone, or whose comments alone are read."""
-        return self._grammar.left_out if self._grammar else ""
-
-    def _code_of(self, lines: Sequence[str]) -> list[bool]:
-        """Which of the next lines are code."""
-        if self._grammar is None:
-            return list(map(self._is_code, lines))
-        code = self._grammar.code[self._read : self._read + len(lines)]
-        prompts = map(_PROMPT.match, lines)
-        return [mark or bool(prompt) for mark, prompt in zip(code, prompts, strict=True)]
-
-    def _is_code(self, line: str) -> bool:
-        """Returns whether the next line is code in Markdown: a fence or between fences, indented by
-        four spaces or a tab after an empty line, or after a prompt."""
-        mark = _FENCE.fullmatch(line.rstrip())
-        if self._fence:
-            if mark and mark["mark"].startswith(self._fence) and not mark["told"].strip():
-                self._fence = ""
-            return True
-        if mark and "`" not in mark["told"] and (mark["mark"][0] == "`" or self._blank):
-            self._fence = mark["mark"]  # a row of ~ below a line is a heading of other markups
-            return True
-        blank = not line.strip()
-        if not blank:
-            indented = bool(_INDENTED.match(line)) and not self._named
-            self._indented = indented and (self._blank or self._indented)
-        self._blank = blank
-        return not blank and (self._indented or bool(_PROMPT.match(line)))
-
-    def leave_divided_words(self, lines: Sequence[str], units: Sequence[list[Unit]]) -> None:
-        """Takes away the units of both halves of each word with a hyphen at the end of its line;
-        ``lines``: the next ones."""
-        for line, line_units in zip(lines, units, strict=True):
-            divided = bool(_DIVIDED.search(line))
-            if divided and line_units and len(line[line_units[-1].end :].strip()) == 1:
-                line_units.pop()
-            begins = bool(line_units) and not any(map(str.isalnum, line[: line_units[0].start]))
-            if self._divided and begins:
-                line_units.pop(0)
-            self._divided = divided
-
-    def probability(self, word: str, chance: float) -> float:
-        """Returns that of a change of a word: an unknown one that returns is rather a term.
-
-        Its odds are divided by the third power of how often it was met.
-        """
-        times = self._met[word]
-        if self.prior:
-            return self.prior.probability(word, chance, max(times, 1) ** REPEATED)
-        if times < 2:
-            return chance
-        odds = chance / max(1 - chance, 1e-9) / times**REPEATED
-        return odds / (1 + odds)
-
-    @property
-    def foreign(self) -> bool:
-        """Returns whether most of so many words are in no list: the text is in another language."""
-        if self.evidence:
-            return self.evidence.foreign
-        return self._words >= ENOUGH and 2 * self._strange > self._words

@@ -39,6 +39,10 @@ class KnownWords:
             raise UserError(f"{path}, line 1: expected a word, a tab and a level from 1 to 9")
         return cls(text)
 
+    def text(self) -> str:
+        """Returns the list, a word, a tab and its level on each line."""
+        return self._text.decode("utf-8", "surrogatepass")
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Returns what it is prepared as."""
         return {TEXT: np.frombuffer(self._text, dtype=np.uint8)}

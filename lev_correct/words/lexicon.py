@@ -5,7 +5,7 @@ or of another form. Lexicons and bigrams may be prepared (:mod:`.prepared`).
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -172,20 +172,33 @@ class Lookup:
         What is listed with capitals alone does not touch ``known`` words (*May*, *may*), nor does
         what has several corrections.
         """
+        small = known if all_small(known) else {word.lower() for word in known}
+        several = {
+            wrong: corrections
+            for wrong, corrections in self.ambiguous.items()
+            if wrong not in small
+        }
+        if all_small(self.corrections):  # as codespell's, which takes a third of a start otherwise
+            return Lookup._of({**self.corrections, **several})
         listed = (
             (wrong.lower(), right)
             for wrong, corrections in self.corrections.items()
             if wrong == wrong.lower() or wrong.lower() not in known
             for right in corrections
         )
-        small = {word.lower() for word in known} if self.ambiguous else ()
-        several = (
-            (wrong, right)
-            for wrong, corrections in self.ambiguous.items()
-            if wrong not in small
-            for right in corrections
-        )
-        return Lookup(chain(listed, several))
+        pairs = ((wrong, right) for wrong, rights in several.items() for right in rights)
+        return Lookup(chain(listed, pairs))
+
+    @classmethod
+    def _of(
+        cls,
+        corrections: Mapping[str, tuple[str, ...]],
+        ambiguous: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> "Lookup":
+        table = cls((), ambiguous)
+        table.corrections.update(corrections)
+        table.misspellings.update(Counter(chain.from_iterable(corrections.values())))
+        return table
 
     @classmethod
     def read(cls, path: str) -> "Lookup":
@@ -194,19 +207,27 @@ class Lookup:
         ambiguous.
         """
 
+        rows = [line for line in read_lines(path) if line and not line.isspace()]
+        if rows and "->" in rows[0]:
+            return cls._of_codespell(path, rows)
+
         def parse(line: str) -> tuple[str, str]:
-            wrong, mark, right = line.lower().partition("->")
-            if not mark:
-                wrong, right = line.split("\t")
-            elif "," in right:
-                ambiguous[wrong] = _alternatives(right)
-                right = wrong
+            wrong, right = line.split("\t")
             if not (wrong and right):
                 raise ValueError
             return wrong, right
 
-        ambiguous: dict[str, tuple[str, ...]] = {}
-        return cls(_parsed(path, parse, "a misspelling, a tab and its correction", True), ambiguous)
+        return cls(_parsed(path, parse, "a misspelling, a tab and its correction", True))
+
+    @classmethod
+    def _of_codespell(cls, path: str, rows: Sequence[str]) -> "Lookup":
+        lines = "\n".join(rows).lower().split("\n")
+        table = dict(line.partition("->")[::2] for line in lines)
+        if not all(table) or not all(table.values()):
+            raise UserError(f"{path}: each line needs a misspelling, -> and its correction")
+        several = {wrong: _alternatives(right) for wrong, right in table.items() if "," in right}
+        single = ((wrong, right) for wrong, right in table.items() if wrong not in several)
+        return cls._of({wrong: (right,) for wrong, right in single if wrong != right}, several)
 
 
 def _alternatives(text: str) -> tuple[str, ...]:

@@ -18,9 +18,9 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
 from lev_correct import settings
-from lev_correct.models.backend import Answer, Backend, rewriting
-from lev_correct.models.editor import LevenshteinBackend
-from lev_correct.models.searching import Searching
+from lev_correct.propose.backend import Answer, Backend, rewriting
+from lev_correct.propose.editor import LevenshteinBackend
+from lev_correct.propose.searching import Searching
 from lev_runtime.batching import in_batches
 from lev_runtime.beam.search import LONGEST_MORE, LONGEST_RATIO, Floats, Numbers
 from lev_runtime.errors import UserError

@@ -29,7 +29,7 @@ def write(name: str, value: float, task_state: Any = None, **more: torch.Tensor)
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(tmp_path, monkeypatch):
     """:data:`VALUES`, others, and what is no checkpoint of theirs."""
     monkeypatch.chdir(tmp_path)
     for name, value in VALUES.items():

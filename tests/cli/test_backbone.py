@@ -11,7 +11,7 @@ from lev_plugins.cli.backbone import main
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     checkpoints.bert(tmp_path / "bert")
     Path("text").write_text("The cats\n\nunhappy  mat\n")

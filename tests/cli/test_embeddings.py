@@ -34,7 +34,7 @@ def write_data(
 
 
 @pytest.fixture(autouse=True)
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def data(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     register()
     write_data(Path("data"))

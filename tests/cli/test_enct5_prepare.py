@@ -94,7 +94,7 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return Folder()
 
@@ -206,7 +206,7 @@ def test_a_line_or_an_option_that_cannot_be_is_named(folder, row):
 
 def test_training_pieces_twice_gives_the_same_files(folder):
     folder.write(train=TSV)
-    written: list[dict[str, bytes]] = []
+    written = []
     for _ in range(2):
         folder.prepare("classification", "--valid train", "--vocab-size 20")
         description, pieces = folder.description(), folder.column("pieces")

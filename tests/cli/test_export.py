@@ -1,8 +1,6 @@
 """export: a folder for the runtime, whole or not at all."""
 
 import functools
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import saved
@@ -15,7 +13,7 @@ from lev_runtime import Editor
 
 
 @pytest.fixture
-def checkpoint(tmp_path) -> Path:
+def checkpoint(tmp_path):
     return saved.save(tmp_path / "model.pt", tiny.dictionaries(tmp_path / "data"), "editor")
 
 
@@ -32,7 +30,7 @@ def test_a_checkpoint_becomes_a_folder_that_edits_as_it_does(checkpoint, tmp_pat
 
 
 @pytest.fixture
-def refused(tmp_path, monkeypatch) -> Callable[..., str]:
+def refused(tmp_path, monkeypatch):
     """The refusal of a command that leaves its folder as it was."""
     monkeypatch.chdir(tmp_path)
     return functools.partial(refusal, export.main)

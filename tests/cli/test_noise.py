@@ -25,7 +25,7 @@ HOSTILE = "\n".join(LINES) + (
 
 
 @pytest.fixture
-def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def text(tmp_path, monkeypatch):
     """Current folder with ``in``: 100 lines of up to 20 words."""
     monkeypatch.chdir(tmp_path)
     draw = random.Random(2)

@@ -36,7 +36,7 @@ def lines_of(part: str, lang: str) -> list[str]:
 
 
 @pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def corpus(tmp_path, monkeypatch):
     """Current folder with train, valid, more and test, each .src .pe .mt, and train.align."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(fairseq_preprocess.logger, "handlers", [])  # it gets one in every run

@@ -18,7 +18,7 @@ QUICK = ("--metrics", "bleu,ter,accuracy")
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path, monkeypatch):
     """Files are written into a folder of the test's own."""
     monkeypatch.chdir(tmp_path)
 

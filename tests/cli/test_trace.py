@@ -5,7 +5,6 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import editors
 import pytest
@@ -78,7 +77,7 @@ def test_text_holds_no_control_characters_but_line_ends(risky):
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: Any) -> Path:
+def model(tmp_path_factory):
     """An edit model that nobody trained."""
     folder = tmp_path_factory.mktemp("model")
     tiny.dictionaries(folder / "bin")
@@ -86,7 +85,7 @@ def model(tmp_path_factory: Any) -> Path:
 
 
 @pytest.fixture
-def trace(model: Path, monkeypatch: Any, tmp_path: Path, capsys: Any) -> Any:
+def trace(model, monkeypatch, tmp_path, capsys):
     """Runs the command on what is typed, in an empty folder: standard output and error."""
     monkeypatch.chdir(tmp_path)
 

@@ -11,7 +11,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,7 +47,7 @@ TRAINING = (
 
 
 Environ = Mapping[str, str]
-EMPTY: Environ = {}
+EMPTY = {}
 
 
 class Result(NamedTuple):
@@ -59,7 +59,7 @@ class Result(NamedTuple):
 
     def lines(self, kind: str) -> dict[int, list[str]]:
         """``H-3<TAB>score<TAB>text`` → ``{3: [score, text]}``, in the order printed."""
-        lines_of: dict[int, list[str]] = {}
+        lines_of = {}
         for line in self.out.split("\n"):  # a text may hold other ends of lines
             head, *fields = line.split("\t")
             if head.startswith(f"{kind}-"):
@@ -193,16 +193,14 @@ def split(command: Words) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+def commands(tmp_path_factory):
     runner = Commands(tmp_path_factory.mktemp("streams"))
     yield runner
     runner.close()
 
 
 @pytest.fixture(scope="session")
-def succeed(
-    commands: Commands, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[..., str]]:
+def succeed(commands, tmp_path_factory):
     """Runs a script of examples/, whose programs don't wait for torch to be imported."""
     with example_scripts.programs(commands, tmp_path_factory.mktemp("programs")) as folder:
         yield functools.partial(example_scripts.succeed, programs=folder)
@@ -362,7 +360,7 @@ TRAINED = {
 
 
 @pytest.fixture(scope="session")
-def trained(commands: Commands) -> Callable[[str], Corpus]:
+def trained(commands):
     """Returns a corpus of TRAINED by its name, with the log of its training in ``train.log``."""
 
     def make(name: str) -> Corpus:
@@ -379,22 +377,10 @@ def trained(commands: Commands) -> Callable[[str], Corpus]:
 
 
 @pytest.fixture(scope="session")
-def triples(trained: Callable[[str], Corpus]) -> Corpus:
+def triples(trained):
     return trained("triples")
 
 
 @pytest.fixture(scope="session")
-def pairs(trained: Callable[[str], Corpus]) -> Corpus:
+def pairs(trained):
     return trained("pairs")
-
-
-@pytest.fixture(scope="session")
-def transformer(commands: Commands, triples: Corpus) -> Path:
-    """Returns a left-to-right model, trained a little by fairseq's own code without the drafts."""
-    model = (
-        f"--task translation --arch transformer {SIZES} --share-all-embeddings --dropout 0 "
-        "--criterion cross_entropy --max-update 40 --disable-validation --save-dir ."
-    )
-    command = f"fairseq-train {triples.data} {LANGUAGES} {model} {TRAINING}"
-    folder = once("transformer", lambda path: commands.ok(command, path))
-    return folder / "checkpoint_last.pt"

@@ -47,31 +47,26 @@ class Corpus(NamedTuple):
 
     commands: Commands
     folder: Path
-    kind: str
 
     @property
     def data(self) -> Path:
         return self.folder / "data"
 
     def train(self, more: str) -> str:
-        kind = f"--kind {self.kind}" if self.kind == "multilabel_pooled" else ""
-        flags = f"{kind} {MODEL} --criterion enct5 {TRAINING} --ignore-unused-valid-subsets"
+        flags = f"{MODEL} --criterion enct5 {TRAINING} --ignore-unused-valid-subsets"
         return f"fairseq-train {self.data} {flags} {more}"
 
     def done(self, command: str) -> Result:
         return self.commands.done(command, self.folder, task="enct5")
 
-    def __call__(self, command: str) -> Result:
-        return self.commands.plugin(command, self.folder, "enct5")
 
-
-def prepared(commands: Commands, folder: Path, kind: str, subwords: str = "--bytes") -> Corpus:
+def prepared(commands: Commands, folder: Path, kind: str) -> Corpus:
     """Writes text and prepares it: train, valid and valid1."""
     write_corpus(folder, kind)
     train, valid, more = (f"{folder}/{split}.tsv" for split in LENGTHS)
-    words = f"--kind {kind.removesuffix('_pooled')} {subwords} --train {train}"
+    words = f"--kind {kind} --bytes --train {train}"
     enct5_prepare.main(f"{words} --valid {valid},{more} --destdir {folder}/data".split())
-    return Corpus(commands, folder, kind)
+    return Corpus(commands, folder)
 
 
 def scores(log: str, subset: str = "valid") -> list[dict[str, float]]:

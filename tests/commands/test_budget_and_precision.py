@@ -1,12 +1,10 @@
-"""LevT on small data: in two processes by one clock, resumed by one, and in fp16."""
+"""LevT by the clock and in fp16, as on a GPU."""
 
 import itertools
-import json
-from pathlib import Path
 
 import pytest
 import torch
-from conftest import PACKAGE, ROOT, SEVERAL, Corpus
+from conftest import PACKAGE
 from fairseq import checkpoint_utils, tasks
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.trainer import Trainer
@@ -15,43 +13,18 @@ from saved import configuration
 
 from lev_plugins.fairseq_patches.training import resolve
 
-WATCHED = Path(__file__).with_name("watched")
-
-
-def training(corpus: Corpus, hours: float, more: str = "") -> str:
-    """Returns a command that trains by the clock, on one batch of 200 tokens an update."""
-    budget = f"--lr-scheduler time_budget --stop-time-hours {hours} --batch-size 4"
-    roll_in = "--alpha-start 0 --beta-start 0 --roll-in-updates 0.7 --optimizer muon --lr 0.004"
-    return corpus.train(f"{budget} {roll_in} --task translation_edit {more}")
-
-
-def updates(path: Path) -> list[list[float]]:
-    """Returns what a process noted of each update: its number, share of the time, rate."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def test_processes_train_by_one_clock_and_another_number_goes_on(commands, triples, tmp_path):
-    """The same learning rate and share of the time in every update, and the same end."""
-    paths = [tmp_path / name for name in ("first", "second", "resumed")]
-    environs = [{"RATES": str(path), "PYTHONPATH": str(ROOT)} for path in paths]
-    environs[1]["SLOW"] = "0.05"
-    more = f"--user-dir {WATCHED} --save-dir saved"
-    several = training(triples, 0.002, f"{more} {SEVERAL}")
-    for result in commands.ranks(several, tmp_path, environs[:2]):
-        result.succeeded(several)
-    first, second = map(updates, paths[:2])
-    assert first == second and len(first) > 5
-    numbers, shares, _ = zip(*first)
-    assert shares[0] == 0 and list(shares) == sorted(shares) and 0.5 < shares[-1] <= 1
-    commands.ok(training(triples, 0.004, more), tmp_path, environ=environs[2])
-    number, share, _ = updates(paths[2])[0]
-    assert number == numbers[-1] + 1 and 0.45 < share < 0.75
+#: by the clock
+FLAGS = (
+    "--lr-scheduler time_budget --stop-time-hours 1 --batch-size 4 --alpha-start 0 --beta-start 0 "
+    "--roll-in-updates 0.7 --optimizer muon --lr 0.004 --task translation_edit "
+    f"--fp16 --user-dir {PACKAGE}"
+)
 
 
 def test_fp16_steps_as_on_a_gpu(triples, monkeypatch, tmp_path):
     """Computed on the CPU; only what looks for a GPU is told that there is one."""
     monkeypatch.chdir(tmp_path)
-    words = training(triples, 1, f"--fp16 --user-dir {PACKAGE}").split()[1:]
+    words = triples.train(FLAGS).split()[1:]
     words.remove("--cpu")
     cfg = configuration(words)
     with monkeypatch.context() as patch:

@@ -3,14 +3,11 @@
 import re
 from functools import cache
 
-import numpy as np
 import pytest
 import torch
 from conftest import SEVERAL
 from enct5_corpus import prepared, scores
 from states import state
-
-from lev_plugins import EncT5
 
 BEST = "--maximize-best-checkpoint-metric --best-checkpoint-metric"
 PACKED = "--pack --pack-length 20"
@@ -28,7 +25,7 @@ def corpus(commands, tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ASKED)
-def test_a_rule_is_learnt_and_validate_and_predict_give_what_the_training_gave(corpus, kind):
+def test_a_rule_is_learnt_and_validate_gives_what_the_training_gave(corpus, kind):
     """Labels hold above the threshold that the validation found best."""
     flags, metric, least = ASKED[kind]
     folder = corpus(kind)
@@ -41,13 +38,6 @@ def test_a_rule_is_learnt_and_validate_and_predict_give_what_the_training_gave(c
     validation = f"fairseq-validate {folder.data} --path {last} --cpu --batch-size 4"
     assert scores(folder.done(validation).out) == [figures]
     assert state(last)["task_state"]["threshold"] == figures.get("threshold", 0.5)
-    if kind == "tagging":
-        rows = [line.split("\t") for line in (folder.folder / "valid.tsv").read_text().splitlines()]
-        predictions = EncT5.from_pretrained(last).predict([text for _, text in rows])
-        predicted = [tag for prediction in predictions for tag in prediction.tags]
-        expected = [tag for tags, _ in rows for tag in tags.split()]
-        right = np.equal(predicted, expected)
-        assert 100 * right.mean() == pytest.approx(figures[metric], abs=0.01)
 
 
 @pytest.mark.parametrize("kind", ["multilabel", "tagging", "classification", "regression"])

@@ -1,13 +1,9 @@
 """The whole way with real commands: preprocess, train, validate, generate, interactive, trace."""
 
-import random
 import re
 
 import pytest
 from conftest import TRAINED
-from plain_files import HOSTILE, put
-
-from lev_plugins.io.printed import read_printed
 
 LEARNT = 9  # of eleven sentences, at least: what training makes of the tiny corpora
 
@@ -64,33 +60,3 @@ def test_no_sentence_is_lost_whatever_the_batches_and_lines_typed_are_answered_a
     assert many.texts("H") == outputs
     assert few.lines("S")[8][0].startswith("a <unk> b") and sorted(few.lines("T")) == [*range(11)]
     assert list(typed.lines("H")) == list(range(11)) and typed.texts("H") == outputs
-
-
-def test_lines_that_break_programs_are_answered_and_the_output_is_read_again(
-    commands, triples, tmp_path
-):
-    lines = random.Random(4).sample([*HOSTILE, *HOSTILE], 2 * len(HOSTILE))
-    for side in ("src", "tgt", "mt"):
-        put(tmp_path / f"odd.{side}", lines)
-    known = f"--joined-dictionary --srcdict {triples.data}/dict.src.txt"
-    commands.preprocess(f"{triples.flags} {known} --testpref odd --destdir bin", tmp_path)
-    odd = triples._replace(folder=tmp_path)
-    command = odd.generate("--batch-size 3 --iter-decode-max-iter 2", triples.checkpoint)
-    result = commands.done(command, tmp_path)
-    path = put(tmp_path / "out", result.out.split("\n"))
-    numbers = list(range(len(lines)))
-    assert sorted(result.lines("H")) == sorted(read_printed(str(path)).outputs) == numbers
-
-
-def test_answers_are_ranked_by_an_autoregressive_model(commands, triples, transformer):
-    """Their scores are those of tests/decoding/test_reranker.py."""
-    flags = "--gen-subset valid --nbest 4 --iter-decode-with-beam 4 --noise-scale 1"
-    both = f"{triples.checkpoint}:{transformer}"
-    ranked = triples.generate(f"{flags} --iter-decode-with-external-reranker", both)
-    rows, other = (
-        re.findall(r"^H-(\d+)\t(\S+)\t", commands.done(command, triples.folder).out, re.M)
-        for command in (ranked, triples.generate(flags))
-    )
-    keys = [(int(number), -float(score)) for number, score in rows]
-    assert len(other) == len(rows) > 11 and other != rows
-    assert sorted(keys) == sorted(keys, key=lambda key: key[0])

@@ -5,7 +5,6 @@ import random
 import re
 import shlex
 import subprocess
-from pathlib import Path
 
 import checkpoints
 import numpy as np
@@ -34,7 +33,7 @@ def split(command: str) -> tuple[list[str], dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory):
     """Returns all that examples begin with: text of made-up words in parts and sides, of which the
     training part is packed, text with labels, and a BERT.
 

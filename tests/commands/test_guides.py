@@ -7,7 +7,7 @@ from pathlib import Path
 
 import checkpoints
 import pytest
-from conftest import ROOT, Commands, conllu, triple
+from conftest import ROOT, conllu, triple
 from enct5_corpus import write_corpus
 from example_scripts import bash, programs
 from plain_files import put
@@ -84,7 +84,7 @@ def write_texts(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def prepared(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(commands, tmp_path_factory):
     """All that guides begin with, and a folder of data with a trained LevT and a stock one."""
     folder = tmp_path_factory.mktemp("guides")
     write_texts(folder)

@@ -1,7 +1,6 @@
 """Trainings that are killed within a write, or asked to end, end as if they never had been."""
 
 import signal
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ DECAY = (
 )
 PAIR = f"--criterion label_smoothed_cross_entropy --label-smoothing 0.1 --batch-size 16 {DROPOUT}"
 #: what makes a system's data in a folder, and a command that draws all that it can draw
-TRAININGS: dict[str, tuple[Callable[..., object], str]] = {
+TRAININGS = {
     "levt": (
         lambda *place: conftest.prepared(*place, conftest.DRAFTED, joined=True),
         f"bin --task translation_edit {conftest.DRAFTED} {conftest.MODEL} --share-all-embeddings "

@@ -1,20 +1,11 @@
-"""Commands in odd places: next to others' data, and with the plug-in under another name.
+"""Commands with the plug-in under another name.
 
 Models that were moved: tests/fairseq_patches/test_checkpoint_files.py.
 """
 
 import shutil
 
-from conftest import PACKAGE, ROOT, others
-
-
-def test_the_first_command_of_the_readme_works_beside_data_of_others(commands, tmp_path):
-    there = others(tmp_path)
-    before = sorted(there.rglob("*"))
-    environ = {"PYTHONPATH": str(ROOT)}  # this checkout, not what happens to be installed
-    done = commands.ok("lev-correct", there, stdin="Teh cat\n", environ=environ)
-    assert done.out == "The cat\n"
-    assert sorted(there.rglob("*")) == before
+from conftest import PACKAGE
 
 
 def test_the_plug_in_is_found_under_another_name(commands, triples, tmp_path):

@@ -1,6 +1,5 @@
-"""Algorithm 2: each option and limit, what comes back, and ensembles."""
+"""Decoding in fairseq: options as flags, and ensembles."""
 
-import math
 from argparse import Namespace
 from typing import Any
 
@@ -9,20 +8,12 @@ import tiny
 import torch
 import torch.nn.functional as F
 from closeness import assert_near
-from fairseq.data import Dictionary
-from fake_policy import (
-    ConstantPolicy,
-    single,
-)
+from fake_policy import FakePolicy
 from refusals import refuses
 
 from lev_plugins.nn.arrays import TORCH
-from lev_plugins.systems.levenshtein.generator import (
-    EnsemblePolicy,
-    RefinementGenerator,
-    RefinementOptions,
-)
-from lev_runtime.refine.policy import Trace
+from lev_plugins.systems.levenshtein.generator import EnsemblePolicy, RefinementOptions
+from lev_runtime.refine.policy import HEADS, EditPolicy, EditState, Trace
 
 pytestmark = pytest.mark.device
 
@@ -30,36 +21,11 @@ pytestmark = pytest.mark.device
 # options --------------------------------------------------------------------------------------
 
 
-def test_tokens_go_whose_probability_is_above_the_threshold():
-    symbols = Dictionary()
-    indices = [symbols.add_symbol(token) for token in "abc"]
-    placeholder = symbols.add_symbol("<plh>")
-
-    class Known(ConstantPolicy):
-        def deletion_logits(self, tokens, memory):
-            gone = torch.full((len(symbols),), 0.5)
-            gone[indices] = torch.tensor([0.9, 0.5, 0.65])
-            return torch.stack([(1 - gone).log(), gone.log()], 1)[tokens]
-
-    sample = {"net_input": {"src_tokens": torch.tensor([[0, 4, 2]])}}
-    sample["draft"] = torch.tensor([[0, *indices, 2]])
-    for threshold, left in ((0.6, [1]), (0.68, [1, 2]), (0.4, [])):
-        how = RefinementOptions(delete_threshold=threshold, max_iter=1)
-        [[hypothesis]] = RefinementGenerator(symbols, placeholder, how).generate([Known()], sample)
-        assert hypothesis["tokens"].tolist() == [0, *(indices[i] for i in left), 2]
-
-
-@pytest.mark.parametrize(
-    ("values", "flag"),
-    [
-        ({"max_iter": 0}, "--iter-decode-max-iter 0"),
-        ({"noise_scale": -1.0}, ""),
-        ({"nbest": 3, "candidates": 2}, "--iter-decode-with-beam 3"),
-    ],
-)
-def test_options_out_of_range_are_refused_in_one_line(values, flag):
-    with refuses(flag):
-        RefinementOptions(**values)
+def test_options_are_refused_by_the_flags_of_fairseq_generate():
+    with refuses("--iter-decode-max-iter 0"):
+        RefinementOptions(max_iter=0)
+    with refuses("--iter-decode-with-beam 3"):
+        RefinementOptions(nbest=3, candidates=2)
 
 
 def test_options_are_those_of_fairseq_generate_and_of_the_task():
@@ -82,57 +48,38 @@ def test_options_are_those_of_fairseq_generate_and_of_the_task():
     assert options_ == RefinementOptions(*values)
 
 
-# what comes back ------------------------------------------------------------------------------
-
-
-def test_hypotheses_share_no_memory():
-    # fairseq-generate divides positional_scores in place
-    for policy in (ConstantPolicy(), ConstantPolicy(counts=(0.0, 1.0))):
-        hypotheses = single(policy, [("a", "ab")] * 3, max_iter=2)
-        before = [hypothesis["positional_scores"].clone() for hypothesis in hypotheses]
-        hypotheses[0]["positional_scores"].div_(math.log(2))
-        hypotheses[0]["tokens"].fill_(5)
-        for other, scores in zip(hypotheses[1:], before[1:], strict=True):
-            assert torch.equal(other["positional_scores"], scores)
-            assert not other["tokens"].eq(5).all()
-
-
 # ensembles ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("head", ["deletion", "placeholder", "token"])
+class Narrow(FakePolicy):
+    """Inserts fewer."""
+
+    def head_logits(self, head: str, *read: Any) -> torch.Tensor:
+        logits = super().head_logits(head, *read)
+        return logits[..., :3] if head == "placeholder" else logits
+
+
+@pytest.mark.parametrize("head", HEADS)
 def test_probabilities_are_the_mean_of_the_members(head):
-    task = tiny.task()
-    sizes: list[dict[str, Any]] = [
-        {"deletion_trace": True},
-        {"decoder_layers": 1, "max_insertions": 3},
-        {"encoder_embed_dim": 16, "decoder_embed_dim": 16, "max_insertions": 7},
-    ]
-    models = [tiny.sharpen(tiny.model(task, 1, **size)).eval() for size in sizes]
-    sources, states = (
-        tiny.stack([tiny.sentence(row, task.tgt_dict, task.placeholder) for row in side], 1)
-        for side in (("ab", "h", "efg"), ("a?bc?", "??", "abcde"))
-    )
+    members = [FakePolicy(TORCH, 1, traces=True), Narrow(TORCH, 2), FakePolicy(TORCH, 3)]
+    tokens = torch.tensor([[0, 4, 8, 8, 2, 1], [0, 8, 4, 5, 6, 2]])
     # after <s>; a member without a trace does not see it
-    with_gone = torch.cat([states[:, :1], torch.full((3, 1), 5), states[:, 1:]], 1)
-    is_gone = torch.zeros_like(with_gone, dtype=torch.bool)
-    is_gone[:, 1] = True
-    trace = Trace(with_gone, is_gone, TORCH) if head != "deletion" else None
+    with_gone = torch.cat([tokens[:, :1], torch.full((2, 1), 5), tokens[:, 1:]], 1)
+    trace, where = Trace(with_gone, torch.arange(7).eq(1).expand(2, -1), TORCH), tokens.eq(8)
 
-    def chances(policy) -> torch.Tensor:
-        where, seen = states.eq(task.placeholder), trace if policy.traces else None
-        memory = policy.encode(sources)
-        return tiny.logits(policy, head, states, memory, where, seen).softmax(-1)
+    def chances(policy: EditPolicy) -> torch.Tensor:
+        encoder_out = policy.encode(torch.tensor([[0, 4, 2], [0, 7, 2]]))
+        seen = trace if policy.traces and head != "deletion" else None
+        return policy.logits(head, EditState(tokens, encoder_out, seen, where)).softmax(-1)
 
-    members = list(map(chances, models))
-    classes = max(member.size(-1) for member in members)
-    widened = [F.pad(member, (0, classes - member.size(-1))) for member in members]
-    assert_near(chances(EnsemblePolicy(models)), sum(widened) / len(models))
+    shares = list(map(chances, members))
+    widened = [F.pad(share, (0, shares[0].size(-1) - share.size(-1))) for share in shares]
+    assert_near(chances(EnsemblePolicy(members)), sum(widened) / 3)
 
 
 def test_positions_are_those_of_the_tightest_member_on_each_side():
     members = [
-        ConstantPolicy(),  # knows no limit
+        EditPolicy(),  # knows no limit
         tiny.model(tiny.task(), max_source_positions=30, max_target_positions=20),
         tiny.model(tiny.task(), max_source_positions=10, max_target_positions=40),
     ]

@@ -13,10 +13,11 @@ from fairseq.models.lstm import LSTMModel
 from fairseq.models.lstm import base_architecture as lstm_architecture
 from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.sequence_scorer import SequenceScorer
-from fake_policy import PAIRS, PLH, SYMBOLS, RandomPolicy, batch, decode, sentence
+from fake_policy import FakePolicy
 from refusals import refuses
-from torch import nn
+from torch import Tensor, nn
 
+from lev_plugins.nn.arrays import TORCH
 from lev_plugins.systems.levenshtein import reranker as candidates
 from lev_plugins.systems.levenshtein.reranker import Reranker
 from lev_plugins.systems.transformer_concat.config import TransformerConcatConfig
@@ -29,6 +30,8 @@ pytestmark = [
 ]
 
 WITHOUT = tiny.dictionary("abcd")  # what a translation model was trained with
+TASK = tiny.task(letters="abcd")
+SYMBOLS, PLH = TASK.target_dictionary, TASK.placeholder
 TRANSFORMER = {name: size for name, size in tiny.SIZES.items() if name != "max_insertions"}
 TRANSFORMER |= {"max_source_positions": 30, "max_target_positions": 20}
 LSTM = {"encoder_embed_dim": 8, "encoder_hidden_size": 12, "decoder_embed_dim": 8}
@@ -41,6 +44,15 @@ CANDIDATES = [
     [],
     ["bcd", "bcda", "", "b", "cb", "bcd"],
 ]
+
+
+def sentence(letters: str) -> Tensor:
+    return tiny.sentence(letters, SYMBOLS)
+
+
+def decode(models: list[Any], sample: Any, **flags: Any) -> list[list]:
+    flags = {"iter_decode_max_iter": 3, "max_len_b": 9, **flags}
+    return TASK.build_generator([], Namespace(**flags)).generate(models, sample)
 
 
 def stock(kind: Any, architecture: Any, options: dict[str, Any], symbols: Dictionary) -> nn.Module:
@@ -124,16 +136,16 @@ def test_what_cannot_rank_is_refused():
         with refuses(f"{type(model).__name__} cannot rank"):
             Reranker(model, SYMBOLS, PLH)
     with refuses("object", "--iter-decode-with-external-reranker"):
-        decode([object(), RandomPolicy(1)], PAIRS)
+        decode([object(), FakePolicy(TORCH)], tiny.batch(TASK, tiny.triples(2)))
 
 
 def test_the_last_model_ranks_the_candidates():
     """The same candidates as without it, in the order of its scores."""
-    policy, model = RandomPolicy(3), transformer()
-    how = {"candidates": 4, "nbest": 4, "max_iter": 3, "length_penalty": 1.2}
-    own = decode(policy, PAIRS[:10], **how)
-    ranked = decode([policy, model], PAIRS[:10], external_reranker=True, **how)
-    judge, sample = Reranker(model, SYMBOLS, PLH, length_penalty=1.2), batch(PAIRS[:10])
+    policy, model, sample = FakePolicy(TORCH), transformer(), tiny.batch(TASK, tiny.triples(10))
+    how = {"iter_decode_with_beam": 4, "nbest": 4, "lenpen": 1.2}
+    own = decode([policy], sample, **how)
+    ranked = decode([policy, model], sample, iter_decode_with_external_reranker=True, **how)
+    judge = Reranker(model, SYMBOLS, PLH, length_penalty=1.2)
     sides, changed = (sample["net_input"]["src_tokens"], sample["draft"]), 0
     scored = judge.score(*sides, [[best["tokens"] for best in group] for group in own])
     for group, before, scores in zip(ranked, own, scored, strict=True):

@@ -167,6 +167,7 @@ print(json.dumps([ending(case) for case in (begin, workers, terminal)]))
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_stops_reading_early_ends_well_and_one_that_is_stopped_as_ever(tmp_path):
     """A thread reads ahead, in torch's code or behind a process that loads data."""
     home = str(Path(lev_plugins.__file__).parents[1])

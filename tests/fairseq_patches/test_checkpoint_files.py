@@ -1,6 +1,6 @@
 """Files that checkpoints and trainings name: kept by absolute paths, found again, refused.
 
-Hostile checkpoints: tests/commands/test_hostile_checkpoints.py.
+Hostile checkpoints: tests/test_damaged_files.py.
 """
 
 import os
@@ -24,7 +24,7 @@ SPM = "sentencepiece_model"
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """The current folder, with ``my`` in it: data and a checkpoint."""
     monkeypatch.chdir(tmp_path)
     tiny.dictionaries(tmp_path / "my" / "bin")
@@ -81,7 +81,7 @@ def test_settings_of_subwords_name_the_file_that_was_found(here, form):
 
 
 def test_a_training_keeps_its_files_by_absolute_paths(here):
-    typed: dict[str, dict[str, Any]] = {
+    typed = {
         "bpe": {SPM: "my/spm.model"},
         "tokenizer": {"bpe_codes": "my/codes"},
         "model": {"backbone": "my/bin", "bert_dir": "my/bin", "encoder_embed_path": "gone.vec"},

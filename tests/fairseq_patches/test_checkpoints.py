@@ -30,7 +30,7 @@ WAYS = pytest.mark.parametrize("write", [save, copy])
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     """A good checkpoint; a newer one (``new.pt``) is in its folder."""
     torch.save(OLD, tmp_path / "checkpoint_last.pt")
     with open(tmp_path / "new.pt", "wb") as file:  # a path would stand in the file
@@ -48,7 +48,7 @@ def holds(path: Path, state: dict[str, torch.Tensor]) -> bool:
 @WAYS
 def test_all_of_it_is_on_the_disk_before_it_has_its_name(path, write, monkeypatch):
     """Else a machine that stops has an empty file under the good one's name."""
-    done: list[object] = []
+    done = []
     sync, name = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda n: (done.append(os.fstat(n).st_size), sync(n)))
     monkeypatch.setattr(os, "replace", lambda source, to: (done.append("name"), name(source, to)))

@@ -22,7 +22,7 @@ from torch import nn
 from lev_plugins.nn.backends import cuda
 from tests.fake_gpu import module_to_gpu, present, to_gpu
 
-OPTIONS: dict[str, Any] = {"lr": 0.01, "betas": (0.9, 0.98), "weight_decay": 0.1}
+OPTIONS = {"lr": 0.01, "betas": (0.9, 0.98), "weight_decay": 0.1}
 
 
 class StockAdam(Adam):
@@ -130,7 +130,7 @@ def logged(cuda: bool) -> tuple[list[Any], int]:
         task=SimpleNamespace(reduce_metrics=reduce_metrics),
         cfg=OmegaConf.create({"optimization": {"clip_norm": 1.0}}),
     )
-    shown: list[Any] = []
+    shown = []
     metrics.reset()
     with present() as count:
         for number in range(1, 7):

@@ -27,7 +27,7 @@ from lev_plugins.nn.backends.cpu import keep_memory
 
 
 @pytest.fixture(scope="module", autouse=True)
-def training() -> None:
+def training():
     """What is worked around in trainings is so once a command asks for its options."""
     options.get_training_parser()
 
@@ -51,7 +51,7 @@ def settled(cfg: Any) -> Any:
 
 
 @pytest.fixture
-def launch(monkeypatch: pytest.MonkeyPatch) -> Any:
+def launch(monkeypatch):
     """``call_main`` as ``fairseq-train`` calls it, without a GPU; gives the settings."""
     for name in ("MASTER_ADDR", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_STEP_NODELIST"):
         monkeypatch.delenv(name, raising=False)
@@ -59,7 +59,7 @@ def launch(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
 
     def run(cfg: Any, file: str = "fairseq_cli/train.py") -> Any:
-        names: dict[str, Any] = {}
+        names = {}
         exec(compile("def main(cfg): pass", file, "exec"), names)
         distributed_utils.call_main(cfg, names["main"])
         return cfg
@@ -218,7 +218,7 @@ class Task(Component): ...
 
 
 @pytest.fixture
-def checked(monkeypatch: pytest.MonkeyPatch) -> Any:
+def checked(monkeypatch):
     """Settings of a training whose components are those above."""
     monkeypatch.setitem(ARCH_MODEL_REGISTRY, "checked", Model)
     monkeypatch.setitem(OPTIMIZER_REGISTRY, "checked", Optimizer)

@@ -15,8 +15,8 @@ from tables import json_rows
 
 from lev_correct import Corrector
 from lev_correct.corrector import LONGEST_WORD
-from lev_correct.edits import apply_edits
-from lev_correct.models.backend import Rewriting
+from lev_correct.lines import apply_edits
+from lev_correct.propose.backend import Rewriting
 from lev_correct.text.protection import Protection
 from lev_correct.text.units import KINDS
 from lev_plugins.inference.text_processing import TextProcessing

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from fake_backend import Scripted, ranking
+from fake_backend import Scripted, document, ranking
 from hypothesis import given
 from hypothesis import strategies as st
 from tables import rows
@@ -16,7 +16,6 @@ from lev_correct.repository.kinds import left_alone
 from lev_correct.text.file_kinds import PROSE, kind_of
 from lev_correct.text.formats import FORMATS, masked
 from lev_correct.text.grammar import is_sentence, read_grammar
-from lev_correct.text.protection import Document
 from lev_correct.text.units import spans
 
 #: What is prose says *teh*, what is code *hte*.
@@ -114,10 +113,10 @@ def test_a_file_is_of_the_kind_that_its_name_and_text_tell(name, kind, text):
 @pytest.mark.parametrize("name, before, after", table("apostrophes.tsv"))
 def test_an_apostrophe_is_written_by_the_rule_of_its_string_or_not_at_all(name, before, after):
     lines = before.split("\n")
-    document = Document(lambda word: False, path=name, text=lines)
+    text = document(path=name, text=lines)
     number = next(n for n, line in enumerate(lines) if "dont" in line)
     place = lines[number].index("dont")
-    written = document.fitted(number, lines[number], (place, place + 4, "don't"))
+    written = text.fitted(number, lines[number], (place, place + 4, "don't"))
     assert (written and before.replace("dont", written) or "") == after
 
 
@@ -126,8 +125,8 @@ def test_an_apostrophe_is_written_by_the_rule_of_its_string_or_not_at_all(name, 
 )
 def test_no_edit_brings_what_code_may_be(after):
     for name in ("a.py", "a.c", "a.md", "a.po"):
-        document = Document(lambda word: False, path=name, text=["# ab so"])
-        assert document.fitted(0, "# ab so", (2, 4, after)) is None
+        text = document(path=name, text=["# ab so"])
+        assert text.fitted(0, "# ab so", (2, 4, after)) is None
 
 
 def test_in_a_file_of_unknown_kind_comments_are_only_reported():

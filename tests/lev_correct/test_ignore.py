@@ -1,10 +1,9 @@
 """Comments in a text that leave lines alone."""
 
 import pytest
-from fake_backend import LEXICON, Scripted, ranking
+from fake_backend import LEXICON, Scripted, document, ranking, read
 
 from lev_correct.repository.ignore import IgnoreComments
-from lev_correct.text.protection import Document
 
 #: Lines that stay begin with +.
 TEXT = """\
@@ -48,6 +47,6 @@ def test_lines_that_are_ignored_stay_and_teach_nothing():
     corrector = ranking(Scripted(likes={"the": 0.0}))
     corrections = corrector.correct(["teh", "teh"], ignored=[True, False])
     assert [line.text for line in corrections] == ["teh", "the"]
-    document = Document(lambda word: word not in LEXICON)
-    document.read(["teh", "teh"], [True, False])
-    assert document.probability("teh", 0.9) == 0.9
+    judge = document(lambda word: word not in LEXICON).judge
+    read(judge, ["teh", "teh"], [True, False])
+    assert judge.probability(0, "teh", "", 0.9) == 0.9

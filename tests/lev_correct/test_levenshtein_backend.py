@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import json_rows
 
-from lev_correct.edits import apply_edits
-from lev_correct.models.editor import LevenshteinBackend, rewriting, trace_edits
+from lev_correct.lines import apply_edits
+from lev_correct.propose.editor import LevenshteinBackend, rewriting, trace_edits
 from lev_plugins.inference.text_processing import TextProcessing
 from lev_runtime.history import EditTrace, Iteration
 

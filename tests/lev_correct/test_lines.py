@@ -7,7 +7,7 @@ from rapidfuzz.distance import Indel
 from refusals import refuses
 from tables import json_rows, rows
 
-from lev_correct.edits import (
+from lev_correct.lines import (
     placed,
     script,
     splice,

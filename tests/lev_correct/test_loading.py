@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 import tiny
-import torch
 from fairseq import tasks
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from refusals import refuses
@@ -15,7 +14,7 @@ from tables import json_rows
 
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
-from lev_correct.models.editor import LevenshteinBackend
+from lev_correct.propose.editor import LevenshteinBackend
 from lev_plugins.inference.correcting import Autoregressive, Generating
 
 LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
@@ -23,27 +22,13 @@ LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """``bin`` with a dictionary of letters, ``spaced`` with a space among them; checkpoints."""
+    """``bin`` with a dictionary of letters; checkpoints."""
     folders = tmp_path_factory.mktemp("correctors")
-    for name, letters in (("bin", tiny.LETTERS), ("spaced", tiny.LETTERS + "▁.")):
-        tiny.dictionaries(folders / name, letters)
-    for kind, seed in (("editor", 3), ("stock", 3), ("concat", 7), ("pbd", 3)):
+    tiny.dictionaries(folders / "bin")
+    for kind, seed in (("editor", 3), ("stock", 3), ("concat", 7)):
         save(folders / f"{kind}.pt", folders / "bin", kind, seed)
-    save(folders / "lines.pt", folders / "spaced", "stock")
-    changed(folders / "lines.pt", folders / "lines.pt", "bpe", _name="characters")
     changed(folders / "stock.pt", folders / "other.pt", "task", _name="language_modeling")
     return folders
-
-
-def test_a_model_of_an_earlier_version_has_later_options_at_their_defaults(folder, tmp_path):
-    """And an option that has gone since is left out."""
-    path = changed(folder / "editor.pt", tmp_path / "editor.pt", "task", gone=1)
-    state = torch.load(path, weights_only=True)
-    for later in ("deletion_trace", "source_pointer", "source_copy"):
-        del state["cfg"]["model"][later]
-    torch.save(state, path)
-    now, before = map(Corrector.from_pretrained, (folder / "editor.pt", path))
-    assert now.correct([LINE]) == before.correct([LINE])
 
 
 @pytest.mark.parametrize(
@@ -149,25 +134,3 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, weights):
     assert [line.text for line in corrections] == ["abc dead!", "zzz dea"], "one is protected"
     text, _ = run(capsys, *model, noisy)
     assert text == clean.read_text()
-
-
-@pytest.mark.parametrize("name", ["editor.pt", "stock.pt", "pbd.pt"])
-@pytest.mark.parametrize("beside", [True, False])
-def test_a_model_corrects_in_a_folder_with_data_of_others(
-    folder, tmp_path, monkeypatch, name, beside
-):
-    """With the dictionaries beside it, or those that it carries."""
-    wanted = Corrector.from_pretrained(folder / name, folder / "bin").correct([LINE])
-    path = tmp_path / "model" / name
-    path.parent.mkdir()
-    changed(folder / name, path, "task", data="data")
-    if beside:
-        tiny.dictionaries(path.parent)
-        state = torch.load(path, weights_only=True)
-        del state["task_state"]["symbols"]  # of a checkpoint of fairseq alone
-        torch.save(state, path)
-    tiny.dictionaries(tmp_path / "data", "xyz")
-    monkeypatch.chdir(tmp_path)
-    assert Corrector.from_pretrained(path).correct([LINE]) == wanted
-    with refuses("data"):
-        Corrector.from_pretrained(path, "data")

@@ -1,10 +1,9 @@
 """Of a Markdown file prose is corrected; what its grammar says is code or an address stays."""
 
 import pytest
-from fake_backend import Scripted, ranking
+from fake_backend import Scripted, document, ranking
 
 from lev_correct.text.markdown import read_markdown
-from lev_correct.text.protection import Document
 from lev_correct.text.units import spans
 from lev_correct.words.lexicon import Bigrams, Lexicon
 
@@ -104,9 +103,9 @@ def test_a_document_of_markdown_is_corrected_some_lines_at_a_time(size):
     text = "- teh\n\n    *teh* cat\n\n[teh]: teh 'Teh'\na `teh\nteh` [teh] t*eh* teh\r"
     right = "- the\n\n    *the* cat\n\n[teh]: teh 'The'\na `teh\nteh` [teh] t*eh* the\r"
     lines, corrector = text.split("\n"), ranking(Scripted(likes={"the": 0.0}))
-    document, corrections = Document(lambda word: False, path="a/b.MD", text=lines), []
+    text, corrections = document(path="a/b.MD", text=lines), []
     for start in range(0, len(lines), size):
-        corrections += corrector.correct(lines[start : start + size], document=document)
+        corrections += corrector.correct(lines[start : start + size], document=text)
     assert "\n".join(line.text for line in corrections) == right
 
 
@@ -116,6 +115,6 @@ def test_spaces_are_not_changed_over_markup():
     bigrams = Bigrams({("the", "world"): 5.0, ("of", "the"): 90.0, ("world", "to"): 5.0})
     corrector = ranking(lexicon=Lexicon(counts), bigrams=bigrams)
     lines = ["of the wor ld to the cat", "of the wor*ld* to the cat"]
-    document = Document(lambda word: False, path="a.md", text=lines)
-    corrected = [line.text for line in corrector.correct(lines, document=document)]
+    text = document(path="a.md", text=lines)
+    corrected = [line.text for line in corrector.correct(lines, document=text)]
     assert corrected == ["of the world to the cat", lines[1]]

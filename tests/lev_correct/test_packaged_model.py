@@ -38,20 +38,6 @@ def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
     assert capsys.readouterr().out == "The end.\n\n    teh code\n"
 
 
-@pytest.mark.parametrize("mark", ["**{}**", "<b>*{}*</b>", "[{}](https://a.example)"])
-@pytest.mark.parametrize("path", ["a.txt", "a.md"])
-def test_markup_around_a_word_does_not_change_what_is_made_of_it(packaged, mark, path):
-    """A letter put at a word's end, a word in capitals, and two words written as one."""
-    lines = ["It was a {} of time for all of us.", "THE OLD {} STOOD THERE FOR LONG."]
-    lines += ["They were the last {} year in this town."]
-    wrong, right = (
-        [line.format(mark.format(word)) for line, word in zip(lines, words, strict=True)]
-        for words in (("perio", "GOVERMENT", "ofthe"), ("period", "GOVERNMENT", "of the"))
-    )
-    document = packaged.document(path=path, text=wrong)
-    assert [line.text for line in packaged.correct(wrong, document=document)] == right
-
-
 #: line | what it becomes, if it does not stay
 ALONE = """
 Teh cat recieved it. | The cat received it.

@@ -4,9 +4,10 @@ import re
 import time
 
 import pytest
-from fake_backend import Scripted, ranking
+from fake_backend import Scripted, document, ranking, read
 
-from lev_correct.text.protection import ENOUGH, CodeProtection, Document
+from lev_correct.judge.judge import ENOUGH
+from lev_correct.text.protection import CodeProtection
 from lev_correct.text.protection import marked as mask_of
 from lev_correct.text.units import spans
 
@@ -73,7 +74,7 @@ def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():
 +>   ```
 """
     lines = text.splitlines()
-    code = Document(lambda word: False).read([line[1:] for line in lines])
+    code = document().read([line[1:] for line in lines])
     assert code == [line.startswith("+") for line in lines]
 
 
@@ -82,23 +83,23 @@ def test_a_byte_order_mark_hides_no_fence_and_no_half_of_a_word_is_read(size):
     before = "\ufeff```/teh/```/teh/teh teh\u2010\r/# teh teh/teh, teh-/ teh -/teh"
     after = "\ufeff```/teh/```/the/the teh\u2010\r/# teh the/the, teh-/ teh -/the"
     lines, changed = before.split("/"), []
-    corrector, document = ranking(Scripted(likes={"the": 0.0})), Document(lambda word: False)
+    corrector, text = ranking(Scripted(likes={"the": 0.0})), document()
     for start in range(0, len(lines), size):
-        changed += corrector.correct(lines[start : start + size], document=document)
+        changed += corrector.correct(lines[start : start + size], document=text)
     assert [correction.text for correction in changed] == after.split("/")
 
 
 def test_an_unknown_word_that_returns_is_rather_a_term():
-    document = Document(lambda word: word == "runkle")
+    judge = document(lambda word: word == "runkle").judge
     for line, times in (("A runkle is a runkle.", 2), ("runkle", 3)):
-        document.read([line])
+        read(judge, [line])
         odds = 9 / times**3
-        assert document.probability("runkle", 0.9) == pytest.approx(odds / (1 + odds))
-    assert document.probability("right", 0.9) == 0.9
+        assert judge.probability(0, "runkle", "", 0.9) == pytest.approx(odds / (1 + odds))
+    assert judge.probability(0, "right", "", 0.9) == 0.9
 
 
 def test_a_text_of_unknown_words_is_foreign():
-    document, foreign = Document(lambda word: word == "habe"), []
+    judge, foreign = document(lambda word: word == "habe").judge, []
     many = ENOUGH // 3
     texts = (
         ["habe"] * ENOUGH,
@@ -107,16 +108,16 @@ def test_a_text_of_unknown_words_is_foreign():
         ["have have have"] * ENOUGH,
     )
     for text in texts:
-        document.read(text)  # at first a list of words, which is no text
-        foreign.append(document.foreign)
+        read(judge, text)  # at first a list of words, which is no text
+        foreign.append(judge.foreign)
     assert foreign == [False, False, True, False]
 
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_texts_of_a_run_are_read_before_the_first_is_corrected_and_asked_for_together(shared):
     model = Scripted(likes={"the": 0.0})
-    first = Document(lambda word: word == "teh")
-    second = Document(lambda word: word == "teh", first if shared else None)
+    first = document(lambda word: word == "teh")
+    second = document(lambda word: word == "teh", others=first.judge if shared else None)
     texts = [(["teh a"], first, ()), (["a teh", "teh"], second, ())]
     lines = [line for done in ranking(model).correct_documents(texts) for line in done]
     assert [line.text for line in lines] == ["the a", "a the", "the"]

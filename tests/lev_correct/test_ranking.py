@@ -9,9 +9,9 @@ from refusals import refuses
 from tables import rows
 
 from lev_correct import Corrector
-from lev_correct.models.loading import LISTED, ranked
-from lev_correct.ranking.ranking import FEATURES, defaults
-from lev_correct.ranking.vocabulary import with_case
+from lev_correct.propose.loading import LISTED, ranked
+from lev_correct.propose.ranking import FEATURES, defaults
+from lev_correct.propose.vocabulary import with_case
 from lev_correct.settings import Settings
 from lev_correct.text.units import NO_CONTEXT, context, spans
 from lev_correct.words.lexicon import Bigrams, Lexicon, confusions

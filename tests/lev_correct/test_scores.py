@@ -10,7 +10,7 @@ from fairseq.search import PrefixConstrainedBeamSearch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lev_correct.models.searching import LEXICON_BEAM
+from lev_correct.propose.searching import LEXICON_BEAM
 from lev_correct.words.lexicon import Lexicon
 
 EOS = 2
@@ -41,7 +41,7 @@ class WordsOnly(PrefixConstrainedBeamSearch):
         super().__init__(dictionary, allowed)
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(st.lists(st.text("abcdefgh", min_size=1, max_size=9), min_size=1, max_size=6, unique=True),
        st.integers(1, 4),
        st.sampled_from(["pbd", "stock"]))  # fmt: skip

@@ -136,8 +136,7 @@ def test_correct_gives_the_correctors_own_text(editing):
 
 @pytest.mark.parametrize(
     "kind, pairs",
-    [("classification", {}), ("multilabel", {}), ("tagging", {}), ("regression", {}),
-     ("classification", {"pairs": ["b", ""]})],
+    [("multilabel", {}), ("regression", {}), ("classification", {"pairs": ["b", ""]})],
 )  # fmt: skip
 def test_predict_gives_the_models_own_records(kind, pairs):
     model, asked = editors.enct5(kind, 1 + len(pairs)), {"texts": ["a b", "ccc"], **pairs}

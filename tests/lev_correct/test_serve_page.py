@@ -17,7 +17,7 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 from serving import serving  # noqa: E402
 
 from lev_correct import Edit  # noqa: E402
-from lev_correct.edits import apply_edits  # noqa: E402
+from lev_correct.lines import apply_edits  # noqa: E402
 from lev_correct.serve.app import make_app  # noqa: E402
 from lev_correct.serve.model import ServedModel  # noqa: E402
 

@@ -3,7 +3,7 @@
 import pytest
 from tables import rows
 
-from lev_correct.ranking.spacing import Spacing
+from lev_correct.propose.spacing import Spacing
 from lev_correct.text.units import spans
 from lev_correct.words.lexicon import Bigrams, LetterModel
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from fake_backend import Scripted, ranker_of, ranking
 
-from lev_correct.evidence.text_prior import LOWEST, TextPrior
-from lev_correct.ranking.ranking import FEATURES, WEIGHTS
+from lev_correct.judge.judge import kind_of
+from lev_correct.judge.prior import LOWEST, TextPrior
+from lev_correct.propose.ranking import FEATURES, WEIGHTS
 from lev_correct.tuning import Goal, tune
 
 LIKES = {"the": -1.0, "cat": -1.0}
@@ -14,8 +15,8 @@ LIKES = {"the": -1.0, "cat": -1.0}
 
 def prior(doubts, stays=()):
     """Of a text that has read these words, of which the model says so."""
-    text = TextPrior(doubts.__getitem__, stays)
-    text.read(doubts)
+    text = TextPrior(doubts.__contains__, doubts.__getitem__, stays)
+    text.count([*doubts])
     for word, doubt in doubts.items():
         if doubt > 0.5:
             text.learn(word, word, doubt / 2)
@@ -45,16 +46,20 @@ def test_a_word_that_stays_tells_nothing():
 
 @pytest.mark.parametrize("edit", ["alarge>a large", "abou t>about", "taht>that"])
 def test_spaces_and_slips_are_put_right_in_a_list_of_errors_and_not_in_right_text(edit):
-    errors, right = (text.respaced(0, *edit.split(">"), 0.97) for text in errors_and_right())
+    errors, right = (
+        text.probability(0, *edit.split(">"), 0.97, kind_of(*edit.split(">")))
+        for text in errors_and_right()
+    )
     assert errors > 0.9 > right
 
 
 def test_an_edit_is_made_in_a_list_of_errors_and_not_in_right_text():
     texts = errors_and_right()
-    errors, right = (text.probability("htea", 0.9) for text in texts)
+    errors, right = (text.probability(0, "htea", "", 0.9) for text in texts)
     assert errors > 0.88 and right == pytest.approx(0.9 * 0.31, abs=0.02)
-    assert texts[0].probability("known", 0.9) == pytest.approx(0.9), "of unknown words alone"
-    assert texts[0].probability("htea", 0.9, 27) < 0.75
+    assert texts[0].probability(0, "known", "", 0.9) == pytest.approx(0.9), "of unknown words alone"
+    texts[0].met["htea"] = 3
+    assert texts[0].probability(0, "htea", "", 0.9) < 0.75
 
 
 def adapting():

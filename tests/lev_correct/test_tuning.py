@@ -10,8 +10,8 @@ from tables import json_rows
 from test_ranking import in_context
 
 from lev_correct import Correction, Edit, settings
-from lev_correct.calibration import calibrated, temperature
-from lev_correct.ranking.ranking import FEATURES
+from lev_correct.judge.confidence import calibrated, temperature
+from lev_correct.propose.ranking import FEATURES
 from lev_correct.tuning import Goal, curve, tune
 from lev_plugins.metrics import CorrectionCounts as Counts
 

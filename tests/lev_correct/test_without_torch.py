@@ -10,7 +10,7 @@ from refusals import refuses
 from tables import json_rows
 
 from lev_correct import Corrector
-from lev_correct.evidence.languages import load_identifier
+from lev_correct.judge.languages import load_identifier
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.words.lexicon import Bigrams, Lexicon
 from lev_correct.words.prepared import write_arrays

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from exported import both_editors, with_biases
-from test_labeler import rounded
-from test_prefixes import APART, SIZES, Bare, Symbols
+from closeness import rounded
+from exported import APART, SIZES, Bare, Pad, both_editors, with_biases
 
 from lev_plugins.export import blocks, pbd
 from lev_plugins.export.folder import labeler_writer, write_folder
@@ -62,7 +61,7 @@ def reads(folder: Path, **options: Any) -> Answer:
     cfg = PBDTransformerConfig(**{**SIZES, **WIDE, **options})
     model = with_biases(PBDTransformerModel(*build(cfg, symbols, symbols)).eval())
     graphs = pbd.write_graphs(model, folder, WeightFile(folder), int8=True)
-    reader = Bare(folder, graphs, Symbols())
+    reader = Bare(folder, graphs, Pad())
 
     def answer(texts: Sequence[str]) -> list[Any]:
         sources = [[*map(symbols.index, text), symbols.eos()] for text in texts]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 import lev_plugins  # noqa: F401  (registers the scorers)
+from lev_plugins.metrics import CORRECTION_METRICS
 from lev_plugins.metrics.corpus import METRICS, WORD_METRICS, add_up, make_metric
 
 Pairs = Sequence[tuple[str, str]]
@@ -75,6 +76,30 @@ def test_sums_give_sacrebleus_corpus_score_exactly(name, pairs):
 def test_scores_by_hand(output, reference, expected):
     values = [score(name, [(output, reference)]) for name in (*WORD_METRICS, "accuracy")]
     assert values == [pytest.approx(value, abs=1e-6) for value in expected]
+
+
+def test_scores_of_corrections_by_hand():
+    lines = [
+        # source, output, reference
+        ("tbe old house", "the old horse", "the old house"),
+        ("by tne sea", "by the big sea", "by the sea"),
+        ("alot of it", "a lot of it", "a lot of it"),
+        ("word", "word", "word"),
+        ("dirt", "", ""),
+    ]
+    scores = {
+        name: metric.score(add_up(metric, (metric.statistics(*line) for line in lines)))
+        for name, metric in CORRECTION_METRICS.items()
+    }
+    assert scores == pytest.approx(
+        {
+            "correction_recall": 100,
+            "miscorrection_rate": 100 / 7,
+            "edit_precision": 60,
+            "edit_recall": 75,
+            "edit_f05": 100 * 1.25 * 0.6 * 0.75 / (0.25 * 0.6 + 0.75),
+        }
+    )
 
 
 # scorers ------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Layers compute as their device does best, wherever the model is moved."""
 
-import torch
 from torch import nn
 
 from lev_plugins.nn.backbone import EncoderBody
@@ -24,9 +23,3 @@ def test_a_model_follows_its_device():
     for device, kernels in (("cpu", cpu.CPUKernels), ("meta", type(TORCH))):
         model.to(device)
         assert kinds() == {kernels}
-
-
-def test_attention_needs_no_mask():
-    states = torch.randn(1, 2, 3, 4)
-    expected = torch.nn.functional.scaled_dot_product_attention(states, states, states)
-    assert torch.equal(TORCH.attention(states, states, states, None), expected)

@@ -42,7 +42,7 @@ def whatever_the_size() -> Iterator[None]:
 
 
 @pytest.fixture
-def one_dnn() -> Iterator[None]:
+def one_dnn():
     with whatever_the_size():
         yield
 

@@ -1,12 +1,10 @@
-"""Positions; that blocks are fairseq's: ``systems/test_seq2seq.py``."""
+"""Rotary positions; that blocks and sinusoids are fairseq's: ``systems/test_seq2seq.py``."""
 
 import pytest
 import torch
 from closeness import assert_near
-from fairseq.modules import SinusoidalPositionalEmbedding
 from test_t5 import randomised
 
-from lev_plugins.nn.embedding import Positions
 from lev_plugins.nn.packing import AttentionLayout
 from lev_plugins.nn.rotary import rotary_angles
 from lev_plugins.nn.transformer import Attention
@@ -33,11 +31,3 @@ def test_rotary_positions_turn_pairs_of_channels_by_their_place():
         for before, after in zip(plain[:2], projected[:2], strict=True):
             assert_near(after[b, :, t], before[b, :, t] @ turn.T)
     assert torch.equal(plain[2], projected[2])
-
-
-@pytest.mark.parametrize(("dim", "left"), [(8, True), (7, False)])
-def test_sinusoidal_positions_are_those_of_fairseq(dim, left):
-    tokens = torch.tensor([[4, 5, 6, 7], [4, 5, PAD, PAD], [9, PAD, PAD, PAD]])
-    tokens = tokens.flip(1) if left else tokens
-    theirs = SinusoidalPositionalEmbedding(dim, PAD, init_size=64)
-    assert torch.allclose(Positions(40, dim, PAD)(tokens), theirs(tokens), atol=1e-6)

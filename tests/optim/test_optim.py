@@ -109,6 +109,7 @@ def test_pre_trained_parameters_have_a_share_of_the_rate_and_may_stay():
         assert torch.equal(value, Model().get_parameter(name)) == (name in LOADED), name
     resumed = BackboneAdam(backbone(0.5), list(model.parameters()))
     resumed.load_state_dict(optimizer.state_dict(), resumed.optimizer_config)
+    assert resumed.state_dict()["state"].keys() == optimizer.state_dict()["state"].keys() != set()
     resumed.set_lr(0.02)
     assert [group["lr"] for group in resumed.param_groups] == [0.02, 0.01]
     assert resumed.get_lr() == 0.02
@@ -165,11 +166,11 @@ def test_time_before_a_break_counts_and_the_break_does_not() -> None:
     assert second.seconds == 0 and second.best == 1.5
 
 
-@pytest.mark.parametrize(("processor", "counted"), [(False, 0.25), (True, 0.75)])
+@pytest.mark.parametrize(("processor", "counted"), [(False, 0.25), (True, 0.5)])
 def test_several_processes_follow_the_time_that_they_agree_on(processor, counted) -> None:
     """Each counts its own; the work of all processors is as many times as much."""
     time_budget = schedule(Clock(), processor_time=processor)
-    time_budget.begin_training(SimpleNamespace(data_parallel_world_size=3, lr_step_update=list))
+    time_budget.begin_training(SimpleNamespace(data_parallel_world_size=2, lr_step_update=list))
     time_budget.clock.now += 0.25 * HOUR
     time_budget.step_update(1)
     assert time_budget.optimizer.time_share == 0, "nothing is agreed on yet"

@@ -26,12 +26,12 @@ WEIGHTS = "model.safetensors"
 
 
 @pytest.fixture(params=checkpoints.KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
+def kind(request):
     return str(request.param)
 
 
 @pytest.fixture
-def folder(kind: str, tmp_path: Path) -> Path:
+def folder(kind, tmp_path):
     return checkpoints.KINDS[kind](tmp_path / kind)
 
 
@@ -120,7 +120,7 @@ def setting(**changes: Any) -> Spoil:
 
 MISH = dict.fromkeys(("hidden_act", "activation_function", "feed_forward_proj"), "mish")
 #: what is wrong with a folder, and what the line says besides its name
-FAULTS: list[tuple[Spoil, str]] = [
+FAULTS = [
     (shutil.rmtree, "no such folder"),
     (without(WEIGHTS), "model.safetensors or pytorch_model.bin"),
     (without("config.json"), "config.json"),

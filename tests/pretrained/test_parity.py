@@ -10,24 +10,13 @@ from typing import Any
 import checkpoints
 import pytest
 import torch
-from checkpoints import BART_TOKENS, BERT_TOKENS, DIM, Model
+from checkpoints import BART_TOKENS, BERT_TOKENS, DIM, Model, randomised
 from closeness import assert_near
 from torch import Tensor
 
 from lev_plugins.systems.enct5.model import BertEncoder, EncoderDirectory
 
 pytestmark = pytest.mark.kernels
-
-
-def randomised(model: torch.nn.Module) -> torch.nn.Module:
-    """Norms, biases and the padding's row too, so that a forgotten one shows."""
-    for name, parameter in model.named_parameters():
-        middle = 1.0 if "orm" in name and name.endswith("weight") else 0.0
-        parameter.data.normal_(middle, 0.4)
-    for name, buffer in model.named_buffers():
-        if name == "final_logits_bias":
-            buffer.normal_()
-    return model.eval()
 
 
 #: what a family's decoder starts with
@@ -122,7 +111,7 @@ def test_bart(transformers, tmp_path, form):
 
 
 #: name → class, settings, and whether the output gets a table of its own, as in the files of 1.1
-T5S: dict[str, tuple[str, dict[str, Any], bool]] = {
+T5S = {
     "1.0": ("T5", checkpoints.T5_0, False),
     "1.0, untied": ("T5", checkpoints.T5_0, True),
     "1.1": ("T5", checkpoints.T5_1, True),

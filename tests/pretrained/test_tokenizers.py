@@ -17,7 +17,7 @@ from refusals import refuses
 from test_parity import SENTENCES, cut_alike
 
 from lev_plugins.pretrained import Vocabulary
-from lev_plugins.pretrained.vocabulary import PretrainedTokenizer
+from lev_plugins.pretrained.vocabulary import PretrainedTokenizer, PretrainedTokenizerConfig
 
 LINES = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!", "a cat is a cat"] * 4
 KINDS = ["bert", "bart", "t5"]
@@ -30,7 +30,7 @@ def config(folder: Path, kind: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders(tmp_path_factory):
     """WordPiece, pairs of bytes and Unigram."""
     place = tmp_path_factory.mktemp("tokenizers")
     named = {kind: config(place / kind, kind) for kind in KINDS}
@@ -45,8 +45,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def opened(folders: dict[str, Path]) -> dict[str, PretrainedTokenizer]:
-    return {name: checkpoints.opened(folder) for name, folder in folders.items()}
+def opened(folders):
+    return {
+        name: PretrainedTokenizer(PretrainedTokenizerConfig(hf_directory=str(folder)))
+        for name, folder in folders.items()
+    }
 
 
 def build(folder: Path | None) -> Any:

@@ -3,7 +3,7 @@
 import functools
 import json
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from lev_plugins.systems.enct5.dataset import Example, collate
 from lev_plugins.systems.enct5.problem_types import ProblemType, bits_of
 
 ROWS, NUMBER = 11, 3  # subwords; classes or labels
-SIZE: dict[str, Any] = {
+SIZE = {
     "dim": 8,
     "hidden": 10,
     "encoder_layers": 2,
@@ -81,10 +81,15 @@ def answers(model: EncT5Model, rows: Sequence[Row], kind: ProblemType) -> Tensor
     return model(**collate(rows, kind, NUMBER))
 
 
-def loss(model: EncT5Model, rows: Sequence[Row], kind: ProblemType) -> Tensor:
-    """The summed loss of all examples, of whose words none was cut off."""
+def loss(
+    model: EncT5Model,
+    rows: Sequence[Row],
+    kind: ProblemType,
+    move: Callable[[Any], Any] = lambda value: value,
+) -> Tensor:
+    """The summed loss of all examples, of whose words none was cut off; ``move``: to a device."""
     targets = kind.targets([example.labels for row in rows for example in row], NUMBER)
-    return kind.loss(answers(model, rows, kind), targets)
+    return kind.loss(model(**move(collate(rows, kind, NUMBER))), move(targets))
 
 
 def slow_answers(model: EncT5Model, kind: ProblemType, examples: Sequence[Example]) -> Tensor:

@@ -182,7 +182,7 @@ class Seq2Seq:
         """
         sample, pad = self.batch(rows, **layout), self.symbols.pad()
         encoder_out, width = model.encoder(sample.source), sample.before.size(1)
-        state: dict[str, Any] | None = {} if stepwise else None
+        state = {} if stepwise else None
         steps = []
         for end in range(1, width + 1) if stepwise else [width]:
             before = sample.before[:, :end]
@@ -218,7 +218,7 @@ class Seq2Seq:
 # the systems ----------------------------------------------------------------------------------
 
 PRE = {"encoder_normalize_before": True}
-NORMS: dict[str, dict[str, Any]] = {"post-norm": {}, "pre-norm": PRE}
+NORMS = {"post-norm": {}, "pre-norm": PRE}
 PBD = Seq2Seq(
     PBDTransformerConfig,
     PBDTransformerModel,

@@ -19,7 +19,6 @@ from seq2seq_models import CONCAT, GATED, PBD, Seq2Seq
 from torch import Tensor, nn
 
 from lev_correct import Corrector
-from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 from tests.fake_gpu import DEVICE, module_to_gpu, present, to_gpu
@@ -69,11 +68,7 @@ def labels(kind: ProblemType) -> Training:
     torch.manual_seed(2)
     model = enct5_models.build(kind, decoder_layers=2)
     texts = [enct5_models.example(kind, length) for length in (4, 2, 9)]
-    batch = collate([texts[:2], texts[2:]], kind, 3)
-    targets = kind.targets(
-        [text.labels[: text.num_words] if text.num_words else text.labels for text in texts], 3
-    )
-    return model, lambda move: kind.loss(model(**move(batch)), move(targets))
+    return model, lambda move: enct5_models.loss(model, [texts[:2], texts[2:]], kind, move)
 
 
 LEARNED = {"encoder_learned_pos": True, "decoder_learned_pos": True}
@@ -81,7 +76,7 @@ APART = {"weight_sharing": "none", "separate_output_embed": True}
 POINTER = {"source_pointer": True, "share_all_embeddings": True, "deletion_trace": True}
 SAMPLED = {"token_masking": "uniform", "roll_in_tokens": "policy"}
 #: what is trained; how often a GPU is waited for, its gradients' norm once; and the operations
-UPDATES: dict[str, tuple[Callable[[], Training], int, int]] = {
+UPDATES = {
     "LevT": (lambda: edits(drafted=False), 2, 750),
     "LevT, own parameters": (lambda: edits(**APART), 2, 905),
     "LevT with a trace": (lambda: edits(deletion_trace=True, **LEARNED), 2, 925),
@@ -139,7 +134,7 @@ def test_beam_search(system: Seq2Seq):
 
 
 def corrector_on(corrector: Corrector, move: bool) -> Any:
-    backend: Any = corrector.backend
+    backend = corrector.backend
     if move:
         for model in [backend.model] if hasattr(backend, "model") else backend.editor.models:
             module_to_gpu(model)
@@ -158,7 +153,7 @@ def labels_on(model: Any, move: bool) -> str:
     return str([prediction.tags for prediction in model.predict_tags(["a b c", "de"])])
 
 
-INTERFACES: dict[str, tuple[Callable[[], Any], Callable[[Any, bool], Any]]] = {
+INTERFACES = {
     "edit corrector": (editors.edit_corrector, corrector_on),
     "corrector": (editors.writing_corrector, corrector_on),
     "tagger": (lambda: editors.enct5(ProblemType.TAGGING.value), labels_on),

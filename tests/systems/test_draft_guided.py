@@ -4,7 +4,7 @@ import dataclasses
 import json
 import random
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -39,7 +39,7 @@ def fairseqs(**options: Any) -> Any:
 
 
 #: name → the system whose sentences it reads, and a model
-MODELS: dict[str, tuple[Seq2Seq, Callable[[], Any]]] = {
+MODELS = {
     **{
         f"{name}, {kind}": (system, lambda s=system, k=kind: s.build(3, 1.5, **s.kinds[k]))
         for name, system in {"pbd": PBD, "gated": GATED, "concat": CONCAT}.items()

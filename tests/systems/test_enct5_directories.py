@@ -38,12 +38,12 @@ MAKERS = {"t5_dir": t5, "bert_dir": functools.partial(checkpoints.bert, head=Tru
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return t5(tmp_path / "t5")
 
 
 @pytest.fixture
-def bert(tmp_path: Path) -> Path:
+def bert(tmp_path):
     return checkpoints.bert(tmp_path / "bert")
 
 

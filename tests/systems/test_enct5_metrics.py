@@ -35,7 +35,7 @@ def probabilities(seed: int, rows: int = 40) -> tuple[np.ndarray, np.ndarray]:
 
 NEAR = 100 / (28 / 3) ** 0.5
 #: kind, labels, predictions, what is right → some of the metrics, by hand; of taggers a digit a tag
-BY_HAND: list[tuple[ProblemType, list[str], Any, Any, dict[str, float]]] = [
+BY_HAND = [
     (
         CLASSIFICATION,
         LABELS,

@@ -64,7 +64,7 @@ def test_of_several_texts_the_longer_one_is_cut_first(texts, most):
 
 
 def slow_words(cutter: Tokenizer, words: Sequence[str], most: int) -> Encoding:
-    complete: list[list[int]] = []
+    complete = []
     for number, word in enumerate(words):
         space = " " if cutter.processor is None and number else ""
         complete.append((cutter.encode(space + word) if word else []) or [UNK])

@@ -3,7 +3,7 @@
 import itertools
 import math
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 JOINED = {"share_all_embeddings": True}
-CONFIGURATIONS: dict[str, dict[str, Any]] = {
+CONFIGURATIONS = {
     "post-norm": {},
     "pre-norm, deletion apart, rotary": {
         **PRE_NORM,
@@ -80,7 +80,7 @@ def answers(model: LevenshteinEditorModel, sample: dict[str, Any]) -> Any:
 
 class TestLevenshteinEditor(ModelContract):
     @pytest.fixture(params=CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
-    def system(self, request) -> System:
+    def system(self, request):
         learns = {"token_masking": "uniform"} if "separate_output_embed" in request.param else {}
         task = tiny.task(joined=request.param.get("share_all_embeddings", False), **learns)
         tokens = "sample" if learns else "argmax"
@@ -120,7 +120,7 @@ def another() -> LevenshteinEditorModel:
     return tiny.model(tiny.task(), 7, max_insertions=9, weight_sharing="none").double()
 
 
-DECODED: dict[str, Callable[[], dict[str, Any]]] = {
+DECODED = {
     "candidates": lambda: {"flags": {"iter_decode_with_beam": 3, "nbest": 2}},
     "marks": lambda: {"marked": True},
     "ensemble": lambda: {"others": [another()]},
@@ -129,7 +129,7 @@ DECODED: dict[str, Callable[[], dict[str, Any]]] = {
 
 class TestDecoding(DecodingContract):
     @pytest.fixture(params=DECODED.values(), ids=DECODED.keys())
-    def system(self, request) -> System:
+    def system(self, request):
         task = tiny.task()
         return Decoded(task, lambda seed: tiny.model(task, seed), None, None, **request.param())
 
@@ -234,7 +234,7 @@ def test_any_layer_around_a_model_may_be_left_out(policies, options, flags, monk
 @pytest.mark.parametrize("seed", [3, 4, 5])
 def test_no_sentence_is_read_twice_nor_without_a_token_to_write(seed, monkeypatch):
     task, model = sharp(seed)
-    read: list[tuple[str, Any]] = []
+    read = []
     decode = model.decode
 
     def noting(tokens, encoder_out, head, deleted=None):

@@ -14,7 +14,7 @@ import pytest
 import tiny
 import torch
 from closeness import assert_near
-from contract import ModelContract, System
+from contract import ModelContract
 from fairseq.models.transformer import TransformerModel, base_architecture
 from seq2seq_models import CONCAT, GATED, PBD, SIZES, Seq2Seq, task
 from tiny import Triple
@@ -46,7 +46,7 @@ def under_contract() -> list[Any]:
 
 class TestSeq2Seq(ModelContract):
     @pytest.fixture(params=under_contract())
-    def system(self, request) -> System:
+    def system(self, request):
         return request.param
 
     def test_what_is_written_token_by_token_is_what_is_said_of_the_whole(self, system):

@@ -184,7 +184,7 @@ def varied(flags: str) -> Stock:
 
 
 @pytest.fixture(scope="module")
-def lively() -> Stock:
+def lively():
     return varied(PRE_NORM)
 
 

@@ -5,9 +5,10 @@ import pytest
 import tiny
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset
-from plain_files import put
+from plain_files import put, read
 from refusals import refuses
 
+from lev_plugins.cli import noise as noise_command
 from lev_plugins.data.noise.noiser import Noise
 from lev_plugins.data.noise.rng import sentence_random
 from lev_plugins.tasks import NoisyTranslationConfig, NoisyTranslationTask
@@ -130,6 +131,9 @@ def test_noise_on_validation_and_test_is_fixed_and_can_be_another(folder):
     assert texts(loaded(task, "test")) == LINES[:7]
     assert valid(seed=9) == valid(noise="none", noise_valid="keyboard") == before
     assert before != LINES[:5] and valid(noise_seed=2) != before
+    flags = f"--kind keyboard --input {folder}/valid.clean --output {folder}/out"
+    noise_command.main(flags.split())
+    assert read(folder / "out") == before, "the command's"
 
 
 def binarised(folder, split):

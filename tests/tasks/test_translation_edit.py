@@ -27,7 +27,7 @@ def write(folder: Path, split: str, rows: list[tiny.Triple]) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     write(tiny.dictionaries(tmp_path / "bin"), "train", ROWS)
     return tmp_path / "bin"
 
@@ -188,18 +188,3 @@ def test_the_mixture_moves_with_the_updates_or_the_time(duration, progress, alph
     task = tiny.task(alpha=0.8, beta=0.6, alpha_start=0.0, roll_in_updates=duration)
     assert task.mixture(*progress) == (alpha, 0.6)
     assert tiny.task(alpha=0.8, beta=0.6).mixture(3) == (0.8, 0.6)
-
-
-@pytest.mark.parametrize(
-    ("side", "letters", "message"),
-    [
-        ("source", "abxdefgh", "symbol 6 is 'x' there and 'c' here"),
-        ("target", "abcdefghi", "symbol 12 is 'i' there and '<plh>' here"),
-    ],
-)
-def test_a_checkpoint_of_another_dictionary_or_task_is_refused(side, letters, message):
-    sides = {"source": tiny.dictionary(), "target": tiny.dictionary()}
-    sides[side] = tiny.dictionary(letters)
-    saved = TranslationEditTask(TranslationEditConfig(), sides["source"], sides["target"])
-    with refuses(message, f"another {side} dictionary"):
-        tiny.task().load_state_dict(saved.state_dict())

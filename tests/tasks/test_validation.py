@@ -64,7 +64,7 @@ class Scripted(PostEditingTask):
 
 
 @pytest.fixture(autouse=True)
-def plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def plain_model(monkeypatch):
     """Models and criterions are empty: fairseq builds none."""
     monkeypatch.setattr(FairseqTask, "build_model", lambda *_: nn.Linear(1, 1))
     monkeypatch.setattr(FairseqTask, "build_criterion", lambda self, cfg: cfg or Loss(self))

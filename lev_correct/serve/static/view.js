@@ -9,7 +9,8 @@ export function element(name, properties, ...children) {
 }
 
 const percent = (value) => Number(value).toFixed(2);
-const rating = (value) => element("sub", {}, percent(value));
+const reasons = (why) => Object.entries(why).map(([name, nats]) => `${name}: ${nats}`).join("\n");
+const rating = (value, why = {}) => element("sub", { title: reasons(why) }, percent(value));
 const gone = (text) => (text ? element("del", {}, visible(text)) : "");
 const come = (text) => (text ? element("ins", {}, visible(text)) : "");
 
@@ -27,7 +28,7 @@ function parts(row, edits, show) {
       const words = runsOf(edit[side], start, edit, side);
       if (words.length) part.append(element(taken ? tag : "span", { className: side }, ...words));
     }
-    if (probability != null) part.append(rating(probability));
+    if (probability != null) part.append(rating(probability, edit.why));
     shown.push(...runsOf(row.text.slice(done, edit.offset), done), part);
     done = endOf(edit);
   });

@@ -6,17 +6,13 @@ with nothing after them; BYTES -1 is all of them, and the end before the file ge
 It does not matter who writes, or how.
 
 ASKED is ``SIGNAL:STEP:N``: the process gets this signal at the beginning of the N-th train_step or
-valid_step. SLOW is seconds that it waits before every update.
-
-RATES is a file that gets a line for each update, a JSON list: its number, share of the time, rate.
+valid_step.
 """
 
-import json
 import os
 import resource
 import signal
 import sys
-import time
 from typing import Any
 
 from fairseq.trainer import Trainer
@@ -51,19 +47,7 @@ def asking(self: Trainer, *arguments: Any, **options: Any) -> Any:
     return take(self, *arguments, **options)
 
 
-def noting(self: Trainer, *arguments: Any, **options: Any) -> Any:
-    """Takes a step, with its line."""
-    time.sleep(float(os.environ.get("SLOW", "0")))
-    with open(os.environ["RATES"], "a") as file:
-        line = [self.get_num_updates(), self.optimizer.time_share, self.get_lr()]
-        file.write(json.dumps(line) + "\n")
-    return train_step(self, *arguments, **options)
-
-
 opened = done = 0
-train_step = Trainer.train_step
-if "RATES" in os.environ:
-    Trainer.train_step = noting
 if "CUT_SHORT" in os.environ:
     prefix, number, size = os.environ["CUT_SHORT"].split(":")
     sys.addaudithook(look)

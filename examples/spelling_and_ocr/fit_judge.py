@@ -1,0 +1,388 @@
+"""Fits the judge of a corrector, and says what it does to text that the fit has not seen.
+
+    python examples/spelling_and_ocr/fit_judge.py OUT TEXT… --misspellings NOISY CLEAN [--path MODEL]
+
+Each TEXT is right text of one register, a paragraph a line. Of the corrector's known words a fifth,
+by a hash, is hidden: rare words of right text are then in no list, in their natural place. What
+the corrector proposes is noted in the text as it is; with misspellings, spaces and apostrophes
+that are wrong, and words written for others, few and many; with hidden words in the place of
+common ones; and in single words and short lines. A proposal is right where it restores the text.
+
+OUT gets the weights, those of a logistic regression for each kind of edit. The table has a row for
+each register, judged by the fit of the others. Needs scikit-learn.
+"""
+
+import argparse
+import json
+import random
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from made_up_typos import Typist
+
+from lev_correct import Corrector
+from lev_correct.judge.evidence import OF_LISTS, Evidence, LineJudge, Run
+from lev_correct.judge.judge import Judge, Kind
+from lev_correct.judge.weights import Weights
+from lev_correct.text.markup import opens_sentence
+from lev_correct.words.known_words import KnownWords
+from lev_runtime.io.output import whole_file
+from lev_runtime.io.text_files import read_lines
+
+#: One known word in so many is hidden.
+HIDDEN = 5
+#: Shares of words that are wrong; lines of each register with hidden words; lone words of a kind.
+SHARES, TERMS, LONE = (0.01, 0.1), 600, 1200
+#: How much an example counts by what it is of: right text is met most.
+COUNTS: dict[str, float] = {}
+STRENGTH = 0.3  # of the regression's regularization, the inverse
+FEWEST = 30  # examples of either class that a kind needs
+#: What no text here tells: by hand, in nats (files that are no prose; words that return; names).
+BY_HAND = {
+    "no prose": -1.5,
+    "returns in the files": -6.0,
+    "slip of a word of the files": 3.5,
+    "name": -8.0,
+}
+#: Texts of a line each, which nothing else tells of.
+ALONE = ("lone wrong", "lone right", "short wrong", "short right")
+WORD = re.compile(r"(?<![\w'’/.@-])[A-Za-z]+(?:['’][a-z]+)?(?![\w'’/@-])")
+STEPS = (0.5, 0.7, 0.9, 1.01)
+
+
+class Example(NamedTuple):
+    """A proposal: of which register and kind of text, what is judged, whether it is right."""
+
+    register: str
+    source: str
+    kind: Kind
+    features: dict[str, float]
+    is_right: bool
+    text: str
+
+
+class Forgetful(KnownWords):
+    """Known words without the hidden ones."""
+
+    def _level(self, word: str) -> int:
+        return 0 if is_hidden(word) else super()._level(word)
+
+
+def is_hidden(word: str) -> bool:
+    """Returns whether a word is hidden, by its hash."""
+    return zlib.crc32(word.encode()) % HIDDEN == 0
+
+
+class Noting(LineJudge):
+    """Notes the features of every proposal, and judges none."""
+
+    noted: list[tuple[str, int, str, str, Kind, dict[str, float]]] = []
+
+    def probability(
+        self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
+    ) -> float:
+        if kind != "doubled":
+            kind, features = (
+                self.kind_of(before, kind),
+                self.features.of(start, before, after, chance),
+            )
+            if kind in OF_LISTS or self.is_english(start, start + len(before), after):
+                self.noted.append((self.line, start, before, after, kind, features))
+        return chance
+
+
+class NotedText(Evidence):
+    """A text whose proposals are noted."""
+
+    def line(self, text: str, places: Sequence[tuple[int, int]]) -> LineJudge:
+        return Noting(self, text, places)
+
+
+class Student(Corrector):
+    """A corrector that does not know the hidden words."""
+
+    @cached_property
+    def known(self) -> KnownWords:
+        """Returns the words that are not hidden."""
+        return Forgetful.read(str(self.settings.known))
+
+    def judge(self, others: Judge | None = None, path: str | None = None) -> Judge:
+        return NotedText(Run(self.backend, self.known, Weights({}), self.languages), path)
+
+
+class Spoiler:
+    """Writes wrong what is right, and knows what was right.
+
+    Args:
+        corrector: whose lists say which words are common, and which are written for others.
+        pairs: misspellings of people, and their words.
+    """
+
+    def __init__(self, corrector: Corrector, pairs: Sequence[tuple[str, str]]) -> None:
+        self.words, self.rng = corrector.backend, random.Random(1)
+        self.of: dict[str, list[str]] = defaultdict(list)
+        for wrong, right in pairs:
+            self.of[right.lower()].append(wrong.lower())
+        self.typist = Typist(
+            [(wrong, right) for right, all in self.of.items() for wrong in all], self.rng
+        )
+        known = corrector.settings.known_words()
+        words = (line.partition("\t")[0] for line in known.text().splitlines())
+        hidden = (word for word in words if word.isascii() and word.isalpha() and is_hidden(word))
+        self.hidden = [word for word in hidden if len(word) > 3 and self.is_unlisted(word)]
+
+    def is_unlisted(self, word: str) -> bool:
+        """Returns whether no list has a word, neither as right nor as wrong."""
+        return not (self.words.knows(word) or self.words.misspelt(word))
+
+    def misspelt(self, word: str) -> str:
+        """Returns a misspelling: one of people, or made up."""
+        listed = self.of.get(word)
+        return self.rng.choice(listed) if listed and self.rng.random() < 0.5 else self.typist(word)
+
+    def wrong(self, word: str) -> str:
+        """Returns a common word as it may be written by mistake."""
+        kind, cut = self.rng.random(), self.rng.randrange(1, len(word))
+        if "'" in word:
+            return word.replace("'", "") if kind < 0.5 else word
+        if kind < 0.1:
+            return f"{word[:cut]} {word[cut:]}"
+        if kind < 0.2 and word in self.words.confused:
+            return self.rng.choice(self.words.confused[word])
+        return self.misspelt(word) if len(word) > 3 else word
+
+    def line(self, line: str, share: float) -> tuple[str, list[tuple[int, int, str]]]:
+        """Returns a line with a share of its words wrong, and of each where it stands and what
+        stood there."""
+        parts, golds, end, size = [], [], 0, 0
+        for match in WORD.finditer(line):
+            word = match[0].lower()
+            opens = match[0] == word.capitalize() and opens_sentence(line, match.start())
+            if len(word) < 2 or not (opens or match[0] == word) or not self.words.knows(word):
+                continue
+            if self.rng.random() > share:
+                continue
+            wrong, last, meant = self.wrong(word), match.end(), word
+            if opens:
+                wrong, meant = wrong.capitalize(), match[0]
+            follower = WORD.match(line, last + 1)
+            if (
+                line[last : last + 1] == " "
+                and follower
+                and self.rng.random() < 0.06
+                and match.start() >= end
+            ):
+                last = follower.end()
+                cut = self.rng.choice((len(word), len(word) - 1, len(word) + 1))
+                meant, joined = line[match.start() : last], match[0] + follower[0]
+                wrong = joined if cut == len(word) else f"{joined[:cut]} {joined[cut:]}"
+            if (
+                wrong == meant
+                or self.words.knows(wrong)
+                and wrong not in self.words.confused
+                or match.start() < end
+            ):
+                continue
+            parts += [line[end : match.start()], wrong]
+            size += match.start() - end
+            golds.append((size, size + len(wrong), meant))
+            size, end = size + len(wrong), last
+        return "".join(parts) + line[end:], golds
+
+    def short(self, line: str) -> str:
+        """Returns two to four words of a line."""
+        words, size = line.split(), self.rng.randint(2, 4)
+        start = self.rng.randrange(max(len(words) - size, 0) + 1)
+        return " ".join(words[start : start + size])
+
+    def term(self, line: str) -> str:
+        """Returns a line with a hidden word in the place of a common one."""
+        places = [
+            m
+            for m in WORD.finditer(line)
+            if len(m[0]) > 4 and m[0].islower() and self.words.knows(m[0])
+        ]
+        if not places:
+            return line
+        match = self.rng.choice(places)
+        return line[: match.start()] + self.rng.choice(self.hidden) + line[match.end() :]
+
+
+Golds = Sequence[Sequence[tuple[int, int, str]]]
+
+
+def examples(
+    student: Student, register: str, source: str, lines: Sequence[str], golds: Golds = ()
+) -> Iterator[Example]:
+    """Yields what the corrector proposes in a text; golds: what is wrong in each of its lines."""
+    Noting.noted.clear()
+    for text in [[line] for line in lines] if source in ALONE else [lines]:
+        student.correct(text, document=student.document(text=text), min_confidence=1.0)
+    wrong = defaultdict(list)
+    for line, line_golds in zip(lines, golds or [()] * len(lines), strict=True):
+        wrong[line] = list(line_golds)
+    seen = set()
+    for line, start, before, after, kind, features in Noting.noted:
+        meant = before
+        for first, last, right in wrong[line]:
+            if first < start + len(before) and start < last:
+                inside = start <= first and last <= start + len(before)
+                meant = before[: first - start] + right + before[last - start :] if inside else ""
+        key = line, start, after, kind
+        if key not in seen:
+            seen.add(key)
+            yield Example(
+                register,
+                source,
+                kind,
+                features,
+                meant.lower() == after.lower(),
+                f"{before} > {after}",
+            )
+
+
+def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -> Iterator[Example]:
+    """Yields the examples of all registers, and of lone words in as many."""
+    for register, lines in texts.items():
+        yield from examples(student, register, "right", lines)
+        for number, (share, source) in enumerate(zip(SHARES, ("few", "many"), strict=True)):
+            pairs = [spoiler.line(line, share) for line in lines[number::2]]
+            yield from examples(student, register, source, *map(list, zip(*pairs, strict=True)))
+        yield from examples(
+            student, register, "term", [spoiler.term(line) for line in lines[:TERMS]]
+        )
+    rng = spoiler.rng
+    words = [
+        word
+        for lines in texts.values()
+        for line in lines
+        for word in WORD.findall(line)
+        if word.islower()
+    ]
+    common = [word for word in dict.fromkeys(words) if len(word) > 3 and spoiler.words.knows(word)]
+    people = rng.sample(
+        [(wrong, right) for right, all in spoiler.of.items() for wrong in all], LONE
+    )
+    made = [(spoiler.misspelt(word), word) for word in rng.sample(common, LONE)]
+    lone = [(wrong, right) for wrong, right in people + made if not spoiler.words.knows(wrong)]
+    for number, (register, lines) in enumerate(texts.items()):
+        part = lone[number :: len(texts)]
+        golds = [[(0, len(wrong), right)] for wrong, right in part]
+        yield from examples(student, register, "lone wrong", [wrong for wrong, _ in part], golds)
+        yield from examples(student, register, "lone right", rng.sample(spoiler.hidden, LONE // 5))
+        short = [line for line in map(spoiler.short, rng.choices(lines, k=LONE // 5)) if line]
+        yield from examples(student, register, "short right", list(map(spoiler.term, short)))
+        pairs = [spoiler.line(line, 0.5) for line in short]
+        yield from examples(student, register, "short wrong", *map(list, zip(*pairs, strict=True)))
+
+
+def fitted(rows: Sequence[Example]) -> dict[str, dict[str, tuple[float, float]]]:
+    """Returns the weights of each kind of edit that has enough examples, and of features the mean."""
+    from sklearn.linear_model import LogisticRegression
+
+    kinds = {}
+    for kind in sorted({row.kind for row in rows}):
+        of_kind = [row for row in rows if row.kind == kind]
+        right = np.array([row.is_right for row in of_kind])
+        if min(right.sum(), (~right).sum()) < FEWEST:
+            continue
+        names = [name for name in of_kind[0].features if name not in BY_HAND]
+        table = np.array([[row.features[name] for name in names] for row in of_kind])
+        mean, scale = table.mean(0), np.maximum(table.std(0), 1e-6)
+        counts = [COUNTS.get(row.source, 1.0) for row in of_kind]
+        model = LogisticRegression(C=STRENGTH, max_iter=3000).fit(
+            (table - mean) / scale, right, counts
+        )
+        weights = model.coef_[0] / scale
+        kinds[kind] = {"bias": (round(float(model.intercept_[0]), 4), 0.0)}
+        kinds[kind] |= {
+            n: (round(float(w), 4), round(float(m), 4)) for n, w, m in zip(names, weights, mean)
+        }
+        kinds[kind] |= {name: (weight, 0.0) for name, weight in BY_HAND.items()}
+    return kinds
+
+
+def probability(weights: Weights, row: Example) -> float:
+    """Returns what weights say of an example; 0 of a kind that they have not got."""
+    try:
+        odds, _ = weights.judged(row.kind, row.features)
+    except KeyError:
+        return 0.0
+    return float(1 / (1 + np.exp(-odds)))
+
+
+def main() -> None:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("out", type=Path)
+    parser.add_argument("texts", nargs="+", type=Path)
+    parser.add_argument("--misspellings", nargs=2, required=True, metavar=("NOISY", "CLEAN"))
+    parser.add_argument("--path", help="corrector (default: the package's)")
+    args = parser.parse_args()
+    student = Student.from_pretrained(args.path)
+    pairs = [*zip(*map(read_lines, args.misspellings), strict=True)]
+    spoiler = Spoiler(student, [pair for pair in pairs if " " not in "".join(pair)])
+    texts = {
+        path.stem: [line for line in read_lines(str(path)) if line.strip()] for path in args.texts
+    }
+    rows = [*collected(student, spoiler, texts)]
+    words = {name: sum(len(line.split()) for line in lines) for name, lines in texts.items()}
+    report(rows, words)
+    kinds = fitted(rows)
+    with whole_file(str(args.out)) as stream:
+        json.dump(
+            {"kinds": kinds, "fitted on": {"words": words, "examples": len(rows)}}, stream, indent=1
+        )
+
+
+def report(rows: Sequence[Example], words: dict[str, int]) -> None:
+    """Prints what is done to each register by the fit of the others."""
+    chances = np.zeros(len(rows))
+    print(
+        "| register | edits in 1,000 words of right text | hidden words changed | few | many | lone: right | changed |"
+    )
+    print("| --- " * 7 + "|")
+    totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for register in words:
+        weights = Weights(fitted([row for row in rows if row.register != register]))
+        counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for number, row in enumerate(rows):
+            if row.register == register:
+                chances[number] = probability(weights, row)
+                wanted = (
+                    row.source in ("right", "term", "lone right", "short right") or row.is_right
+                )
+                counts[row.source][0] += chances[number] >= 0.5 and wanted
+                counts[row.source][1] += wanted
+        for source, (made, of) in counts.items():
+            totals[source] = [totals[source][0] + made, totals[source][1] + of]
+        print(f"| {register} {cells(counts, words[register])}")
+    print(f"| all {cells(totals, sum(words.values()))}")
+    right = np.array([row.is_right for row in rows])
+    met = np.array([row.source != "term" for row in rows])
+    for low, high in zip(STEPS, STEPS[1:]):
+        inside = (chances >= low) & (chances < high) & met
+        print(f"stated {low} to {min(high, 1)}: {right[inside].mean():.1%} of {inside.sum()} right")
+
+
+def cells(counts: dict[str, list[int]], words: int) -> str:
+    """Returns the rest of a row of the table."""
+    shares = [
+        f"{made} of {of}"
+        for made, of in (
+            counts[name] for name in ("term", "few", "many", "lone wrong", "lone right")
+        )
+    ]
+    return " | ".join(["", f"{1000 * counts['right'][0] / words:.2f}", *shares]) + " |"
+
+
+if __name__ == "__main__":
+    main()

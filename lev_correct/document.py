@@ -1,0 +1,145 @@
+"""Texts whose lines are read in order: what they tell together."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lev_runtime.io.lines import STANDARD_STREAM
+
+from .judge.judge import Judge
+from .lines import Line, Patch
+from .text.grammar import read_grammar
+from .text.places import fitted
+from .text.units import HYPHENS, Unit
+
+#: Lines whose units are answered together, of texts that are corrected together.
+LINES_TOGETHER = 10_000
+_FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
+_INDENTED = re.compile(r" {4}| {0,3}\t")
+_PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
+_DIVIDED = re.compile(rf"[^\W\d_][{HYPHENS}]\s*$")
+
+
+class Document:
+    """Keeps what the lines of one text tell together; they are read in order, some at a time.
+
+    Args:
+        judge: of its edits.
+        knows: whether a word exists.
+        path: the name of its file, where it has one.
+        text: all of its lines; one of Markdown, by its path, is then read by its grammar.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        knows: Callable[[str], bool],
+        path: str | None = None,
+        text: Sequence[str] = (),
+    ) -> None:
+        self.judge, self.path = judge, path
+        self._grammar = read_grammar(path, text, knows)
+        self._named = path not in (None, STANDARD_STREAM)
+        self._read = 0  # lines, so far
+        self._fence, self._blank, self._indented = "", False, False
+        self._divided = False  # a word, at the end of the line before
+
+    def read(self, lines: Sequence[str]) -> list[bool]:
+        """Which of the next lines are code."""
+        code = self._code_of(lines)
+        self._read += len(lines)
+        return code
+
+    def shown(self, lines: Sequence[str]) -> Sequence[str]:
+        """The lines that were read last as their words are read: each as long as it is; of
+        Markdown with spaces for its markup."""
+        if self._grammar is None:
+            return lines
+        return self._grammar.shown[self._read - len(lines) : self._read]
+
+    def fitted(self, number: int, line: str, patch: Patch) -> str | None:
+        """The new text of a change of the line of that number as it is written there
+        (:mod:`.places`); None where it does not fit, or the file is only reported on."""
+        grammar = self._grammar
+        if grammar is None or self.left_out:
+            return None if grammar else patch[2]
+
+        def written(column: int) -> str:
+            place = sum(len(line) + 1 for line in grammar.shown[:number]) + column
+            return next((mark for start, end, mark in grammar.strings if start <= place < end), "'")
+
+        return fitted(line, patch, written)
+
+    @property
+    def lines_read(self) -> int:
+        """How many lines were read so far."""
+        return self._read
+
+    @property
+    def left_out(self) -> str:
+        """The kind of a file that is left alone, or whose comments alone are read."""
+        return self._grammar.left_out if self._grammar else ""
+
+    def _code_of(self, lines: Sequence[str]) -> list[bool]:
+        """Which of the next lines are code."""
+        if self._grammar is None:
+            return list(map(self._is_code, lines))
+        code = self._grammar.code[self._read : self._read + len(lines)]
+        prompts = map(_PROMPT.match, lines)
+        return [mark or bool(prompt) for mark, prompt in zip(code, prompts, strict=True)]
+
+    def _is_code(self, line: str) -> bool:
+        """Returns whether the next line is code in Markdown: a fence or between fences, indented by
+        four spaces or a tab after an empty line, or after a prompt."""
+        mark = _FENCE.fullmatch(line.rstrip())
+        if self._fence:
+            if mark and mark["mark"].startswith(self._fence) and not mark["told"].strip():
+                self._fence = ""
+            return True
+        if mark and "`" not in mark["told"] and (mark["mark"][0] == "`" or self._blank):
+            self._fence = mark["mark"]  # a row of ~ below a line is a heading of other markups
+            return True
+        blank = not line.strip()
+        if not blank:
+            indented = bool(_INDENTED.match(line)) and not self._named
+            self._indented = indented and (self._blank or self._indented)
+        self._blank = blank
+        return not blank and (self._indented or bool(_PROMPT.match(line)))
+
+    def leave_divided_words(self, lines: Sequence[str], units: Sequence[list[Unit]]) -> None:
+        """Takes away the units of both halves of each word with a hyphen at the end of its line;
+        ``lines``: the next ones."""
+        for line, line_units in zip(lines, units, strict=True):
+            divided = bool(_DIVIDED.search(line))
+            if divided and line_units and len(line[line_units[-1].end :].strip()) == 1:
+                line_units.pop()
+            begins = bool(line_units) and not any(map(str.isalnum, line[: line_units[0].start]))
+            if self._divided and begins:
+                line_units.pop(0)
+            self._divided = divided
+
+    @property
+    def foreign(self) -> bool:
+        """Returns whether most of the text is in another language."""
+        return self.judge.foreign
+
+
+@dataclass(frozen=True)
+class Text:
+    """Lines that were read and are to be corrected, and the judge of their edits."""
+
+    lines: Sequence[Line]
+    document: Document | None
+    judge: Judge
+
+
+def groups(texts: Iterable[Text]) -> Iterator[list[Text]]:
+    """Yields some texts at a time, of :data:`LINES_TOGETHER` lines or more but for the last."""
+    group: list[Text] = []
+    for text in texts:
+        group.append(text)
+        if sum(len(text.lines) for text in group) >= LINES_TOGETHER:
+            yield group
+            group = []
+    if group:
+        yield group

@@ -1,0 +1,245 @@
+"""How sure an edit is where it stands: what its line and lists of words that exist tell.
+
+A word that is in no list is more often a term than an error. How often depends on the word and its
+line. A logistic regression for each kind of edit says so, by the features of :mod:`.features`; its
+weights were learnt by a script on texts of which a part of the known words was hidden
+(``examples/spelling_and_ocr/fit_judge.py``). A line of another language gets no edit.
+"""
+
+import math
+import os
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+from rapidfuzz.distance import OSA
+
+from ..propose.backend import Backend
+from ..text.markup import is_shouted
+from ..text.units import Span
+from ..words.known_words import KnownWords
+from .features import LEFT_ALONE, LineFeatures
+from .judge import Judge, Kind
+from .languages import Languages, Word
+from .weights import Weights
+
+#: Characters on each side of an edit that tell which language it stands in; words of such a line.
+AROUND, FEW = 200, 5
+#: How often the files of a run have a word of which a slip is met once.
+SEVERAL = 3
+#: The words of identifiers (*getFormatedText*), of four letters or more.
+_PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{3,}|[A-Z]{4,}")
+#: Listed misspellings that tell that a text has errors, at least.
+TELL = 2
+#: Kinds of edits of words that a list has.
+OF_LISTS = ("listed", "confused")
+#: What is added to words, and the level of what has it.
+PREFIXES = (
+    "anti auto co counter de dis hyper hypo inter intra micro mis multi non over poly post pre "
+    "pseudo re semi sub super trans ultra un under"
+).split()
+SUFFIXES = (
+    "able al an ation ed er ers es ful ian ic ing ism ist ists ity ize ized less ly ness or s"
+).split()
+DERIVED = 3
+#: What makes a term of a term (*functor*, *functorial*, *functoriality*), up to so many of them.
+TERM_ENDINGS = "able ation ful ial ian ical ism ist ists ity ize ized less ness".split()
+MOST_ENDINGS = 2
+#: Share of foreign lines, and lines, from which a text is foreign.
+FOREIGN_SHARE, FOREIGN_LINES = 0.5, 2
+#: Endings of files of prose; a file with another one is not prose.
+PROSE = {"", ".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex", ".html", ".htm",
+         ".po", ".pot", ".srt", ".noisy", ".en"}  # fmt: skip
+
+
+@dataclass
+class Run:
+    """Holds what texts of one run share: the lists, and how often unknown words were met."""
+
+    words: Backend
+    known: KnownWords
+    weights: Weights
+    languages: Languages = field(default_factory=Languages)
+    met: Counter[str] = field(default_factory=Counter)  # in small letters
+
+
+class Evidence(Judge):
+    """Judges the edits of a text, each by its line.
+
+    Args:
+        run: what it shares with others.
+        path: the name of its file.
+    """
+
+    def __init__(self, run: Run, path: str | None = None) -> None:
+        self.run = run
+        self.is_prose = os.path.splitext(path or "")[1].lower() in PROSE
+        self._lines = self._foreign_lines = 0  # of several words
+        self._read = self._misspelt = 0  # words; listed ones in small letters
+
+    def read(
+        self,
+        lines: Sequence[str],
+        silent: Sequence[bool],
+        places: Sequence[Sequence[Span]],
+    ) -> list[list[Span]]:
+        """See :class:`.Judge`."""
+        foreign = []
+        for line, skip, line_places in zip(lines, silent, places, strict=True):
+            words = [] if skip else self._words_of(line, line_places)
+            parts = self.run.languages.foreign(line, words)
+            foreign.append(parts)
+            if skip:
+                continue
+            if len(words) >= 3:
+                self._lines += 1
+                self._foreign_lines += (0, len(line)) in parts
+            self._read += len(words)
+            listed = (line[start:end] for start, end, _, misspelt in words if misspelt)
+            self._misspelt += sum(map(str.islower, listed))
+        return foreign
+
+    def survey(self, lines: Iterable[str]) -> None:
+        """See :class:`.Judge`."""
+        for line in lines:
+            self.run.met.update(map(str.lower, _PART.findall(line)))
+
+    def errors(self, many: float) -> float:
+        """Returns the share of listed misspellings among the text's words in one that is many, up
+        to 1."""
+        if self._misspelt < TELL:
+            return 0.0
+        return min(self._misspelt / self._read / many, 1.0)
+
+    def _words_of(self, line: str, places: Sequence[Span]) -> list[Word]:
+        words, has_acronyms = [], not is_shouted(line)
+        for start, end in places:
+            text = line[start:end]
+            acronym = has_acronyms and end - start > 1 and text.isupper()
+            strange = not acronym and self.run.words.unknown(text)
+            words.append(Word(start, end, strange, bool(self.run.words.misspelt(text))))
+        return words
+
+    @property
+    def foreign(self) -> bool:  # type: ignore[override]
+        """Returns whether most of the text is in another language."""
+        enough = self._foreign_lines >= FOREIGN_LINES
+        return enough and self._foreign_lines > FOREIGN_SHARE * self._lines
+
+    def leaves_alone(self, word: str) -> bool:
+        """See :class:`.Judge`."""
+        if self.run.words.misspelt(word) or self.run.words.is_confused(word):
+            return False
+        return self.is_term(word) or self._level(word) >= LEFT_ALONE
+
+    def level(self, words: str) -> int:
+        """Returns that of the word among several which is surest to be meant so, but for those of
+        the lexicon."""
+        return max(0 if self.run.words.knows(word) else self._level(word) for word in words.split())
+
+    def _level(self, word: str) -> int:
+        level, small = max(map(self.run.known.level, _forms(word))), word.lower()
+        if not level and self._is_of_term(small, MOST_ENDINGS):
+            return LEFT_ALONE
+        return level or DERIVED * any(map(self._exists, _stems(small)))
+
+    def _is_of_term(self, word: str, endings: int) -> bool:
+        """Returns whether a word is made of a term with so many endings, at most."""
+        stems = [stem for stem, ending in _ended(word) if ending in TERM_ENDINGS]
+        return any(self.run.known.level(stem) >= LEFT_ALONE for stem in stems) or (
+            endings > 1 and any(self._is_of_term(stem, endings - 1) for stem in stems)
+        )
+
+    def _exists(self, word: str) -> bool:
+        return self.run.words.knows(word) or self.run.known.level(word) >= DERIVED
+
+    def line(self, text: str, places: Sequence[Span]) -> "LineJudge":
+        """See :class:`.Judge`."""
+        return LineJudge(self, text, places)
+
+    def least(self, threshold: float, is_spaced: bool) -> float:
+        """See :class:`.Judge`: what is judged is sure enough."""
+        return threshold
+
+    def is_term(self, word: str) -> bool:
+        """Returns whether a word returns in the files of the run, be it in code."""
+        return self.run.met[word.lower()] > 1
+
+    def is_slip(self, word: str, other: str) -> bool:
+        """Returns whether a word that the files of the run have once is one slip from one that they
+        have several times."""
+        met = self.run.met
+        word, other = word.lower(), other.lower()
+        return met[word] == 1 and met[other] >= SEVERAL and OSA.distance(word, other) == 1
+
+
+class LineJudge:
+    """Judges the edits of one line, and says why."""
+
+    def __init__(self, text: Evidence, line: str, places: Sequence[Span]) -> None:
+        self._text, self.features = text, LineFeatures(text, line, places)
+        self.line, self._places = line, places
+        #: Where an edit begins → the terms of its log-odds by name, as it was judged last.
+        self.why: dict[int, Mapping[str, float]] = {}
+
+    def probability(
+        self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
+    ) -> float:
+        """See :class:`.OfLine`."""
+        if kind == "doubled":  # its neighbours alone tell (:mod:`.spacing`)
+            return chance
+        kind = self.kind_of(before, kind)
+        if kind not in OF_LISTS and not self.is_english(start, start + len(before), after):
+            return 0.0
+        features = self.features.of(start, before, after, chance)
+        odds, self.why[start] = self._text.run.weights.judged(kind, features)
+        return 1 / (1 + math.exp(-odds))
+
+    def kind_of(self, before: str, kind: Kind) -> Kind:
+        """Returns the kind of an edit by what lists have and whether its word is alone."""
+        words = self._text.run.words
+        if " " not in before and words.misspelt(before):
+            return "listed"
+        if kind == "word" and words.is_confused(before):
+            return "confused"
+        return "alone" if kind == "word" and len(self._places) == 1 else kind
+
+    def is_english(self, start: int, end: int, after: str) -> bool:
+        """Returns whether what stands around an edit, with it, is English; a few words do not
+        tell."""
+        if len(self._places) < FEW:
+            return True
+        before, behind = self.line[max(start - AROUND, 0) : start], self.line[end : end + AROUND]
+        return self._text.run.languages.is_english(before + after + behind)
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    """A word as lists have it: in small letters, and without what an apostrophe adds."""
+    small = word.lower()
+    return small, small.partition("'")[0]
+
+
+def _ended(word: str) -> Iterator[tuple[str, str]]:
+    """Stems of a word in small letters, each with the ending that it may have there."""
+    for ending in {*SUFFIXES, *TERM_ENDINGS}:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) > 3:
+            yield from ((stem, ending), (f"{stem}e", ending))
+
+
+def _stems(word: str) -> Iterator[str]:
+    """Yields a word in small letters without each ending and each prefix that it may have."""
+    yield from (stem for stem, _ in _ended(word))
+    for prefix in PREFIXES:
+        stem = word.removeprefix(prefix)
+        if stem != word and len(stem) > 3:
+            yield stem
+
+
+def inside(place: int, parts: Sequence[Span]) -> bool:
+    """Returns whether a character is in one of several parts of a line, in order."""
+    number = bisect_right(parts, place, key=itemgetter(0)) - 1
+    return number >= 0 and place < parts[number][1]

@@ -1,0 +1,178 @@
+"""What tells whether an edit is right: features of its channel, its place and its material.
+
+*Channel*: how sure the model is, and how what stands there may have become what is meant. *Place*:
+the neighbours, the line and the text. *Material*: what the lists, and the repository, say of the
+word. Each is a number by name, the words that :meth:`.Edit.to_dict` shows people.
+"""
+
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+from os.path import commonprefix
+from typing import TYPE_CHECKING
+
+from rapidfuzz.distance import OSA
+
+from ..text.markup import case_of, is_shouted, without_markup
+from ..text.units import Span, context, looked_up
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
+
+#: Bounds of what counts of the model's log-odds: as certainty, and beyond its highest.
+CERTAIN, SUREST = (-8.0, 8.0), 20.0
+#: Bounds of the mean log-probability of a line's other words, and of the association of two.
+RARE_AND_USUAL, FITS = (-12.0, -6.0), (-4.0, 4.0)
+#: Log-probability from which on a word is no rare one, and how much rarer counts; letters of a
+#: short one.
+RARE, RAREST, SHORT = -11.0, 2.0, 3
+#: Shares of a text's words from which on more listed misspellings tell no more: a letter's or an
+#: essay's (0 and 5 in 1,000 there), and a learner's.
+SOME, MANY = 0.005, 0.04
+#: Letters of the parts of a compound, at least.
+PART = 4
+_TOKEN = re.compile(r"\S+")
+_VOWEL = re.compile("[aeiouyàâäéèêëíîïóôöúùûüąęœæøå]")
+_SINGLE = re.compile(r"(.)(?=\1)")
+_SILENT = re.compile(r"[aeiouyhw]|(.)(?=\1)")
+#: A token that is nothing but a word, and what a name that stands for others begins with.
+_SIMPLE = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*[,.;:!?]*")
+_PLACEHOLDER = "my"
+
+
+class LineFeatures:
+    """Measures the edits of one line; ``places``: of its words."""
+
+    def __init__(self, text: "Evidence", line: str, places: Sequence[Span]) -> None:
+        self._text, self.line, self.places = text, line, places
+        self._words = text.run.words
+
+    @cached_property
+    def _others(self) -> dict[str, "Others"]:
+        """The other words of the line, and its tokens."""
+        texts = [self.line[start:end] for start, end in self.places]
+        starts = [start for start, _ in self.places]
+        tokens = [*_TOKEN.finditer(without_markup(self.line))]
+        ratings = (self._words.rating(looked_up(text)) for text in texts)
+        simple = (bool(_SIMPLE.fullmatch(token[0])) for token in tokens)
+        return {
+            "usual": Others(starts, ratings, RARE_AND_USUAL[1]),
+            "unknown": Others(starts, map(self._words.unknown, texts)),
+            "simple": Others([token.start() for token in tokens], simple),
+        }
+
+    def of(self, start: int, before: str, after: str, chance: float) -> dict[str, float]:
+        """Returns the features of an edit by name; ``start``: where it begins."""
+        word, other = looked_up(before), looked_up(after)
+        return {
+            name: float(value)
+            for features in (
+                self._of_channel(word, other, chance),
+                self._of_place(start, before, other),
+                self._of_material(start, before, after),
+            )
+            for name, value in features
+        }
+
+    def _of_channel(self, word: str, other: str, chance: float) -> Iterator[tuple[str, float]]:
+        certainty = math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
+        distance, together = OSA.distance(word, other), other.replace(" ", "")
+        yield "certain", between(certainty, *CERTAIN)
+        yield "sure", between(certainty, CERTAIN[1], SUREST) - CERTAIN[1]
+        yield "one slip", distance == 1
+        yield "slips", distance
+        yield "slips by letters", distance / len(word)
+        yield "sounds alike", _SILENT.sub("", word) == _SILENT.sub("", other)
+        yield "other first letter", word[:1] != other[:1]
+        yield "other last letter", word[-1:] != other[-1:]
+        same = len(commonprefix([word, other])), len(commonprefix([word[::-1], other[::-1]]))
+        yield "letters that stay", min(sum(same) / len(word), 1)
+        swapped = len(word) == len(other) and distance == 1 and Counter(word) == Counter(other)
+        yield "two letters exchanged", swapped
+        yield "doubled letter", distance == 1 and _SINGLE.sub("", word) == _SINGLE.sub("", other)
+        yield "letters", min(len(word), 12)
+        yield "short", len(word) <= SHORT
+        yield "no vowel", not _VOWEL.search(word)
+        yield "only an affix", word.startswith(other) + word.endswith(other)
+        yield "looks like a word", self._words.shape(word)
+        yield "correction looks like one", self._words.shape(together)
+
+    def _of_place(self, start: int, before: str, other: str) -> Iterator[tuple[str, float]]:
+        end, words = start + len(before), other.split()
+        first, last = self._others["unknown"].touched(start, end)
+        left = context(self.line, self.places, first)[0]
+        right = context(self.line, self.places, last - 1)[1]
+        pairs = [(left, words[0])] if left else []
+        pairs += [(words[-1], right)] if right else []
+        usual = self._others["usual"].mean(start, end)
+        yield "fits", sum(between(self._words.association(*pair), *FITS) for pair in pairs)
+        yield "no neighbour", 2 - len(pairs)
+        yield "everyday line", between(usual, *RARE_AND_USUAL)
+        yield "unknown words in the line", self._others["unknown"].mean(start, end)
+        yield "plain line", self._others["simple"].mean(start, end)
+        yield "errors in the text", self._text.errors(SOME)
+        yield "many errors in the text", self._text.errors(MANY)
+        yield "no prose", not self._text.is_prose
+
+    def _of_material(self, start: int, before: str, after: str) -> Iterator[tuple[str, float]]:
+        words = looked_up(after).split()
+        level, known = self._text.level(before), [*map(self._words.knows, before.split())]
+        rating = sum(map(self._words.rating, words)) / max(len(words), 1)
+        case = case_of(self.line, start, start + len(before.split()[0]))
+        has_capital = case in ("first", "name") and not is_shouted(self.line)
+        yield "known", min(level, HIGHEST)
+        yield "capital", has_capital
+        yield "known with a capital", has_capital and level > 0
+        yield "name", case == "name" and level >= NAME and not is_shouted(self.line)
+        yield "usual correction", rating
+        rare = between(RARE - rating, 0, RAREST)
+        yield "rare correction of a known word", rare * (level > 0)
+        yield (
+            "words exist",
+            all(known) or (any(known) and level >= (1 if words[1:] else LEFT_ALONE)),
+        )
+        yield "made of two words", self._is_compound(looked_up(before))
+        yield "placeholder", looked_up(before).startswith(_PLACEHOLDER)
+        listed = self._words.misspelt(before) if " " not in before else ()
+        is_first = bool(listed) and looked_up(after) == looked_up(listed[0])
+        yield "several corrections", len(listed) > 1
+        yield "not the first correction", len(listed) > 1 and not is_first
+        yield "returns in the files", self._text.is_term(before)
+        yield "slip of a word of the files", self._text.is_slip(before, after)
+
+    def _is_compound(self, word: str) -> bool:
+        """Returns whether a word is two others of some letters that the lists have."""
+        cuts = range(PART, len(word) - PART + 1)
+        return any(self._words.knows(word[:cut]) and self._words.knows(word[cut:]) for cut in cuts)
+
+
+#: Level of a known word that is not even looked at, of what may be a name, and that counts at most.
+LEFT_ALONE, NAME, HIGHEST = 7, 4, 6
+
+
+class Others:
+    """Values of the pieces of a line, which begin at ``starts``; ``empty``: the mean of none."""
+
+    def __init__(self, starts: Sequence[int], values: Iterable[float], empty: float = 0.0) -> None:
+        self._starts, self._empty = starts, empty
+        self._sums = [*accumulate(values, initial=0.0)]
+
+    def touched(self, start: int, end: int) -> Span:
+        """Returns the numbers of the first piece that a stretch touches, and of the next one."""
+        return max(bisect_right(self._starts, start) - 1, 0), bisect_right(self._starts, end - 1)
+
+    def mean(self, start: int, end: int) -> float:
+        """Returns the mean of the pieces that a stretch does not touch."""
+        first, last = self.touched(start, end)
+        others = len(self._starts) - (last - first)
+        rest = self._sums[-1] - self._sums[last] + self._sums[first]
+        return rest / others if others else self._empty
+
+
+def between(value: float, least: float, most: float) -> float:
+    """Returns the value, or the bound that it is beyond."""
+    return min(max(value, least), most)

@@ -1,0 +1,49 @@
+"""Weights of a judge, which were learnt, in a file beside the model."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from lev_runtime.errors import UserError
+from lev_runtime.io.text_files import read_bytes
+
+#: Those of English.
+ENGLISH = Path(__file__).parents[1] / "english_spelling" / "corrector.judge"
+
+
+class Weights:
+    """Log-odds of edits by kind and feature.
+
+    Args:
+        kinds: of each kind its ``bias``, the log-odds where all features have their mean, and of
+            features by name their weight and mean.
+    """
+
+    def __init__(self, kinds: Mapping[str, Mapping[str, tuple[float, float]]]) -> None:
+        self._kinds = kinds
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Weights":
+        """Reads a file of ``fit_judge.py``; raises UserError for another one."""
+        try:
+            kinds = json.loads(read_bytes(str(path)))["kinds"]
+            return cls(
+                {
+                    kind: {
+                        name: (float(weight), float(mean)) for name, (weight, mean) in rows.items()
+                    }
+                    for kind, rows in kinds.items()
+                }
+            )
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise UserError(f"{path} holds no weights of a judge ({error})") from None
+
+    def judged(self, kind: str, features: Mapping[str, float]) -> tuple[float, dict[str, float]]:
+        """Returns the log-odds of an edit, and the terms of them by name, in nats."""
+        rows = self._kinds[kind]
+        terms = {
+            name: weight * (features[name] - mean)
+            for name, (weight, mean) in rows.items()
+            if name != "bias"
+        }
+        return rows["bias"][0] + sum(terms.values()), terms

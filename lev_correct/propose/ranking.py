@@ -1,0 +1,397 @@
+"""Choosing among candidates for a unit: a word, or a line or window of several.
+
+A log-linear model: a candidate's score is a weighted sum of its features, those of the unit's words
+and the model's log-probability of the whole, its probability the softmax over all candidates.
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import repeat
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from lev_runtime.errors import LARGEST, UserError, require_number
+from lev_runtime.text.words import WordEdit, word_edits
+
+from ..text.units import (
+    APOSTROPHES,
+    NO_CONTEXT,
+    Context,
+    plain_apostrophes,
+)
+from .backend import Answer, Backend, Tokens
+from .searching import Pair, Searching
+from .vocabulary import (
+    ACRONYM,
+    MOST_KEPT,
+    Vocabulary,
+    changes,
+    with_case,
+    without_emphasis,
+)
+
+#: Name of a feature → its weight where nothing was tuned, of words that are ranked one by one
+#: (found on misspellings of English words).
+WEIGHTS: Mapping[str, float] = {
+    "model": 0.23,  # log-probability of the model
+    "lexicon": 6.9,  # words that stand in the lexicon, or are listed corrections
+    "frequency": 0.44,  # log(1 + count) of these, above the mean of the lexicon
+    "unchanged": 3.8,  # words that stay
+    "capital": 4.5,  # of these, those that begin with a capital letter
+    "lookup": 2.4,  # changes that are listed
+    "misspelt": 0.7,  # log(1 + how many misspellings of a word are listed)
+    "edits": -8.8,  # letters inserted, deleted, substituted or exchanged, for each of it
+    "consonants": -1.3,  # the same without what is not heard (see :func:`.consonants`)
+    "growth": 0.9,  # candidate length minus word length
+    "first": -1.8,  # changes that have another first letter
+    "last": -0.7,  # or last letter
+    "shape": 0.7,  # how much words that stay look like words of the lexicon
+    "length": -0.5,  # their letters
+    "short": 2.0,  # of these, not listed and short ones, mostly abbreviations (km)
+    "bigrams": 1.0,  # how well it stands next to its neighbours (see :class:`.Bigrams`)
+    "confused": -5.0,  # it is another word, for one of the lexicon (:class:`.Confusions`)
+    "likelier": 1.0,  # which fits better: the logarithm of how much more often it is met
+}
+#: Of lines and windows; all others are 0.
+OF_LINES = {"model": 1.0, "lexicon": 2.5, "frequency": 0.1, "unchanged": 0.5, "capital": 0.5,
+            "lookup": 1.0, "edits": -1.0}  # fmt: skip
+FEATURES = tuple(WEIGHTS)
+#: Features of the words, as :meth:`.Vocabulary.features` has them, and of a place in a text.
+OF_WORDS = slice(1, 15)
+CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
+    FEATURES.index, ("capital", "bigrams", "confused", "likelier")
+)
+#: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
+KEPT = ("capital", "short", "confused", "likelier")
+#: What words of a language look like, which made-up errors teach; what people make of them, the
+#: other weights, they do not.
+OF_LANGUAGE = ("unchanged", "length")
+#: Letters that a candidate may have more for each word.
+LONGEST = 4
+#: Words whose candidates are remembered, some kilobytes each.
+MOST_FOUND = 10_000
+#: What is put after a word, in small letters.
+_ENDING = re.compile(r"'(?:s|d|ll|re|ve)")
+
+
+def _errors(text: str, right: str) -> tuple[int, int]:
+    """How many words of a text are wrong, and how many characters."""
+    return Levenshtein.distance(text.split(), right.split()), Levenshtein.distance(text, right)
+
+
+def defaults(by_word: bool) -> dict[str, float]:
+    """Returns the weights where nothing was tuned."""
+    return dict(WEIGHTS) if by_word else dict.fromkeys(WEIGHTS, 0.0) | OF_LINES
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Holds the texts that a unit may become, itself first, their features (texts ×
+    :data:`FEATURES`; of words those of their place are 0), and their edits of words."""
+
+    texts: tuple[str, ...]
+    features: np.ndarray
+    edits: Sequence[Sequence[WordEdit]]
+
+
+class Ranker(Backend):
+    """A :class:`~.backends.Backend` that writes the best candidate of a unit.
+
+    The probability of an edit is that of all candidates together that have it. Units that are
+    words, ``by_word``, are asked for in small letters, judged in their context, and get the
+    capitals back that they had. What is not :attr:`readable` stays.
+
+    Args:
+        model: asked for texts and their log-probabilities.
+        weights: of features; those that are not named are 0.
+        longest: letters that a correction of a word may have more.
+
+    Raises:
+        UserError: a weight that there is not, or that is no number.
+    """
+
+    def __init__(
+        self, model: Searching, vocabulary: Vocabulary, weights: Mapping[str, float],
+        longest: int | None = None,
+    ) -> None:  # fmt: skip
+        if unknown := weights.keys() - {*FEATURES}:
+            known = ", ".join(FEATURES)
+            raise UserError(f"unknown weight {sorted(unknown)[0]!r}; choose from {known}")
+        values = [
+            require_number(f"weights: {name}=", weights.get(name, 0.0), -LARGEST)
+            for name in FEATURES
+        ]
+        self.weights = np.array(values)
+        self.model, self.vocabulary, self.by_word = model, vocabulary, vocabulary.by_word
+        self.longest = LONGEST if longest is None else longest
+        self.limit, self.processing = model.limit, model.processing
+        self.tokens = self.processing.tokens
+        self.knows_spaces = model.knows_spaces and not self.by_word
+        self.words_learnt = model.words_learnt
+        self.uses_context = self.by_word and vocabulary.bigrams is not None
+        self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
+        if self.by_word and vocabulary.lexicon:
+            model.lexicon = vocabulary.lexicon
+        self._found: dict[str, Candidates] = {}
+        cached = lru_cache(MOST_KEPT)
+        self.readable, self.knows = cached(self._readable), cached(self._is_right)
+        self.is_confused = cached(self._may_be_another)
+        self.unknown, self.misspelt = cached(self._in_no_list), cached(self._corrections_of)
+        if self.spacing:
+            self.rating = self.spacing.rating
+        if vocabulary.letters:
+            self.shape = cached(vocabulary.letters.per_letter)
+        if vocabulary.bigrams:
+            self.association = vocabulary.bigrams.association
+
+    def named_weights(self) -> dict[str, float]:
+        """Weights by the names of their features; without that of a table where there is none."""
+        weights = dict(zip(FEATURES, self.weights.tolist(), strict=True))
+        if not self.vocabulary.lookup:
+            del weights["lookup"]
+        return weights
+
+    def write(
+        self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
+    ) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        forms = {unit: self.form(unit) for unit in units if self.readable(unit)}
+        new = sorted({*forms.values()})
+        candidates_of = dict(zip(new, self.candidates(new, batch_size), strict=True))
+        contexts = contexts or [NO_CONTEXT] * len(units)
+        answers: list[Answer | None] = [{} for _ in units]
+        for number, (unit, context) in enumerate(zip(units, contexts, strict=True)):
+            if unit in forms:
+                answers[number] = self._answer(unit, candidates_of[forms[unit]], context)
+        return answers
+
+    def _answer(self, unit: str, candidates: Candidates, context: Context) -> Answer:
+        chances = self.probabilities(candidates, unit, context)
+        best = int(chances.argmax())
+        listed = self.misspelt(unit) if self.by_word else ()
+        if len(listed) == 1 and listed[0] in candidates.texts:  # the text tells how sure it is
+            best = candidates.texts.index(listed[0])
+        if self.cased(candidates.texts[best], unit) == unit:
+            return {}
+        answer = {}
+        for edit in candidates.edits[best]:
+            written = tuple(self.cased(" ".join(edit.words), unit).split())
+            has_edit = [edit in edits for edits in candidates.edits]
+            answer[edit._replace(words=written)] = float(sum(chances[has_edit]))
+        return answer
+
+    @property
+    def odds_of_capital(self) -> float:
+        """See :class:`~.backends.Backend`."""
+        return math.exp(min(self.weights[CAPITAL], 100.0))
+
+    def doubt(self, word: str) -> float:
+        """See :class:`~.backends.Backend`."""
+        (candidates,) = self.candidates([self.form(word)], 1)
+        return 1 - float(self.probabilities(candidates, word)[0])
+
+    # which units are ranked -----------------------------------------------------------------------
+
+    def _readable(self, unit: str) -> bool:
+        """Returns whether a unit is one to rank: its model can spell it, and a word is not right
+        nor has capitals but of the first letter, or of all where it is not short (NATO)."""
+        if self.by_word:
+            plain = unit.lower()
+            forms = [plain, plain.capitalize()]
+            if len(unit) > ACRONYM or self._listed(plain):
+                forms.append(plain.upper())
+            small = self.form(unit)
+            if unit not in forms or (self._known(unit) and not self._listed(small)):
+                return False
+            unit = small
+        return self._spelt(unit) and len(self.tokens(unit)) <= self.limit
+
+    def _in_no_list(self, word: str) -> bool:
+        return not (self._known(word) or self._listed(word.lower()))
+
+    def _corrections_of(self, word: str) -> tuple[str, ...]:
+        return self.vocabulary.corrections(self.form(word))
+
+    def _may_be_another(self, word: str) -> bool:
+        return self._known(word) and word.lower() in self.confused
+
+    def _is_right(self, word: str) -> bool:
+        return self._known(word) and not self._listed(word.lower())
+
+    def _listed(self, small: str) -> bool:
+        """Returns whether a word is known to be wrong, or to be written for another."""
+        return small in self.confused or bool(self.vocabulary.corrections(small))
+
+    def _known(self, word: str) -> bool:
+        """Returns whether a word is one letter, such as the *s* of *it 's*, or in the lexicon, with
+        what an apostrophe adds to it or without. Small letters are unknown where the lexicon has
+        it with capitals alone (*London*)."""
+        lexicon, spelled = self.vocabulary.lexicon, self.vocabulary.spelled
+        return lexicon is not None and (
+            len(word) == 1
+            or any(
+                form.lower() in lexicon and form not in spelled
+                for form in (word, re.split(f"[{APOSTROPHES}]", word)[0])
+            )
+        )
+
+    def _spelt(self, text: str) -> bool:
+        return self.model.knows(self.tokens(text.lower() if self.by_word else text))
+
+    def _asked(self, text: str) -> Tokens:
+        """A candidate as the model writes it; one that is listed without what it cannot spell."""
+        if not self.by_word:
+            return self.tokens(text)
+        return tuple(filter(lambda token: self.model.knows([token]), self.tokens(text.lower())))
+
+    # candidates and their features ----------------------------------------------------------------
+
+    def candidates(self, units: Iterable[str], batch_size: int) -> list[Candidates]:
+        """For each unit, which is readable, in small letters where words are ranked one by one."""
+        units = list(units)
+        cached = self._found = self._found if len(self._found) < MOST_FOUND else {}
+        new = [unit for unit in dict.fromkeys(units) if unit not in cached]
+        cached |= {unit: self._confusable(unit) for unit in new if unit in self.confused}
+        others = [unit for unit in new if unit not in self.confused]
+        cached |= zip(others, self._proposed(others, batch_size), strict=True)
+        return [cached[unit] for unit in units]
+
+    def _confusable(self, word: str) -> Candidates:
+        """Returns those of a word of the lexicon; the model is not asked."""
+        texts = (word, *self.confused[word])
+        features = np.zeros((len(texts), len(FEATURES)))
+        features[1:, CONFUSED] = 1
+        met = np.array([math.log1p(self.vocabulary.count(text)) for text in texts])
+        features[:, LIKELIER] = met - met[0]
+        edits = [self._edits(word, text) for text in texts]
+        return Candidates(texts, features, edits)
+
+    def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
+        """Returns those that the model writes and the lists have."""
+        tokens = [self.tokens(without_emphasis(unit) if self.by_word else unit) for unit in units]
+        edits = list(map(self.vocabulary.edits, units))
+        texts_of = partial(self.vocabulary.texts, longest=self.longest, spelt=self._spelt)
+        others: list[list[Tokens]] = []  # what the lists have, rated in the same search
+        if self.by_word:
+            listed = map(texts_of, units, repeat(()), edits)
+            others = [list(map(self._asked, texts)) for texts in listed]
+        written = self.model.nbest(tokens, batch_size, others)
+        rows: list[dict[str, Pair]] = []
+        scores: dict[Pair, float] = {}
+        for unit, read, hypotheses, unit_edits in zip(units, tokens, written, edits, strict=True):
+            texts = texts_of(unit, map(self.processing.text, hypotheses), unit_edits)
+            rows.append({text: (read, self._asked(text)) for text in texts})
+            scores |= {(read, text): score for text, score in hypotheses.items()}
+        asked = [pair for row in rows for pair in row.values() if pair not in scores]
+        scores.update(zip(asked, self.model.score(asked, batch_size), strict=True))
+        return [
+            self._measured(unit, {text: scores[pair] for text, pair in row.items()})
+            for unit, row in zip(units, rows, strict=True)
+        ]
+
+    def _measured(self, unit: str, scores: Mapping[str, float]) -> Candidates:
+        score_of = {unit: scores[unit]}
+        for text, score in scores.items():
+            spelled = self.vocabulary.spelled.get(text, text)
+            score_of[spelled] = max(score, score_of.get(spelled, score))
+        words, edits = unit.split(), [self._edits(unit, text) for text in score_of]
+        features = np.zeros((len(score_of), len(FEATURES)))
+        features[:, 0] = list(score_of.values())
+        for row, text_edits in zip(features, edits, strict=True):
+            pairs = changes(words, text_edits)
+            row[OF_WORDS] = sum(self.vocabulary.features(*pair) for pair in pairs)
+        return Candidates(tuple(score_of), features, edits)
+
+    def _edits(self, unit: str, text: str) -> list[WordEdit]:
+        """Returns the edits of words that make a unit into a text; a word ranked alone is one."""
+        alone = self.by_word and text != unit
+        words = text.split()
+        return [WordEdit(0, 1, tuple(words))] if alone else word_edits(unit.split(), words)
+
+    def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
+        """Returns those of the candidates at the place of a unit, as it is written there."""
+        if not self.by_word:
+            return candidates.features
+        features = candidates.features.copy()
+        features[0, CAPITAL] = unit[0] != unit[0].lower()
+        # another word that exists is written where both neighbours are there and speak for it: how
+        # often it is met is no reason by itself
+        enough = all(context) if candidates.features[-1, CONFUSED] else any(context)
+        if (bigrams := self.vocabulary.bigrams) and enough:
+            fits = np.array([bigrams.score(text.lower(), *context) for text in candidates.texts])
+            # that of a word which no pair has is 0 whatever stands next to it: it does not fit
+            # better than words which are met next to others
+            is_met = candidates.texts[0] in bigrams
+            features[:, BIGRAMS] = fits if is_met else np.maximum(fits, 0)
+        features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
+        return features
+
+    def probabilities(
+        self, candidates: Candidates, unit: str, context: Context = NO_CONTEXT
+    ) -> np.ndarray:
+        """Returns that of each candidate; arguments as of :meth:`features`."""
+        scores = self.features(candidates, unit, context) @ self.weights
+        scores = np.exp(scores - scores.max())
+        return scores / scores.sum()
+
+    # fitting --------------------------------------------------------------------------------------
+
+    def fit(
+        self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64,
+        names: Collection[str] = FEATURES,
+    ) -> float:  # fmt: skip
+        """Conditional maximum likelihood: the best candidates get most probable.
+
+        They have the fewest wrong words, of these the fewest wrong characters. A word that is
+        ranked alone counts where what was meant is among its candidates.
+
+        Args:
+            examples: units, as they should be, and their contexts.
+            names: of the weights that may change.
+
+        Returns:
+            How many of the examples that tell something are wrong, a share.
+        """
+        kept = [(" ".join(unit.split()), right, context) for unit, right, context in examples]
+        kept = [example for example in kept if example[0] and self.readable(example[0])]
+        kept = [example for example in kept if self.form(example[0]) not in self.confused]
+        candidates = self.candidates((self.form(unit) for unit, _, _ in kept), batch_size)
+        telling = []
+        for unit_candidates, (unit, right, context) in zip(candidates, kept, strict=True):
+            texts = [self.cased(text, unit) for text in unit_candidates.texts]
+            errors = [_errors(text, right) for text in texts]
+            is_there = not self.by_word or right.lower() in map(str.lower, texts)
+            if len(set(errors)) > 1 and is_there:
+                features = self.features(unit_candidates, self.form(unit), context)
+                fewest = min(errors)
+                telling.append((features, [number == fewest for number in errors]))
+        if telling:
+            from .fitting import most_likely  # by torch
+
+            fixed = KEPT if self.by_word else ()
+            free = [name in names and name not in fixed for name in FEATURES]
+            self.weights = most_likely(telling, self.weights, free)
+        return sum(not best[0] for _, best in telling) / max(len(telling), 1)
+
+    def form(self, unit: str) -> str:
+        """A unit as it is asked for; an unknown word without what an apostrophe adds to it."""
+        if not self.by_word:
+            return unit
+        small = plain_apostrophes(unit.lower())
+        word, mark, rest = small.rpartition("'")
+        ends = word and _ENDING.fullmatch(mark + rest)
+        return word if ends and not (self._known(word) or self._listed(small)) else small
+
+    def cased(self, text: str, unit: str) -> str:
+        """A candidate as it is written for a unit."""
+        if not self.by_word:
+            return text
+        form, plain = self.form(unit), plain_apostrophes(unit)
+        word = plain[: len(form)] if plain.lower().startswith(form) else plain
+        text = with_case(text, word) + plain[len(word) :]
+        marks = [mark for mark, straight in zip(unit, plain) if straight == "'"]
+        return text.replace("'", marks[0]) if marks else text

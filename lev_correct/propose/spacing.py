@@ -1,0 +1,453 @@
+"""Spaces left out, put in or moved, words written twice, apostrophes left out; a letter's slip in a
+short common word or a well-known name.
+
+A noisy channel: of what stands at a place and what may have been meant there, the text is sought
+with the highest ``log P(text) + log P(what stands there | text)``, in nats. Words are rated by how
+often they are met, those of no list by their letters, neighbours by the bigrams. Capitals stay, and
+all letters but for those slips.
+"""
+
+import json
+import math
+import re
+from bisect import insort
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from heapq import nlargest
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from rapidfuzz.distance import OSA
+
+from ..lines import Chance, overlaps
+from ..text.markup import case_of, is_shouted
+from ..text.units import (
+    APOSTROPHES,
+    HYPHENS,
+    Span,
+    bare_letters,
+    context,
+    looked_up,
+)
+from ..words.lexicon import Bigrams, LetterModel
+from .doubled import (
+    CLAUSE,
+    NEVER_TWICE,
+    TWICE_BEHIND_GAPS,
+    may_be_twice,
+)
+
+#: Words of English: those that are met next to any others, other frequent ones, and names of which
+#: no word in small letters is as frequent (from SCOWL's lists those that are met 16 times or more
+#: in a million words, and others).
+ENGLISH = Path(__file__).parents[1] / "english_spelling" / "english.json"
+#: Log-probability of a word that is in no list, less that of its letters; with a capital.
+UNKNOWN, UNKNOWN_NAME = -5.0, -3.0
+#: Of a space left out between words of which none, one or both are common; added where what stands
+#: there is a word of the list, and where one of them is a letter.
+LEFT_OUT, OF_WORD, OF_LETTER = (-15.0, -8.0, -6.0), -8.0, 2.0
+#: Of a space put into a word, also so that two words of the list stand there; of one written a
+#: letter too early or too late.
+PUT_IN, PUT_IN_WORDS, MOVED = -9.0, -12.0, -9.0
+#: Of a word written twice, of an apostrophe left out, and of each other slip of a letter.
+DOUBLED, APOSTROPHE, SLIP = 0.0, -4.0, -10.5
+#: Of a slip in a common word, and in a name, the longest word that is taken for a common one.
+SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
+#: Of writing two words as one on purpose (*toolchain*), where none of them is common and no other
+#: word of the list begins or ends with them.
+COMPOUND = -21.0
+#: Added where no word is next to it, and for a pair of neighbours that is not listed.
+ALONE, NOT_LISTED = -3.0, -1.0
+#: Where the most frequent words are not English, common ones are those in this share of all pairs.
+COMMON = 1 / 1000
+#: The mark that a quotation begins with.
+_OPENS_QUOTE = re.compile(rf"(?<!\w)[{APOSTROPHES}](?:\w|\Z)")
+#: Log-probability from which on a letter is a word.
+LETTER = -6.0
+#: Letters of a word, of which both halves of another may be without being common.
+WHOLE = 4
+#: Mean log-probability of the other words of a line, below which it is in another language.
+FOREIGN, RAREST = -12.5, -20.0
+#: Probability from which on spaces are changed.
+SURE = 0.8
+#: A known word that is met so often is not divided.
+OFTEN = -12.5
+#: Letters of a word in which spaces are sought, at most.
+LONGEST = 40
+MOST_KEPT = 100_000
+
+Words = tuple[str, ...]
+#: Where a change begins, what stands there and what comes, its probability → that in its text.
+Judge = Callable[[int, str, str, float], float]
+
+
+class Slot(NamedTuple):
+    """A word of a line, or two with a space between them: where they are, as they are looked up,
+    the words next to them (``""`` for none), the :func:`.case_of` the first."""
+
+    places: tuple[Span, ...]
+    words: Words
+    left: str
+    right: str
+    case: str
+
+    @property
+    def span(self) -> Span:
+        return self.places[0][0], self.places[-1][1]
+
+    @property
+    def is_twice(self) -> bool:
+        """Returns whether it is a word written twice."""
+        return len(self.words) > 1 and self.words[0] == self.words[1]
+
+
+class Option(NamedTuple):
+    """Words that may have been meant; the log-probability of writing what stands there for them."""
+
+    words: Words
+    price: float
+
+
+class Spacing:
+    """Finds what is to be joined, divided or written once in a line.
+
+    Args:
+        counts: how often each word is met, in small letters; not all 0.
+        bigrams, letters: of the same language.
+        listed: the corrections of a listed misspelling, which becomes nothing else.
+    """
+
+    def __init__(
+        self,
+        counts: Mapping[str, float],
+        bigrams: Bigrams,
+        letters: LetterModel,
+        listed: Callable[[str], Sequence[str]] = lambda word: (),
+    ) -> None:
+        self._counts, self._bigrams, self._letters = counts, bigrams, letters
+        self._listed = listed
+        self._total = math.log(math.fsum(counts.values()))
+        self._lines = "\n".join(["", *counts, ""])
+        self._set_common_words()
+        marked = (word for word in counts if "'" in word[1:-1])
+        contracted = sorted(marked, key=counts.__getitem__)
+        #: Without its apostrophe → the most frequent word that has one.
+        self._contracted = {word.replace("'", ""): word for word in contracted}
+        #: What an infinitive follows, which may be known words without their apostrophe (*dont*).
+        self._negated = {
+            contraction
+            for bare, contraction in self._contracted.items()
+            if contraction.endswith("n't") and 0 < counts.get(bare, 0) < counts[contraction]
+        }
+        self.word = lru_cache(MOST_KEPT)(self._word)
+        self._compound = lru_cache(MOST_KEPT)(self._compounding)
+        self._options = lru_cache(MOST_KEPT)(self._options_of)
+
+    def _set_common_words(self) -> None:
+        """Sets the common words, those of them that are written once, and what slips are made in:
+        by lists of English where its words are the most frequent, else by the bigrams."""
+        lists = json.loads(ENGLISH.read_text("utf-8"))
+        function, frequent, names = (" ".join(lines).split() for lines in lists.values())
+        most_met: list[str] = nlargest(3, self._counts, key=self._counts.__getitem__)
+        if {*function}.issuperset(most_met):
+            self._common, self._once = {*function}, NEVER_TWICE | TWICE_BEHIND_GAPS
+            frequent += function
+        else:
+            self._common = self._bigrams.common(COMMON)
+            self._once, frequent, names = frozenset(self._common), [*self._common], []
+        self._frequent = sorted(self._counts.keys() & {*frequent})
+        self._names = sorted(self._counts.keys() & {*map(str.lower, names)})
+
+    # how probable a text is -----------------------------------------------------------------------
+
+    def _word(self, word: str) -> float:
+        """Returns the log-probability of a word in small letters."""
+        if count := self._counts.get(word, 0.0):
+            return math.log(count) - self._total
+        return UNKNOWN + self._letters.per_letter(word) * (len(word) + 1)
+
+    def _text(self, words: Words, slot: Slot) -> float:
+        """Returns the log-probability of words at a place."""
+        beside = [*filter(None, (slot.left, *words, slot.right))]
+        return sum(map(self.word, words)) + sum(map(self._pair, beside, beside[1:]))
+
+    def _pair(self, left: str, right: str) -> float:
+        if left in self._negated:
+            return self._bigrams.association("to", right)
+        if "'" in left + right:
+            return 0.0
+        listed = self._bigrams.count(left, right) > 0
+        return self._bigrams.association(left, right) + (0 if listed else NOT_LISTED)
+
+    def rating(self, word: str) -> float:
+        """Returns how usual a word, in small letters, is in this language."""
+        return max(self.word(word), RAREST)
+
+    # what may have been meant ---------------------------------------------------------------------
+
+    def _options_of(self, words: Words, case: str) -> tuple[Option, ...]:
+        """Returns those of one word, or of two next to each other; ``case``: of the first one."""
+        if max(map(len, words)) > LONGEST:
+            return ()
+        if len(words) > 1:
+            return tuple(self._of_two(*words))
+        (word,) = words
+        options = [] if case == "name" else [*self._of_one(word)]
+        listed = self._listed(word)
+        options = options or [*self._slips(word, case)]
+        return tuple(option for option in options if not listed or " ".join(option.words) in listed)
+
+    def _slips(self, word: str, case: str) -> Iterator[Option]:
+        """Yields what a word is a letter away from that is in no list, where spaces explain
+        nothing."""
+        if word in self._counts or not word.isascii() or "'" in word:
+            return
+        lists = []
+        if case != "small":
+            lists.append((self._names, SLIP_OF_NAME if case == "name" else SLIP))
+        if case != "name" and 1 < len(word) <= SHORT:
+            lists.append((self._frequent, SLIP_OF_COMMON))
+        for others, price in lists:
+            for other in others:
+                if OSA.distance(word, other, score_cutoff=1) == 1:
+                    yield Option((other,), price)
+
+    def _of_one(self, word: str) -> Iterator[Option]:
+        known = word in self._counts
+        contraction = self._contracted.get(word.replace("'", ""), word)
+        if contraction != word and (not known or contraction in self._negated):
+            yield Option((contraction,), APOSTROPHE)
+        for cut in range(1, len(word)) if self.word(word) < OFTEN else ():
+            pair = word[:cut], word[cut:]
+            if self._side_by_side(*pair):
+                common = sum(part in self._common for part in pair)
+                price = LEFT_OUT[common] + OF_WORD * known + OF_LETTER * (1 in map(len, pair))
+                yield Option(pair, price)
+
+    def _of_two(self, first: str, second: str) -> Iterator[Option]:
+        if "'" in first + second:
+            return
+        if first == second:
+            if first in self._once:
+                yield Option((first,), DOUBLED)
+            return
+        joined = first + second
+        both = first in self._counts and second in self._counts
+        if joined in self._counts and min(len(first), len(second)) > 1:
+            yield Option((joined,), PUT_IN_WORDS if both else PUT_IN)
+        for cut in () if both else (len(first) - 1, len(first) + 1):
+            pair = joined[:cut], joined[cut:]
+            if self._side_by_side(*pair) or self._were_moved((first, second), pair):
+                yield Option(pair, MOVED)
+
+    def _were_moved(self, words: Words, pair: Words) -> bool:
+        """Returns whether two parts of several letters are words, or one is common where two
+        unknown words stand."""
+        if min(map(len, pair)) < 2:
+            return False
+        known = any(word in self._counts for word in words)
+        return all(map(self._stands, pair)) or not (known or self._common.isdisjoint(pair))
+
+    def _side_by_side(self, left: str, right: str) -> bool:
+        """Returns whether two parts are words that are listed so, or one is common, or none is
+        short."""
+        if not (self._stands(left) and self._stands(right)):
+            return False
+        listed = self._bigrams.count(left, right) > 0
+        common = [part in self._common for part in (left, right)]
+        if len(left + right) < WHOLE:
+            return all(common)
+        return listed or any(common) or min(len(left), len(right)) >= WHOLE
+
+    def _stands(self, word: str) -> bool:
+        return word in self._counts and (len(word) > 1 or self.word(word) >= LETTER)
+
+    def _compounding(self, words: Words) -> float:
+        """Returns the log-probability that a word was made of these two, the higher, the more words
+        were."""
+        first, second = words
+        _, *with_first = self._lines.split(f"\n{first}")
+        *with_second, _ = self._lines.split(f"{second}\n")
+        ends = (text.partition("\n")[0] for text in with_first)
+        begins = (text.rpartition("\n")[2] for text in with_second)
+        count_first = sum(map(self._stands, ends))
+        count_second = sum(map(self._stands, begins))
+        return COMPOUND + math.log1p(count_first) + math.log1p(count_second)
+
+    # choosing -------------------------------------------------------------------------------------
+
+    def combined(
+        self,
+        line: str,
+        places: Sequence[Span],
+        wanted: Sequence[Chance],
+        judge: Judge = lambda start, before, after, chance: chance,
+    ) -> tuple[list[Chance], list[Chance]]:
+        """Returns the changes of single words that a model wants in a line, less those that spaces
+        explain better, with probabilities that leave them their share; and the changes of spaces.
+
+        Args:
+            places: where its words are, as of :func:`.units.spans` with ``letters``.
+            judge: the probability there, as of :meth:`.LineJudge.respaced`.
+        """
+        model = {(start, end): after for (start, end, after), _ in wanted}
+        chances = {(start, end): chance for (start, end, _), chance in wanted}
+        respaced: list[Chance] = []
+        doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
+        for slot in self._slots(line, places):
+            written = [line[start:end] for start, end in slot.places]
+            meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
+            best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
+            is_listed = any(map(self._listed, slot.words))
+            if best and chance < SURE and (is_listed or not has_letters_of(slot.words, best)):
+                continue  # a model and a list know more words
+            if len(slot.places) > 1 and 1 - SURE < share < SURE:
+                doubtful.update(slot.places)
+            text = as_written("".join(written), best) if best else None
+            if text == " ".join(meant) and slot.span in chances:
+                if "'" not in text:  # no model takes an apostrophe for a term
+                    chance = judge(slot.span[0], " ".join(written), text, chance)
+                chances[slot.span] = max(chances[slot.span], chance)
+                continue
+            for place in chances.keys() & {*slot.places}:
+                chances[place] *= 1 - share
+            if text:
+                respaced.append(((*slot.span, text), chance))
+
+        kept = disjoint([change for change in respaced if _is_clear(change, doubtful)])
+        others = [((*place, after), chances[place]) for place, after in model.items()]
+        others = [
+            _with_mark_behind(line, other)
+            for other in others
+            if _is_clear(other, doubtful) and not overlaps(kept, other)
+        ]
+        judged = []
+        for (start, end, after), chance in kept:
+            chance = judge(start, line[start:end], after, chance)
+            judged.append(_with_mark_behind(line, ((start, end, after), chance)))
+        return others, judged
+
+    def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
+        """Yields what may be respaced in a line: no names, nor parts of words with hyphens, nor
+        what is rightly written twice, nor what stands in another language."""
+        words = [looked_up(line[start:end]) for start, end in places]
+        shouted = is_shouted(line)
+        cases = ["small" if shouted else case_of(line, *place) for place in places]
+        alone = [_stands_alone(line, *place) for place in places]
+        rated = [self.rating(word) for word in words]
+        sum_rated = sum(rated)
+        pairs = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
+        for first, last in pairs:
+            if last == len(words) or cases[first] == "mixed" or not (alone[first] and alone[last]):
+                continue
+            has_space = line[places[first][1] : places[last][0]] == " "
+            if first < last and not (has_space and cases[last] == "small"):
+                continue
+            slot_words = tuple(words[first : last + 1])
+            if not self._options(slot_words, cases[first]):
+                continue
+            left_out = [*range(first, last + 1)]
+            for beside in (first - 1, last + 1):  # unknown words may be wrong there, too
+                if 0 <= beside < len(words) and words[beside] not in self._counts:
+                    left_out.append(beside)
+            others = len(words) - len(left_out)
+            sum_others = sum_rated - sum(rated[number] for number in left_out)
+            if others and sum_others < FOREIGN * others:
+                continue
+            left, right = context(line, places, first)[0], context(line, places, last)[1]
+            slot = Slot(tuple(places[first : last + 1]), slot_words, left, right, cases[first])
+            if not (slot.is_twice and may_be_twice(words[first], line, places[first][0])):
+                yield slot
+
+    def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:
+        """Returns the best of what may have been meant, its probability, and that of all changes of
+        spaces; None where the words as they are, or what a model made of them, are more
+        probable."""
+        stays = self._text(slot.words, slot)
+        if slot.case != "small" and slot.words[0] not in self._counts:
+            stays += UNKNOWN_NAME - UNKNOWN
+        rated: list[tuple[float, Words | None]] = [(stays, None)]
+        options = self._options(slot.words, slot.case)
+        if meant != slot.words and meant not in [option.words for option in options]:
+            rated.append((self._of_model(slot, meant, options), None))
+        alone = 0.0 if slot.left or slot.right or slot.is_twice else ALONE
+        of_spaces = []
+        for words, price in options:
+            text = self._text(words, slot)
+            meant_there = text + price + alone
+            if price == LEFT_OUT[0]:
+                rated.append((text + self._compound(words), None))
+            rated.append((meant_there, words))
+            if has_letters_of(slot.words, words):
+                of_spaces.append(meant_there)
+        top, best = max(rated, key=itemgetter(0))
+        total = math.fsum(math.exp(score - top) for score, _ in rated)
+        return best, 1 / total, math.fsum(math.exp(score - top) for score in of_spaces) / total
+
+    def _of_model(self, slot: Slot, meant: Words, options: Sequence[Option]) -> float:
+        """Returns the log-probability that what a model makes of a slot was meant there."""
+        slips = sum(map(OSA.distance, slot.words, meant))
+        is_slip = options and not has_letters_of(slot.words, options[0].words)
+        first_price = options[0].price if is_slip else SLIP
+        if "'" in "".join(meant) and has_letters_of(slot.words, meant):
+            first_price = APOSTROPHE
+        words = tuple(" ".join(meant).split())
+        return self._text(words, slot) + first_price + SLIP * (slips - 1)
+
+
+def _stands_alone(line: str, start: int, end: int) -> bool:
+    """Returns whether no hyphen is next to a word."""
+    beside = line[max(start - 1, 0) : start] + line[end : end + 1]
+    return {*HYPHENS}.isdisjoint(beside)
+
+
+def _is_clear(change: Chance, doubtful: set[Span]) -> bool:
+    start, end, after = change[0]
+    return (start, end) not in doubtful or " " in after
+
+
+def _with_mark_behind(line: str, change: Chance) -> Chance:
+    """Returns a change that puts an apostrophe into a word with the one after it (*isnt'*), unless
+    that ends a quotation."""
+    (start, end, after), chance = change
+    before = looked_up(line[start:end])
+    added = "'" in looked_up(after) and "'" not in before and line[end : end + 1] in {*APOSTROPHES}
+    if added and not _OPENS_QUOTE.search(line[max(start - CLAUSE, 0) : start]):
+        end += 1
+    return (start, end, after), chance
+
+
+def disjoint(changes: Sequence[Chance]) -> list[Chance]:
+    """Returns, of changes that overlap, the longest of the sure ones, else the most probable, in
+    order."""
+
+    def rank(change: Chance) -> tuple[float, int, float]:
+        (start, end, _), chance = change
+        return min(chance, SURE), end - start, chance
+
+    kept: list[Chance] = []
+    for change in sorted(changes, key=rank, reverse=True):
+        if not overlaps(kept, change):
+            insort(kept, change)
+    return kept
+
+
+def has_letters_of(words: Words, others: Words) -> bool:
+    """Returns whether two texts differ in spaces, apostrophes and doubled words alone."""
+    same = bare_letters("".join(words)) == bare_letters("".join(others))
+    return same or words == others + others
+
+
+def as_written(letters: str, words: Words) -> str:
+    """Returns words with the capitals of the letters that stand there."""
+    if len(words) == 1 and not has_letters_of((letters.lower(),), words):
+        (word,) = words  # with a slip
+        if letters == letters.upper():
+            return word.upper()
+        return word if letters[0].islower() else word.capitalize()
+    parts, rest = [], iter(bare_letters(letters))
+    for word in words:
+        text = "".join(mark if mark == "'" else next(rest) for mark in word)
+        parts.append(text.capitalize() if word.split("'")[0] == "i" else text)
+    return " ".join(parts)

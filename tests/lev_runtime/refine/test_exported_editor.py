@@ -1,0 +1,146 @@
+"""The runtime edits as the package does: same texts, iterations and endings, scores close by."""
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import tiny
+from exported import both_editors
+from fairseq.data.encoders.characters import Characters
+from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, SentencepieceConfig
+from fairseq.data.encoders.space_tokenizer import SpaceTokenizer
+
+from lev_plugins import EditTrace
+from lev_plugins.inference.text_processing import TextProcessing as PackageProcessing
+from lev_runtime import folder
+from lev_runtime.text.codec import TextProcessing
+
+SOURCE = np.array([0, 4, 5, 6, 7, 2])
+#: of probabilities of models whose logits are in the tens
+CLOSE = 1e-3
+CONFIGURATIONS = {
+    "plain": {},
+    "pre_norm": {"encoder_normalize_before": True, "decoder_normalize_before": True},
+    "gelu": {"activation_fn": "gelu"},
+    "rotary": {"rotary_positions": True},
+    "learned": {"encoder_learned_pos": True, "decoder_learned_pos": True},
+    "trace": {"deletion_trace": True},
+    "no_copy": {"source_copy": "none"},
+    "nothing_inserted": {"max_insertions": 0, "deletion_trace": True},
+    "own_output": {"separate_output_embed": True},
+    "exits": {"early_exit": "1,2"},
+    "pointer": {
+        "joined": True,
+        "source_pointer": True,
+        "share_all_embeddings": True,
+        "deletion_trace": True,
+    },
+    "no_sharing": {"weight_sharing": "none", "early_exit": "2,1", "deletion_trace": True},
+    "all": {
+        "deletion_trace": True,
+        "rotary_positions": True,
+        "weight_sharing": "plh-tok",
+        "decoder_normalize_before": True,
+    },
+}
+
+
+def assert_alike(ours: Sequence[EditTrace], theirs: Sequence[EditTrace]) -> None:
+    """Equal but for the last digits of scores."""
+    assert len(ours) == len(theirs)
+    for trace, other in zip(ours, theirs):
+        for name in ("text", "terminated", "count", "iterations"):
+            assert getattr(other, name) == getattr(trace, name)
+        assert other.score == pytest.approx(trace.score, rel=1e-5, abs=CLOSE)
+        for step, same in zip(trace.iterations, other.iterations):
+            for name in ("delete_probabilities", "token_probabilities"):
+                assert getattr(same, name) == pytest.approx(getattr(step, name), abs=CLOSE)
+
+
+def spaced(letters: str) -> str:
+    return " ".join(letters)
+
+
+def rows(count: int, seed: int = 1) -> tuple[list[str], list[str | None]]:
+    """Sources and drafts, some of them missing."""
+    triples = tiny.triples(count, seed, longest=12)
+    sources = [spaced(row.source) for row in triples]
+    drafts = [None if number % 4 == 0 else spaced(row.draft) for number, row in enumerate(triples)]
+    return sources, drafts
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_outputs_are_the_packages(name, tmp_path):
+    ours, theirs = both_editors(tmp_path / "model", **CONFIGURATIONS[name])
+    sources, drafts = rows(24)
+    for size in (1, 64):
+        decoding = {"batch_size": size, "max_iter": 4}
+        assert_alike(*(editor.edit(sources, drafts, **decoding) for editor in (ours, theirs)))
+    orders = [draft and f"{draft} [=a=] [-b c-] [+d e+]" for draft in drafts]
+    for changes, options in (
+        (None, {"empty_penalty": 0.7, "delete_threshold": 0.2, "history": False}),
+        (orders, {"markup": True}),
+        (None, {"terms": [["a b", "c"]] * 24}),
+        (drafts, {"delete_threshold": 0.0, "candidates": 2, "noise_scale": 0.0, "batch_size": 1}),
+    ):
+        assert_alike(*(editor.edit(sources, changes, **options) for editor in (ours, theirs)))
+    noisy = {"nbest": 3, "candidates": 5, "seed": 7, "max_iter": 3, "noise_scale": 1.0}
+    lists = (editor.edit_nbest(sources[:6], drafts[:6], **noisy) for editor in (ours, theirs))
+    for traces, other in zip(*lists, strict=True):
+        assert_alike(traces, other)
+
+
+#: white space of all kinds in lines, and what only looks like it
+SPACES = [chr(number) for number in range(sys.maxunicode) if chr(number).isspace()]
+BLANKS = [*SPACES, *"\u200b\u200d\u2060\u180e\u2800\ufeff\u2581", "\u00a0\t ", " \u3000"]
+SPACED = [
+    form.format(blank) for blank in BLANKS for form in ("a{0}b", "{0}a", "b{0}", "ab {0}{0}c")
+]
+
+
+@pytest.mark.parametrize("tokenizer", [None, SpaceTokenizer()])
+@pytest.mark.parametrize("subwords", [None, "characters", "sentencepiece", "identity"])
+def test_white_space_is_the_packages(tmp_path, tokenizer, subwords):
+    bpe = Characters() if subwords == "characters" else None
+    if subwords in ("sentencepiece", "identity"):
+        rule = {"normalization_rule_name": "identity"} if subwords == "identity" else {}
+        path = tiny.sentencepiece_model(
+            tmp_path / "m", [*"abcd", "ab c"] * 9, vocab_size=20, hard_vocab_limit=False, **rule
+        )
+        bpe = SentencepieceBPE(SentencepieceConfig(sentencepiece_model=str(path)))
+    still = {"delete_threshold": 1.0}
+    for most, options in ((5, {"max_iter": 2}), (0, still)):
+        folder, encoders = tmp_path / str(most), (tokenizer, bpe)
+        ours, theirs = both_editors(folder, encoders=encoders, max_insertions=most)
+        assert_alike(*(editor.edit(SPACED, SPACED, **options) for editor in (ours, theirs)))
+    lines = SPACED[: SPACED.index(f"a{BLANKS[len(SPACES)]}b")]
+    for line, trace in zip(lines, theirs.edit(lines, lines, **still), strict=True):
+        assert trace.text.split() == line.split()
+    assert ours.task.tgt_dict.symbols == theirs.dictionary, "nobody adds words to it"
+    # as models that write from left to right read it
+    own = TextProcessing(bpe=theirs.codec, by_letter=theirs.codec.by_letter)
+    package = PackageProcessing(tokenizer, bpe)
+    assert list(map(own.tokens, SPACED)) == list(map(package.tokens, SPACED))
+
+
+def test_weights_of_seven_bits_serve_where_products_of_eight_overflow(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "overflows", lambda: True)
+    sizes = {"encoder_embed_dim": 64, "decoder_embed_dim": 64}
+    single, small = (
+        both_editors(tmp_path / str(int8), int8=int8, **sizes)[1].policy.encode(SOURCE[None])
+        for int8 in (False, True)
+    )
+    exact, rounded = (memory.encoder_out.arrays["states"].ravel() for memory in (single, small))
+    assert np.corrcoef(exact, rounded)[0, 1] > 0.99
+
+
+def test_threads_may_share_an_editor(tmp_path):
+    _, editor = both_editors(tmp_path / "model")
+    sources, drafts = rows(16)
+    expected = editor.edit(sources, drafts)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(editor.edit, sources, drafts, batch_size=3) for _ in range(4)]
+    for answer in asked:
+        assert_alike(expected, answer.result())
