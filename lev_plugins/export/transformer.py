@@ -35,11 +35,12 @@ _KNOWN = {
     TransformerDecoderLayer,
     TransformerDecoderLayerBase,
 }
-#: options that add what :mod:`.pbd` does not write
-_REFUSED = (
+#: options that add what :mod:`.pbd` does not write, and modules that others add
+_OPTIONS = (
     "adaptive_softmax_cutoff cross_self_attention no_cross_attention base_layers "
     "scale_attn scale_fc scale_heads scale_resids"
 ).split()
+_MODULES = "quant_noise", "project_in_dim", "project_out_dim"
 
 
 def parts_of(model: TransformerModelBase) -> Parts:
@@ -53,16 +54,16 @@ def parts_of(model: TransformerModelBase) -> Parts:
 
 
 def _refuse_others(encoder: Any, decoder: Any) -> None:
-    for part in (encoder, decoder, *getattr(decoder, "layers", ())):
-        if type(part) not in _KNOWN:
-            known = "levenshtein_editor, enct5, pbd_transformer, transformer, transformer_concat"
-            raise UserError(f"a {type(part).__name__} cannot be exported, only {known}")
-    flags = [name for name in _REFUSED if getattr(decoder.cfg, name, None)]
-    if decoder.quant_noise or decoder.project_in_dim or decoder.project_out_dim:
-        flags.append("quant_noise_pq, or other widths of the decoder's input or output")
-    if flags:
-        shown = flags[0].replace("_", "-")
-        raise UserError(f"a Transformer with --{shown} cannot be exported")
+    parts = encoder, decoder, *getattr(decoder, "layers", ())
+    refused = [type(part).__name__ for part in parts if type(part) not in _KNOWN]
+    if not refused:
+        names = [name for name in _OPTIONS if getattr(decoder.cfg, name, None)]
+        names += [name for name in _MODULES if getattr(decoder, name)]
+        refused = [f"--{name.replace('_', '-')}" for name in names]
+    if refused:
+        raise UserError(
+            f"a model with {refused[0]} cannot be exported; lev_runtime/README.md lists what can"
+        )
 
 
 def _encoder(encoder: Any) -> Parts:
