@@ -90,8 +90,6 @@ CHARTS = {
         Axis("bleu", "BLEU, Multi30k en-de", 0, 40, (0, 10, 20, 30, 40)),
         """Transformer, d = 128, 2 + 2 blocks, beam 5 | the teacher, beam 5 | other | start
         Transformer, d = 128, 2 + 2 blocks, greedy | the same, greedy | other | start, below
-        Transformer, d = 256, 3 + 3 blocks, beam 5 | d = 256, beam 5 | other | end, below
-        LevT, d = 256, distilled, 2,650 updates | LevT, d = 256 | ours | start, below
         LevT, d = 128, distilled, 6,199 updates | LevT, distilled | ours | start""",
     ),
     "corrections": Chart(

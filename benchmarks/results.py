@@ -45,7 +45,7 @@ BASELINES = {
     "linear": "the linear model",
 }
 KINDS = (*BASELINES, "published", "system")
-#: columns that lev-report calls otherwise
+#: what some columns call the figures of lev-report
 COLUMN_OF_FIGURE = {
     "word_accuracy": "words_right",
     "ter_normalized": "ter",
@@ -150,10 +150,11 @@ def metrics(path: str, name: str) -> dict[str, float]:
         raise ValueError(f"{path} has no system {name!r}; there are {', '.join(systems)}")
     # a count stands before what it is a share of
     figures = {
-        COLUMN_OF_FIGURE.get(key, key): value[0] if isinstance(value, list) else value
+        key: value[0] if isinstance(value, list) else value
         for key, value in systems[name].get("figures", {}).items()
     }
-    values = {**systems[name], **figures}
+    other_names = {COLUMN_OF_FIGURE.get(key, key): value for key, value in figures.items()}
+    values = {**systems[name], **figures, **other_names}
     return {
         re.sub(r"\W+", "_", key.lower().removesuffix(", mean")): value
         for key, value in values.items()

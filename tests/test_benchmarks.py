@@ -149,3 +149,10 @@ def test_a_row_takes_the_numbers_of_reports_one_for_each_seed(run, tmp_path):
     files = [str(tmp_path / f"{seed}.json") for seed in (1, 2)]
     page = run(row(84.0, seeds=[1]), "--add", "words", "PBD", "pbd", *files, "--seeds", "1", "2")
     assert "82.0** (81.0 … 83.0) | 2 |" in page
+
+
+def test_a_figure_is_found_by_its_own_name_and_by_the_columns_that_call_it_otherwise(tmp_path):
+    report, figures = tmp_path / "1.json", {"accuracy": [3, 4]}
+    report.write_text(json.dumps({"systems": [{"name": "a", "figures": figures}]}))
+    found = results.metrics(str(report), "a")
+    assert found["accuracy"] == found["exact"] == 3

@@ -5,6 +5,7 @@ trainings that begin from others.
 """
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -128,6 +129,12 @@ def test_gates_start_nearly_closed_whatever_the_size_of_a_backbones_states(size:
     copy, generate, skip = model.decoder.gates(states).unbind(2)
     assert torch.equal(copy, skip)
     torch.testing.assert_close(generate, torch.full_like(generate, 0.9094), rtol=0, atol=1e-4)
+
+
+def test_a_copy_bias_of_1_copies_at_first():
+    model, states = GATED.new(gates="copy,generate", copy_bias=1.0), torch.randn(2, 3, 8)
+    copy, generate = model.decoder.gates(states).unbind(2)
+    torch.testing.assert_close(copy / generate, torch.full_like(copy, math.e))
 
 
 def test_a_training_is_resumed_with_the_gates_it_began_with():

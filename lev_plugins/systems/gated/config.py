@@ -8,7 +8,7 @@ from lev_runtime.errors import UserError
 
 from ...nn.seq2seq.config import Seq2SeqConfig
 from ...options import OptionalStr, option
-from .gates import chosen_gates
+from .gates import COPY_BIAS, chosen_gates
 
 GATE_VARIANT = ChoiceEnum(["pointer", "paper"])
 
@@ -24,6 +24,11 @@ class GatedTransformerConfig(Seq2SeqConfig):
         "how the decoder's gates work. pointer: copy source tokens; starts close to the "
         "model without gates. paper: Eq. 3-8 as published, on hidden states; a trained "
         "model or backbone loses its output layer",
+    )
+    copy_bias: float = option(
+        COPY_BIAS,
+        "pointer: bias of the copy and skip gates at the start; 1 copies at first, which suits "
+        "training from scratch on text that is mostly copied",
     )
     backbone: OptionalStr = option(
         None,

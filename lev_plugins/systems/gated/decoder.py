@@ -42,6 +42,7 @@ class GatedDecoder(TransformerDecoder):
         backbone: Backbone,
         names: list[str],
         variant: str,
+        copy_bias: float,
         vector: MaskEmbedding,
         limit: int,
     ) -> None:
@@ -50,7 +51,7 @@ class GatedDecoder(TransformerDecoder):
         self.gates: DecoderGates | None = None
         if names:
             dim = backbone.target.table.embedding_dim
-            self.gates = DecoderGates(dim, names, bounded=variant == "paper")
+            self.gates = DecoderGates(dim, names, variant == "paper", copy_bias)
         self.mask_vector = vector if variant == "paper" and "skip" in names else None
         if variant == "pointer":
             symbols = torch.tensor([dictionary.index(symbol) for symbol in source.symbols])

@@ -18,7 +18,7 @@ GATES = (ENCODER_GATE, *DECODER_GATES)
 # A trained model answers with fresh gates nearly as without them: u of Eq. 1 is 0.0025, copying and
 # skipping weigh 0.047 each. Were u 0.5, it could grow until the whole source is hidden.
 INITIAL_MASK_BIAS = -6.0
-INITIAL_COPY_BIAS = -3.0
+COPY_BIAS = -3.0
 
 
 def chosen_gates(text: str) -> list[str]:
@@ -90,16 +90,19 @@ class DecoderGates(nn.Module):
     """Copy, generate and skip, one weight each for every target token (Eq. 3-6).
 
     bounded: a sigmoid before the softmax (Eq. 3-5), which holds every gate of three within 0.155 …
-    0.576. Without it they start nearly at generating alone.
+    0.576. Without it they start nearly at generating alone, unless ``copy_bias``, what copying and
+    skipping answer at first, is near 0.
     """
 
-    def __init__(self, dim: int, names: Sequence[str], bounded: bool) -> None:
+    def __init__(
+        self, dim: int, names: Sequence[str], bounded: bool, copy_bias: float = COPY_BIAS
+    ) -> None:
         super().__init__()
         self.names = list(names)
         self.bounded = bounded
         self.gates = nn.ModuleDict()
         for name in self.names:
-            bias = 0.0 if name == "generate" else INITIAL_COPY_BIAS
+            bias = 0.0 if name == "generate" else copy_bias
             self.gates[name] = _gate(dim, None if bounded else bias)
 
     def forward(self, states: Tensor, generate: Tensor | None = None) -> Tensor:

@@ -182,6 +182,7 @@ def build(
         backbone,
         names=[name for name in gates if name != ENCODER_GATE],
         variant=str(cfg.gate_variant),
+        copy_bias=cfg.copy_bias,
         vector=mask_embedding,
         limit=target_limit,
     )
