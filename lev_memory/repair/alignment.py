@@ -30,7 +30,7 @@ Links = dict[int, int]
 
 
 class Token(NamedTuple):
-    """A word, a mark or code, and where it stands in its text."""
+    """A word, a mark or code, and where it stands in its text; ``key``: a word in small letters."""
 
     start: int
     end: int
@@ -40,7 +40,8 @@ class Token(NamedTuple):
 
 def tokens_of(text: str) -> list[Token]:
     """Returns the tokens of a text; an article before an apostrophe is one (``l'``)."""
-    return [Token(*match.span(), match[0], match[0].lower()) for match in _TOKEN.finditer(text)]
+    found = _TOKEN.finditer(text)
+    return [Token(*m.span(), m[0], m[0].lower() if is_word(m[0]) else m[0]) for m in found]
 
 
 def is_word(token: str) -> bool:

@@ -16,6 +16,7 @@ from .lookup import Found, Lookup, joined, stretch
 from .marks import Habits, capital, end_of
 from .plurals import Category
 from .repair import UNKNOWN, Terms, repaired
+from .scripts import goes_on
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 MANY = 3  # from which on all words of the old source must be linked
@@ -51,6 +52,7 @@ class Repair(NamedTuple):
     kinds: tuple[str, ...]
     edits: tuple[Edit, ...]
     is_all: bool
+    opened: float = 0.0
 
 
 class Words:
@@ -64,7 +66,7 @@ class Words:
     def stretches(self) -> Iterator[tuple[range, range]]:
         """Yields what differs: tokens of the old source and those of the new one."""
         i = k = 0
-        sides = ([token.text for token in side] for side in (self.old, self.new))
+        sides = ([token.key for token in side] for side in (self.old, self.new))
         for j, m, size in Levenshtein.opcodes(*sides).as_matching_blocks():
             if j > i or m > k:
                 yield range(i, j), range(k, m)
@@ -99,22 +101,45 @@ class Words:
             return None
         first, last = there
         replaced_text = self.draft[self.target[first].start : self.target[last].end]
-        text = cased(found[0].text, self.new[wide[1].start].text, self.old[wide[0].start].text, replaced_text)
-        known = any(each.text.lower() == replaced_text.lower() for each in self.lookup.translations(keys[0]))
-        start, text, agrees = self.agreed(first, text)
-        return Edit(start, self.target[last].end, text, "look-up", found[0].count, found[0].share, linked, before + after, known, agrees)
+        is_known = any(each.text.lower() == replaced_text.lower() for each in self.lookup.translations(keys[0]))
+        text = self.cased(found[0], first, self.new[wide[1].start].text)
+        start, text, agrees = self.agreed(first, last, text)
+        return Edit(start, self.target[last].end, self.apart(start, self.target[last].end, text), "look-up", found[0].count, found[0].share, linked, before + after, is_known, agrees)
 
-    def agreed(self, first: int, text: str) -> tuple[int, str, bool]:
-        """Returns where a replacement starts, and its text, with the small word in front of it in
-        the form that the memory has there."""
-        start = self.target[first].start
-        following = tokens_of(text)
-        if not first or not following:
-            return start, text, False
+    def cased(self, found: Found, first: int, new: str) -> str:
+        """Returns a translation with a capital where it replaces one at the beginning, and that of
+        the replaced text where the memory does not show its own."""
+        text, old = found.text, self.target[first].text
+        if text[:2].isupper() and len(text) > 1:
+            return text
+        if old[:1].isupper() and (first == 0 or new[:1].isupper()):
+            return text[:1].upper() + text[1:]
+        if not found.is_inner and old[:1].islower():
+            return text[:1].lower() + text[1:]
+        return text
+
+    def apart(self, start: int, end: int, text: str) -> str:
+        """Returns a replacement with spaces where it would go on a word."""
+        if goes_on(self.draft[:start][-1:], text[:1]):
+            text = f" {text}"
+        return f"{text} " if goes_on(text[-1:], self.draft[end:][:1]) else text
+
+    def agreed(self, first: int, last: int, text: str) -> tuple[int, str, bool]:
+        """Returns where a replacement starts, and its text: its last word in the form that the
+        memory has before the next one, with the word in front of it in the form for its first."""
+        start, agrees = self.target[first].start, False
+        parts = tokens_of(text)
+        if last + 1 < len(self.target) and parts and is_word(self.target[last + 1].text):
+            final = parts[-1]
+            form = self.lookup.agreeing(final.text, self.target[last + 1].text)
+            agrees = form != final.text
+            text = text[: final.start] + form + text[final.end :]
+        if not first or not parts:
+            return start, text, agrees
         small = self.target[first - 1]
-        form = self.lookup.agreeing(small.text, following[0].text)
+        form = self.lookup.agreeing(small.text, tokens_of(text)[0].text)
         if form == small.text:
-            return start, text, False
+            return start, text, agrees
         return small.start, form + joined(form, self.draft[small.end : start]) + text, True
 
     def deletion(self, old: range) -> Edit | None:
@@ -128,17 +153,6 @@ class Words:
         elif self.draft[end:].startswith(" "):
             end += 1
         return Edit(start, end, "", "deletion")
-
-
-def cased(text: str, new: str, old: str, replaced_text: str) -> str:
-    """Returns a translation whose first letter is one as that of the text it replaces."""
-    if text[:2].isupper() and len(text) > 1:
-        return text
-    if replaced_text[:1].isupper() and new[:1].isupper():
-        return text[:1].upper() + text[1:]
-    if replaced_text[:1].islower():
-        return text[:1].lower() + text[1:]
-    return text
 
 
 def repair_entry(lookup: Lookup, habits: Habits, old: str, new: str, draft: str, terms: Terms | None = None, sign: str | None = None, category: Category = UNKNOWN) -> Repair:
@@ -159,13 +173,15 @@ def repair_entry(lookup: Lookup, habits: Habits, old: str, new: str, draft: str,
             kinds.add("case"); text=better
             old_now = new[:1] + old_now[1:]
     words = Words(lookup, old_now, new, text)
-    edits, all_done = [], True
+    edits, all_done, opened = [], True, 0
     for before, after in words.stretches():
         edit = words.edit(before, after)
         if edit: edits.append(edit)
-        else: all_done = False
+        else:
+            all_done = False
+            opened += len(before) + len(after)
     edits.sort()
     if any(right.start < left.end for left, right in zip(edits, edits[1:])):
         edits, all_done = [], False
     text = replaced(text, [edit[:3] for edit in edits])
-    return Repair(text, tuple(sorted(kinds | {edit.kind for edit in edits})), tuple(edits), all_done)
+    return Repair(text, tuple(sorted(kinds | {edit.kind for edit in edits})), tuple(edits), all_done, opened / max(len(words.old) + len(words.new), 1))

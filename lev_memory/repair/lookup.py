@@ -9,17 +9,19 @@ from typing import NamedTuple
 from .alignment import Lexicon, Links, Token, is_word, tokens_of
 
 MOST_ENTRIES = 60  # of a phrase that are read
-SHORT, STEM = 4, 3  # letters of a small word, and those that another form shares with it
+SHORT, ENDING = 4, 2  # letters of a small word, and those that tell a longer one's forms apart
 WHOLE = 2  # times that an entry counts that is nothing but the phrase
-_APOSTROPHES = ("'", "’")
+_APOSTROPHES = "'’"
 
 
 class Found(NamedTuple):
-    """A translation of a phrase: how often a memory has it, and its share of all."""
+    """A translation of a phrase: how often a memory has it, its share of all, and whether it was
+    seen after other words, where its capitals are its own."""
 
     text: str
     count: int
     share: float
+    is_inner: bool
 
 
 class Entry(NamedTuple):
@@ -56,12 +58,12 @@ class Lookup:
         )
 
     @cached_property
-    def forms(self) -> dict[str, list[str]]:
-        """Returns the words of translations by their likeliest source."""
-        forms = defaultdict(list)
-        for word, source in self.lexicon.source_of.items():
-            forms[source].append(word)
-        return forms
+    def before(self) -> defaultdict[str, dict[str, int]]:
+        """Returns how often which words stand before a word."""
+        before: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for (left, right), count in self.neighbours.items():
+            before[right][left] = count
+        return before
 
     def links(self, number: int) -> tuple[Links, Links]:
         """Returns the links of an entry."""
@@ -80,7 +82,8 @@ class Lookup:
     def _search(self, phrase: list[str]) -> list[Found]:
         """Reads the entries with the rarest word of a phrase."""
         rarest = min((self.places.get(word, []) for word in phrase), key=len)
-        written: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
+        spellings: defaultdict[str, Counter[tuple[bool, str]]] = defaultdict(Counter)
         total = 0
         for number in rarest[:MOST_ENTRIES]:
             keys, entry = self.keys[number], self.entries[number]
@@ -92,32 +95,39 @@ class Lookup:
             total += weight
             there = stretch(range(start, start + len(phrase)), *self.links(number))
             if weight == WHOLE:
-                written[entry.text] += weight
-            elif there:
+                there = 0, len(entry.target) - 1
+            if there and entry.target:
                 first, last = there
-                written[entry.text[entry.target[first].start : entry.target[last].end]] += 1
-        merged: Counter[str] = Counter()
-        for text, count in written.items():
-            merged[text.lower()] += count
-        spelling = {text.lower(): text for text, _ in reversed(written.most_common())}
-        return [Found(spelling[low], n, n / total) for low, n in merged.most_common()]
+                text = entry.text[entry.target[first].start : entry.target[last].end]
+                counts[text.lower()] += weight
+                spellings[text.lower()][first > 0, text] += 1
+        found = []
+        for low, count in counts.most_common():
+            (is_inner, text), _ = max(spellings[low].items(), key=lambda item: (item[0][0], item[1]))
+            found.append(Found(text, count, count / total, is_inner))
+        return found
 
     def agreeing(self, word: str, following: str) -> str:
-        """Returns the form of a small word that the memory has before another word: of words with
-        the same source, the one that stands there most often; itself where none does."""
+        """Returns the form of a word that the memory has before another word, of several the most
+        frequent; itself where it has none."""
         small, after = word.lower(), following.lower()
         if not is_word(word) or self.neighbours[small, after]:
             return word
-        forms = self.forms.get(self.lexicon.source_of.get(small, ""), ())
-        likely = [
-            (self.neighbours[form, after], form)
-            for form in forms
-            if len(form) <= SHORT or form[:STEM] == small[:STEM]
-        ]
-        count, form = max(likely, default=(0, word))
-        if not count:
-            return word
+        before = self.before[after].items()
+        forms = [(count, form) for form, count in before if self.is_form(form, small)]
+        _, form = max(forms, default=(0, word))
         return form[:1].upper() + form[1:] if word[:1].isupper() else form
+
+    def is_form(self, word: str, other: str) -> bool:
+        """Returns whether two words are forms of one: small ones by their source or an apostrophe,
+        others by their letters up to the last few."""
+        if max(len(word), len(other)) <= SHORT:
+            source = self.lexicon.source_of.get(word, "")
+            bare = word.rstrip(_APOSTROPHES)
+            is_same = source == self.lexicon.source_of.get(other)
+            return is_same or (bare != word and other.startswith(bare))
+        stem = max(len(word), len(other)) - ENDING
+        return stem >= SHORT and word[:stem] == other[:stem]
 
 
 def stretch(places: range, forward: Links, backward: Links) -> tuple[int, int] | None:
@@ -134,4 +144,4 @@ def stretch(places: range, forward: Links, backward: Links) -> tuple[int, int] |
 
 def joined(word: str, gap: str) -> str:
     """Returns what parts a small word from the next one: nothing after an apostrophe."""
-    return "" if word.endswith(_APOSTROPHES) else gap or " "
+    return "" if word[-1:] in _APOSTROPHES else gap or " "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import regex
 
 USUAL = 3  # translations that show a habit
-MOST = 0.7  # least share of them
+MOST = 0.8  # least share of them
 _END = regex.compile(r"(?V1)[\s⍽⎵]*(?:\.{2,3}|[\p{P}--[\p{Ps}\p{Pe}\p{Pi}\p{Pf}\"'%*/\\_@#&`\-]]+)?\s*$")
 _FIRST = regex.compile(r"\p{L}")
 _OPENING = regex.compile(r"[¿¡]")
@@ -47,13 +47,17 @@ class Habits:
         before, after, there = end_of(old).strip(), end_of(new).strip(), end_of(draft)
         if there.strip() not in (before, self.end(before).strip()) or _OPENING.search(draft):
             return None
+        bodies = (text[: len(text) - len(end_of(text))] for text in (old, new, draft))
+        if any(body.endswith(">") for body in bodies):
+            return None
         return draft[: len(draft) - len(there)] + self.end(after)
 
     def with_capital(self, is_capital: bool, draft: str) -> str | None:
         """Returns a draft whose first letter is one; None if the language has another habit."""
         first = _FIRST.search(draft)
         kept, changed = (self.capitals[is_capital, way] for way in (is_capital, not is_capital))
-        if not first or first[0].isupper() == is_capital or kept < MOST * (kept + changed):
+        rest = draft[first.end() :] if first else ""
+        if not first or first[0].isupper() == is_capital or rest[:1].isupper() or kept < MOST * (kept + changed):
             return None
         letter = first[0].upper() if is_capital else first[0].lower()
-        return draft[: first.start()] + letter + draft[first.end() :]
+        return draft[: first.start()] + letter + rest
