@@ -6,9 +6,8 @@ import itertools
 import json
 import re
 import shutil
-import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,15 +60,15 @@ class Problems:
         self.count += 1
         self.kinds.setdefault(path.suffix.lower(), {})[path] = error
 
-    def say(self) -> None:
-        """Prints a line for each kind of files: the first error, and the other files."""
+    def messages(self) -> Iterator[str]:
+        """Yields a line for each kind of files, once: the first error, and the other files."""
         for kind, errors in self.kinds.items():
             first, *others = errors
             line = f"left alone: {errors[first]}"
             if others:
                 names = ", ".join(map(str, others))
                 line += f" (and {len(others)} more {kind}: {names})"
-            print(printable(line), file=sys.stderr, flush=True)
+            yield printable(line)
         self.kinds.clear()
 
 
@@ -141,11 +140,15 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     return [(to_line(source), to_line(target)) for source, target in pairs], languages
 
 
-def document_pairs(path: Path) -> tuple[list[Pair], str]:
-    """Returns what a .po or XLIFF file has translated, and its language."""
+def document_pairs(path: Path, drafts: bool = False) -> tuple[list[Pair], str]:
+    """Returns what a .po or XLIFF file has translated, and its language; ``drafts``: also what its
+    fuzzy entries were made from."""
     document = read_document(path)
-    done = (unit for unit in document.units if unit.state == "translated")
-    return [(unit.source, unit.target) for unit in done], language_of(document)
+    pairs = [(unit.source, unit.target) for unit in document.units if unit.state == "translated"]
+    if drafts:
+        fuzzy = (unit for unit in document.units if unit.state == "fuzzy" and not unit.proposed)
+        pairs += [(unit.old, unit.draft or unit.target) for unit in fuzzy if unit.old]
+    return pairs, language_of(document)
 
 
 def is_xliff_2(path: Path) -> bool:
@@ -198,7 +201,6 @@ def folder_memory(place: Path, language: str, problems: Problems) -> tuple[list[
         for named in languages:
             if is_language(named, language):
                 first.setdefault(named, path)
-    problems.say()
     kinds = {subtags(named)[:2] for named in first}
     if len(kinds) > 1 and not language:
         there = ", ".join(f"{named} ({path})" for named, path in first.items())

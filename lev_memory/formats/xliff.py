@@ -15,6 +15,7 @@ from ..repair.lines import replaced
 from .tree import Element, Tree
 from .units import (
     COMMENT,
+    PART,
     Proposal,
     Unit,
     fingerprint,
@@ -30,7 +31,7 @@ _MARKUP = re.compile(
     re.DOTALL,
 )
 _NOTE = re.compile(
-    rf"{re.escape(COMMENT)} [\d.]+, source (\w+)(?:; segment ([^;]*))?(?:; was: (.*))?", re.DOTALL
+    rf"{re.escape(COMMENT)} [\d.]+(?:{PART})?, source (\w+)(?:; segment ([^;]*))?(?:; was: (.*))?", re.DOTALL
 )
 _EARLIER = "; earlier: "
 _STATE = re.compile(r"(\sstate\s*=\s*)(?:\"[^\"]*\"|'[^']*')")
@@ -253,7 +254,7 @@ class XliffFile:
     def note(self, unit: Unit, proposal: Proposal) -> str:
         """Returns the note of a proposal, with the texts that stood there."""
         segment = self.segments[unit.entry]
-        content = note(proposal.probability, fingerprint(unit.source))
+        content = note(proposal, fingerprint(unit.source))
         if segment.mid:
             content += f"; segment {escape(segment.mid)}"
         texts = [unit.target, *(match[3] for _, match in self.notes(segment))]

@@ -5,31 +5,32 @@ marks and capitals, by looking up how the memory translates the new words with t
 by deleting what the deleted words are linked to. What finds no repair stays.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from .alignment import Links, Token, is_word, tokens_of
+from .alignment import Lexicon, is_word, tokens_of
+from .confidence import probability
 from .lines import replaced
 from .lookup import Found, Lookup, joined, stretch
-from .marks import Habits, capital, end_of
-from .plurals import Category
-from .repair import UNKNOWN, Terms, repaired
+from .marks import Habits
 from .scripts import goes_on
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
-MANY = 3  # from which on all words of the old source must be linked
+MANY = 3  # of them, from which on all words of the old source must have a link
 LEAST_SHARE = 0.3  # of a translation among all
+RULE, MARKS, CASE, LOOKED_UP, DELETED = "rule", "marks", "case", "look-up", "deletion"
+EXACT = "exact"
+KINDS = (RULE, MARKS, CASE, LOOKED_UP, DELETED, EXACT)
 
 
 class Edit(NamedTuple):
     """A replacement in a draft, and what tells how sure it is.
 
-    kind: "marks", "case", "look-up" or "deletion". count, share: of the translation in the memory.
-    linked: share of the old words with a link. neighbours: that were looked up too. known: whether
-    the memory has the replaced text for the old words as well. agrees: whether a small word in
-    front was changed.
+    count, share: of the translation in the memory. linked: share of the old words with a link.
+    neighbours: how many were looked up too. agrees: whether another word was made to agree.
     """
 
     start: int
@@ -40,75 +41,78 @@ class Edit(NamedTuple):
     share: float = 1.0
     linked: float = 1.0
     neighbours: int = 0
-    known: bool = True
     agrees: bool = False
+
+    @property
+    def weight(self) -> float:
+        """Returns by what the best of several look-ups is chosen."""
+        return self.share * (1 - 0.5 / self.count) * (1 + self.linked)
 
 
 class Repair(NamedTuple):
-    """A repaired draft. kinds: of the repairs, sorted. is_all: nothing else has changed in the
-    source."""
+    """A repaired draft. kinds: of its repairs. is_all: nothing else has changed in the source.
+    probability: that it needs fewer edits than the draft."""
 
     text: str
     kinds: tuple[str, ...]
-    edits: tuple[Edit, ...]
     is_all: bool
-    opened: float = 0.0
+    probability: float
+    features: dict[str, float]
 
 
 class Words:
-    """Both sources and the draft of an entry, as tokens with links between old source and draft."""
+    """Both sources and the draft of an entry as tokens, linked between old source and draft."""
 
     def __init__(self, lookup: Lookup, old: str, new: str, draft: str) -> None:
         self.lookup, self.draft = lookup, draft
         self.old, self.new, self.target = map(tokens_of, (old, new, draft))
-        self.links = lookup.lexicon.links(self.old, self.target)
+        self.forward, self.backward = lookup.lexicon.links(self.old, self.target)
+        self.keys = [token.key for token in self.old], [token.key for token in self.new]
 
     def stretches(self) -> Iterator[tuple[range, range]]:
         """Yields what differs: tokens of the old source and those of the new one."""
         i = k = 0
-        sides = ([token.key for token in side] for side in (self.old, self.new))
-        for j, m, size in Levenshtein.opcodes(*sides).as_matching_blocks():
+        for j, m, size in Levenshtein.opcodes(*self.keys).as_matching_blocks():
             if j > i or m > k:
                 yield range(i, j), range(k, m)
             i, k = j + size, m + size
 
     def edit(self, old: range, new: range) -> Edit | None:
-        """Returns the repair of a stretch, the most neighbours first."""
+        """Returns the repair of a stretch with as many neighbours as possible, None without one."""
         for count in range(NEIGHBOURS, -1, -1):
-            found = [
-                edit
-                for before in range(count + 1)
-                if (edit := self.looked_up(old, new, before, count - before))
-            ]
-            if found:
-                return max(found, key=lambda edit: edit.share * (1 - 0.5 / edit.count) * (1 + edit.linked))
+            ways = (self.looked_up(old, new, left, count - left) for left in range(count + 1))
+            if found := [*filter(None, ways)]:
+                return max(found, key=lambda edit: edit.weight)
         return self.deletion(old) if old and not new else None
 
-    def looked_up(self, old: range, new: range, before: int, after: int) -> Edit | None:
+    def looked_up(self, old: range, new: range, left: int, right: int) -> Edit | None:
         """Returns the repair by a look-up of the new words with neighbours on both sides."""
-        wide = range(old.start - before, old.stop + after), range(new.start - before, new.stop + after)
-        if min(wide[0].start, wide[1].start) < 0 or wide[0].stop > len(self.old) or wide[1].stop > len(self.new):
+        before, after = self.keys
+        if min(old.start, new.start) < left:
             return None
-        keys = [self.old[i].key for i in wide[0]], [self.new[i].key for i in wide[1]]
-        if not all(keys) or keys[0][:before] != keys[1][:before] or keys[0][len(keys[0]) - after:] != keys[1][len(keys[1]) - after:] or not any(map(is_word, keys[1])):
+        if old.stop + right > len(before) or new.stop + right > len(after):
             return None
-        there = stretch(wide[0], *self.links)
-        linked = sum(i in self.links[0] for i in wide[0]) / len(wide[0])
-        if there is None or (before + after >= MANY and linked < 1):
+        old, new = (range(side.start - left, side.stop + right) for side in (old, new))
+        words = after[new.start : new.stop]
+        there = stretch(old, self.forward, self.backward)
+        if there and len(old) == len(before):
+            there = 0, len(self.target) - 1
+        linked = sum(i in self.forward for i in old) / max(len(old), 1)
+        if there is None or not any(map(is_word, words)) or (left + right >= MANY and linked < 1):
             return None
-        found = self.lookup.translations(keys[1])
+        found = self.lookup.translations(words)
         if not found or found[0].share < LEAST_SHARE:
             return None
         first, last = there
-        replaced_text = self.draft[self.target[first].start : self.target[last].end]
-        is_known = any(each.text.lower() == replaced_text.lower() for each in self.lookup.translations(keys[0]))
-        text = self.cased(found[0], first, self.new[wide[1].start].text)
+        text = self.cased(found[0], first, self.new[new.start].text)
         start, text, agrees = self.agreed(first, last, text)
-        return Edit(start, self.target[last].end, self.apart(start, self.target[last].end, text), "look-up", found[0].count, found[0].share, linked, before + after, is_known, agrees)
+        end = self.target[last].end
+        sure = found[0].count, found[0].share, linked, left + right, agrees
+        return Edit(start, end, self.apart(start, end, text), LOOKED_UP, *sure)
 
     def cased(self, found: Found, first: int, new: str) -> str:
-        """Returns a translation with a capital where it replaces one at the beginning, and that of
-        the replaced text where the memory does not show its own."""
+        """Returns a translation with a capital where it replaces one at the beginning, and in small
+        letters as the replaced text where the memory shows it at the beginning alone."""
         text, old = found.text, self.target[first].text
         if text[:2].isupper() and len(text) > 1:
             return text
@@ -119,69 +123,104 @@ class Words:
         return text
 
     def apart(self, start: int, end: int, text: str) -> str:
-        """Returns a replacement with spaces where it would go on a word."""
+        """Returns a replacement with spaces where a word would go on."""
         if goes_on(self.draft[:start][-1:], text[:1]):
             text = f" {text}"
         return f"{text} " if goes_on(text[-1:], self.draft[end:][:1]) else text
 
     def agreed(self, first: int, last: int, text: str) -> tuple[int, str, bool]:
         """Returns where a replacement starts, and its text: its last word in the form that the
-        memory has before the next one, with the word in front of it in the form for its first."""
+        memory has before the next one, and the word before it in the form for its first."""
         start, agrees = self.target[first].start, False
-        parts = tokens_of(text)
-        if last + 1 < len(self.target) and parts and is_word(self.target[last + 1].text):
+        parts, following = tokens_of(text), self.target[last + 1 : last + 2]
+        if not parts:
+            return start, text, False
+        if following and is_word(following[0].text):
             final = parts[-1]
-            form = self.lookup.agreeing(final.text, self.target[last + 1].text)
+            form = self.lookup.agreeing(final.text, following[0].text)
             agrees = form != final.text
             text = text[: final.start] + form + text[final.end :]
-        if not first or not parts:
-            return start, text, agrees
-        small = self.target[first - 1]
-        form = self.lookup.agreeing(small.text, tokens_of(text)[0].text)
-        if form == small.text:
-            return start, text, agrees
-        return small.start, form + joined(form, self.draft[small.end : start]) + text, True
+        if first:
+            small = self.target[first - 1]
+            form = self.lookup.agreeing(small.text, tokens_of(text)[0].text)
+            if form != small.text:
+                text = form + joined(form, self.draft[small.end : start]) + text
+                start, agrees = small.start, True
+        return start, text, agrees
 
     def deletion(self, old: range) -> Edit | None:
-        """Returns the deletion of the words that all of a stretch's are linked to."""
-        there = stretch(old, *self.links)
-        if there is None or any(i not in self.links[0] for i in old):
+        """Returns the deletion of what all words of a stretch are linked to."""
+        there = stretch(old, self.forward, self.backward)
+        if there is None or any(i not in self.forward for i in old):
             return None
         start, end = self.target[there[0]].start, self.target[there[1]].end
         if self.draft[:start].endswith(" "):
             start -= 1
         elif self.draft[end:].startswith(" "):
             end += 1
-        return Edit(start, end, "", "deletion")
+        return Edit(start, end, "", DELETED)
 
 
-def repair_entry(lookup: Lookup, habits: Habits, old: str, new: str, draft: str, terms: Terms | None = None, sign: str | None = None, category: Category = UNKNOWN) -> Repair:
-    """Returns a draft with all repairs that are found."""
-    text, is_all, old_now = repaired(old, new, draft, terms, sign, category)
-    kinds = {"rule"} if text != draft else set()
-    if is_all:
-        return Repair(text, tuple(kinds), (), True)
-    # end marks and first letter
-    if end_of(old_now).strip() != end_of(new).strip():
-        better = habits.with_end(old_now, new, text)
-        if better is not None:
-            kinds |= {"marks"} if better != text else set()
-            text, old_now = better, old_now[: len(old_now) - len(end_of(old_now))] + end_of(new)
-    if capital(old_now) != capital(new) and old_now[1:2] == new[1:2]:
-        better = habits.with_capital(bool(capital(new)), text)
-        if better is not None:
-            kinds.add("case"); text=better
-            old_now = new[:1] + old_now[1:]
-    words = Words(lookup, old_now, new, text)
-    edits, all_done, opened = [], True, 0
-    for before, after in words.stretches():
-        edit = words.edit(before, after)
-        if edit: edits.append(edit)
-        else:
-            all_done = False
-            opened += len(before) + len(after)
-    edits.sort()
-    if any(right.start < left.end for left, right in zip(edits, edits[1:])):
-        edits, all_done = [], False
-    text = replaced(text, [edit[:3] for edit in edits])
-    return Repair(text, tuple(sorted(kinds | {edit.kind for edit in edits})), tuple(edits), all_done, opened / max(len(words.old) + len(words.new), 1))
+class Repairer:
+    """Repairs the drafts of a project from the pairs of its memory."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self.lookup, self.habits = Lookup(pairs), Habits(pairs)
+
+    def repair(self, sources: tuple[str, str], draft: str, ruled: str, between: str) -> Repair:
+        """Returns a draft with all repairs that are found.
+
+        Args:
+            sources: the older one and the new one.
+            draft: the older one's translation.
+            ruled: the draft repaired by rule.
+            between: the older source after the same repairs.
+        """
+        old, new = sources
+        kinds = {RULE} if ruled != draft else set()
+        text, between, marked = self.habits.marked(between, new, ruled)
+        words = Words(self.lookup, between, new, text)
+        found = [(stretch, words.edit(*stretch)) for stretch in words.stretches()]
+        edits = sorted(edit for _, edit in found if edit)
+        if any(right.start < left.end for left, right in zip(edits, edits[1:])):
+            edits = []
+        opened = [sum(map(len, stretch)) for stretch, edit in found if edit not in edits]
+        repaired = replaced(text, (edit[:3] for edit in edits))
+        kinds |= marked | {edit.kind for edit in edits}
+        features = {kind: 1.0 for kind in kinds}
+        if opened or kinds != {RULE}:  # the rule does not depend on the memory
+            features |= sureness([edit for edit in edits if edit.kind == LOOKED_UP])
+            features |= fit(self.lookup.lexicon, old, draft)
+            features |= {
+                "edits": len(edits),
+                "part": bool(opened),
+                "open": sum(opened) / max(len(words.old) + len(words.new), 1),
+                "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
+                "length": math.log(1 + len(old.split())),
+            }
+        return Repair(repaired, tuple(sorted(kinds)), not opened, probability(features), features)
+
+
+def sureness(edits: Sequence[Edit]) -> dict[str, float]:
+    """Returns features of the least sure look-up of several."""
+    if not edits:
+        return {}
+    return {
+        "share": min(edit.share for edit in edits),
+        "count": min(math.log(edit.count) for edit in edits),
+        "once": min(edit.count for edit in edits) == 1,
+        "linked": min(edit.linked for edit in edits),
+        "neighbours": min(min(edit.neighbours, 2) for edit in edits),
+        "agrees": any(edit.agrees for edit in edits),
+        "words": math.log(1 + sum(len(edit.text.split()) for edit in edits)),
+        "letter": any(len(edit.text.strip()) <= 2 for edit in edits),
+    }
+
+
+def fit(lexicon: Lexicon, old: str, draft: str) -> dict[str, float]:
+    """Returns how much of the older source has a link to the draft, and of the draft to it."""
+    source, target = tokens_of(old), tokens_of(draft)
+    sides = [[i for i, t in enumerate(side) if is_word(t.text)] for side in (source, target)]
+    links = lexicon.links(source, target)
+    there = [sum(i in each for i in side) / max(len(side), 1) for side, each in zip(sides, links)]
+    return {"draft": there[0], "translation": there[1]}

@@ -251,5 +251,5 @@ def _edited(text: str, edits: dict[Span, str]) -> str:
 
 def repair(old: str, new: str, draft: str, category: Category = UNKNOWN) -> str:
     """Returns the draft that :func:`repaired` makes if nothing else has changed, else it itself."""
-    text, is_all = repaired(old, new, draft, category=category)
+    text, is_all, _ = repaired(old, new, draft, category=category)
     return text if is_all else draft
