@@ -43,7 +43,7 @@ def _add_prepare(parser: argparse.ArgumentParser, add: Add) -> None:
     kind = adder(parser.add_mutually_exclusive_group(required=True))
     kind(
         "--memory --po PATH",
-        "folder with .po, XLIFF 1.2 and .tmx files, or one of them",
+        "folder with .po, XLIFF and .tmx files, or one of them",
         type=Path,
     )
     kind("--text FILE", "line-aligned sources and translations", nargs=2)
@@ -100,7 +100,6 @@ def _add_repair(parser: argparse.ArgumentParser, add: Add) -> None:
     _add_proposals(
         add, "share of proposals that must need fewer edits than the old text, in other projects"
     )
-    add("--check", "write nothing; status 1 if there are proposals")
 
 
 def _add_propose(parser: argparse.ArgumentParser, add: Add) -> None:
@@ -198,7 +197,6 @@ def _repair(args: argparse.Namespace) -> int:
             problems.name(error, path)
             continue
         by_language.setdefault("_".join(subtags(named)[:2]) if named else "", []).append(path)
-    args.dry_run |= args.check
     memories = {}
     for group in by_language.values():
         language = args.language or language_of(read_document(group[0]))
@@ -207,9 +205,8 @@ def _repair(args: argparse.Namespace) -> int:
         ]
         memory = TranslationMemory.of(group, more, language, args.precision)
         memories |= dict.fromkeys(group, memory)
-    report = _fill(args, [*memories], memories.__getitem__, problems)
-    is_repaired = any(outcome == "proposed" for outcome, _ in report)
-    return 2 if problems.count else int(args.check and is_repaired)
+    _fill(args, [*memories], memories.__getitem__, problems)
+    return 2 if problems.count else 0
 
 
 def _propose(args: argparse.Namespace) -> int:
@@ -225,8 +222,8 @@ def _fill(
     paths: Sequence[Path],
     memory_of: Callable[[Path], TranslationMemory],
     problems: Problems,
-) -> Report:
-    """Fills files, and prints what became of each; returns it of all together."""
+) -> None:
+    """Fills files, and prints what became of each."""
     report, decisions = Report(), list[tuple[Path, str, Decision]]()
     write = not (args.diff or args.dry_run)
     for number, path in enumerate(progress(paths, "files"), start=1):
@@ -255,7 +252,9 @@ def _fill(
         write_json(args.report, [_described(path, decision) for path, _, decision in decisions])
     if args.tmx:
         made = [(language, each) for _, language, each in decisions if each.outcome == "proposed"]
-        write_tmx(args.tmx, [(e.unit.source, e.proposal.text, name) for name, e in made if e.proposal])
+        write_tmx(
+            args.tmx, [(e.unit.source, e.proposal.text, name) for name, e in made if e.proposal]
+        )
     return report
 
 

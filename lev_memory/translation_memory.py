@@ -408,8 +408,8 @@ class TranslationMemory:
         return with_ends(to_text(line), ends)
 
     def lacking(self, document: Document, draft: Draft, proposal: Proposal, *read: str) -> str:
-        """Returns why a text cannot be proposed, "" where it can; a repair in part may lack the code
-        that the present text lacks.
+        """Returns why a text cannot be proposed, "" where it can; a repair in part may lack the
+        code that the present text lacks.
 
         read: what else it was made from.
         """

@@ -27,7 +27,6 @@ READERS: dict[str, Callable[[Path, bytes], Document]] = {
     ".po": PoFile,
     **{ending: XliffFile for ending in XLIFF},
 }
-_XLIFF_2 = re.compile(rb"<(?:\w+:)?xliff\b[^>]*\sversion\s*=\s*[\"']2")
 #: formats of translate-toolkit (the extra ``memory``), as a memory alone
 OTHER_FORMATS = set(".ts .mo .gmo .qph .utx .tbx .catkeys .lang".split())
 # the codes of ISO 639-1, two letters each
@@ -132,8 +131,7 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     if kind == ".tmx":
         pairs, languages = tmx_pairs(path, read_bytes(str(path)), language)
     else:
-        is_ours = kind in READERS and not is_xliff_2(path)
-        pairs, named = document_pairs(path) if is_ours else toolkit_pairs(path)
+        pairs, named = document_pairs(path) if kind in READERS else toolkit_pairs(path)
         languages = {named} - {""}
         if not is_language(named, language):
             pairs = []
@@ -151,26 +149,19 @@ def document_pairs(path: Path, drafts: bool = False) -> tuple[list[Pair], str]:
     return pairs, language_of(document)
 
 
-def is_xliff_2(path: Path) -> bool:
-    return path.suffix.lower() in XLIFF and bool(_XLIFF_2.search(read_bytes(str(path))))
-
-
 def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
     """Returns the same of a file in one of the formats that translate-toolkit reads."""
-    if path.suffix.lower() not in (*OTHER_FORMATS, *XLIFF):
+    if path.suffix.lower() not in OTHER_FORMATS:
         raise UserError(f"{path} cannot be read; make a .po file of it, as prop2po and json2po of "
                         "translate-toolkit do")  # fmt: skip
     try:
         storage = importlib.import_module("translate.storage.factory")
-        if is_xliff_2(path):
-            storage = importlib.import_module("translate.storage.xliff2")
     except ImportError:
         raise UserError(
             f"{path}: translate-toolkit reads {path.suffix}: pip install -e '.[memory]'"
         ) from None
     try:
-        is_2 = hasattr(storage, "Xliff2File")
-        store = storage.Xliff2File.parsefile(str(path)) if is_2 else storage.getobject(str(path))
+        store = storage.getobject(str(path))
         units = [unit for unit in store.units if unit.istranslated() and not unit.isfuzzy()]
         pairs = [(str(unit.source), str(unit.target)) for unit in units]
         language = str(store.gettargetlanguage() or "")

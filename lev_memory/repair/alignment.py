@@ -48,7 +48,9 @@ def is_word(token: str) -> bool:
     return bool(_LETTER.match(token))
 
 
-def probabilities(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> dict[tuple[int, int], float]:
+def probabilities(
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+) -> dict[tuple[int, int], float]:
     """Returns t(target word | source word) of IBM model 1, for numbered words; 0 is no word."""
     cells = [(np.tile([0, *x], len(y)), np.repeat(y, len(x) + 1)) for x, y in pairs]
     source, target = (np.concatenate(column) for column in zip(*cells))

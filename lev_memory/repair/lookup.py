@@ -54,7 +54,9 @@ class Lookup:
     def neighbours(self) -> Counter[tuple[str, str]]:
         """Returns how often two words stand side by side in translations."""
         return Counter(
-            (left.key, right.key) for entry in self.entries for left, right in pairwise(entry.target)
+            (left.key, right.key)
+            for entry in self.entries
+            for left, right in pairwise(entry.target)
         )
 
     @cached_property
@@ -103,7 +105,9 @@ class Lookup:
                 spellings[text.lower()][first > 0, text] += 1
         found = []
         for low, count in counts.most_common():
-            (is_inner, text), _ = max(spellings[low].items(), key=lambda item: (item[0][0], item[1]))
+            (is_inner, text), _ = max(
+                spellings[low].items(), key=lambda item: (item[0][0], item[1])
+            )
             found.append(Found(text, count, count / total, is_inner))
         return found
 

@@ -165,7 +165,7 @@ here/a.po here/settings.json=[] | propose here here/a.po | settings.json
 here/a.po here/settings.json=\xff | propose here here/a.po | settings.json
 here/a.po | train here --minutes 0 | --minutes 0
 here/a.po | train here | no data in | lev-memory prepare
-here/pieces/ here/data/ here/text/valid.tgt=text here/model.json={} | train here | model.json | delete it
+here/pieces/ here/data/ here/text/valid.tgt=t here/model.json={} | train here | model.json | delete
 """
 
 

@@ -4,7 +4,6 @@ is proposed changes in them; texts as lines, placeholders, numbers, matches."""
 import math
 import os
 import string
-from collections import Counter
 from types import SimpleNamespace
 
 import pytest
