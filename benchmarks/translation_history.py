@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from lev_memory.formats.files import files_in, read_document
+from lev_memory.formats.files import read_document
 from lev_memory.formats.units import Proposal
 from lev_memory.repair import confidence
 from lev_memory.repair.plurals import counting
@@ -139,7 +139,7 @@ def words(text: str) -> list[str]:
 def rows_of(folder: Path, name: str, language: str, most: int) -> list[Row]:
     """Returns the entries of a project in a language."""
     merged = folder / name / "MERGED" / language
-    paths = files_in(merged, [".po"]) if merged.is_dir() else []
+    paths = sorted(merged.rglob("*.po"))
     memory = TranslationMemory.of(paths, language=language)
     entries = []
     for path in paths:
@@ -201,10 +201,16 @@ SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 def numbers_of(rows: Sequence[Row]) -> tuple[dict[str, float], list[tuple[float, float]]]:
-    """Returns the weights, and for each share of right repairs the least probability."""
-    weights = fitted(rows)
-    chances = [confidence.probability(row.features, weights) for row in rows]
-    return weights, [(share, round(least(rows, chances, share), 3)) for share in SHARES]
+    """Returns the weights, and for each share of right repairs the least probability: of weights
+    that were fitted on the other projects."""
+    rows = [row for row in rows if row.is_proposed]
+    ordered, chances = list[Row](), list[float]()
+    for name in sorted({row.project for row in rows}):
+        others = fitted(row for row in rows if row.project != name)
+        part = [row for row in rows if row.project == name]
+        ordered += part
+        chances += [confidence.probability(row.features, others) for row in part]
+    return fitted(rows), [(share, round(least(ordered, chances, share), 3)) for share in SHARES]
 
 
 def judged(rows: Sequence[Row], precision: float) -> list[bool]:

@@ -21,9 +21,7 @@ from .scripts import goes_on
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 MANY = 3  # of them, from which on all words of the old source must have a link
 LEAST_SHARE = 0.3  # of a translation among all
-RULE, MARKS, CASE, LOOKED_UP, DELETED = "rule", "marks", "case", "look-up", "deletion"
-EXACT = "exact"
-KINDS = (RULE, MARKS, CASE, LOOKED_UP, DELETED, EXACT)
+RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 
 
 class Edit(NamedTuple):
