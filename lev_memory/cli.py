@@ -1,23 +1,41 @@
-"""Translation memory: train a model to edit fuzzy matches, and propose translations."""
+"""Translation memory: repair fuzzy translations, or train a model that edits them."""
 
 import argparse
-import importlib
+import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from lev_runtime.errors import UserError, printable, require_share
 from lev_runtime.io.commands import run_cli
+from lev_runtime.io.lines import progress
 from lev_runtime.io.options import Add, adder, make_parser
+
+from .formats.files import (
+    READERS,
+    Problems,
+    files_in,
+    folder_memory,
+    language_of,
+    read_document,
+    write_json,
+)
+from .formats.tmx import write_tmx
+from .formats.units import subtags
+from .translation_memory import Decision, Report, TranslationMemory, summary
+
+say = functools.partial(print, flush=True)
 
 #: each command and what it does
 ABOUT = {
+    "repair": "Repair fuzzy translations from the project's own; needs no training.",
     "prepare": "Make training data from a memory.",
     "train": "Train the model, or resume.",
     "evaluate": "Choose settings, and score by similarity.",
     "propose": "Fill the fuzzy translations in files.",
 }
-USAGE = "prepare WORK --memory PATH\ntrain WORK\nevaluate WORK\npropose WORK PATH"
+USAGE = "repair PATH\nprepare WORK --memory PATH\ntrain WORK\nevaluate WORK\npropose WORK PATH"
 
 
 def _add_prepare(parser: argparse.ArgumentParser, add: Add) -> None:
@@ -25,7 +43,7 @@ def _add_prepare(parser: argparse.ArgumentParser, add: Add) -> None:
     kind = adder(parser.add_mutually_exclusive_group(required=True))
     kind(
         "--memory --po PATH",
-        "folder with .po, XLIFF 1.2 and .tmx files, or one of them",
+        "folder with .po, XLIFF and .tmx files, or one of them",
         type=Path,
     )
     kind("--text FILE", "line-aligned sources and translations", nargs=2)
@@ -61,10 +79,32 @@ def _add_evaluate(parser: argparse.ArgumentParser, add: Add) -> None:
     add("--precision SHARE", "share of proposals to report (default: 0.8)", 0.8)
 
 
+def _add_files(add: Add) -> None:
+    add("place PATH", "a .po or XLIFF file, or a folder with such files", type=Path)
+    add("-o --output PATH", "write here and leave the files unchanged", type=Path)
+
+
+def _add_proposals(add: Add, precision: str) -> None:
+    add("--precision SHARE", f"{precision} (default: 0.8)", 0.8)
+    add("--dry-run", "only report")
+    add("--diff", "print the changes, do not write them")
+    add("--backup", "keep the old file as FILE.bak")
+    add("--report FILE", "write as JSON what becomes of each fuzzy entry, and why", type=Path)
+    add("--tmx OUT", "write the proposals as a translation memory too", type=Path)
+
+
+def _add_repair(parser: argparse.ArgumentParser, add: Add) -> None:
+    _add_files(add)
+    add("--memory PATH", "more translations to repair from", type=Path, nargs="+", default=[])
+    add("--language CODE", "target language, if the files do not say it")
+    _add_proposals(
+        add, "share of proposals that must need fewer edits than the old text, in other projects"
+    )
+
+
 def _add_propose(parser: argparse.ArgumentParser, add: Add) -> None:
     add("work WORK", "folder of prepare and train", type=Path)
-    add("place PATH", "a .po or XLIFF 1.2 file, or a folder with such files", type=Path)
-    add("-o --output PATH", "write here and leave the files unchanged", type=Path)
+    _add_files(add)
     add("--memory PATH", "more files to match from", type=Path)
     add("--language CODE", "target language, if neither the files nor WORK say it")
     add(
@@ -72,18 +112,14 @@ def _add_propose(parser: argparse.ArgumentParser, add: Add) -> None:
         "glossary of source<TAB>translation; proposals contain its terms",
         type=Path,
     )
-    add(
-        "--precision SHARE",
-        "share of proposals that must need fewer edits than the old text, on the validation part "
-        "(default: 0.8)",
-        0.8,
+    _add_proposals(
+        add,
+        "share of proposals that must need fewer edits than the old text, on the validation part",
     )
-    add("--dry-run", "only report")
-    add("--diff", "print the changes, do not write them")
-    add("--backup", "keep the old file as FILE.bak")
 
 
 _ADD = {
+    "repair": _add_repair,
     "prepare": _add_prepare,
     "train": _add_train,
     "evaluate": _add_evaluate,
@@ -122,10 +158,161 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return args
 
 
+def paths_of(place: Path, output: Path | None) -> list[Path]:
+    """Returns the files to fill, without those of an output within their folder.
+
+    Raises:
+        UserError: there is none, or the output is a file and they are in a folder.
+    """
+    paths = files_in(place, READERS)
+    if output is None or not place.is_dir():
+        return paths
+    if output.exists() and not output.is_dir():
+        raise UserError(f"-o {output} is a file, and {place} a folder: name a folder")
+    outside, inside = place.resolve(), output.resolve()
+    is_within = outside in inside.parents
+    return [path for path in paths if not (is_within and inside in path.resolve().parents)]
+
+
+def target_of(path: Path, place: Path, output: Path | None) -> Path:
+    """Returns where a file is written: below the output, if that is a folder or is for one."""
+    if output is None:
+        return path
+    if place.is_dir():
+        return output / path.relative_to(place)
+    return output / path.name if output.is_dir() else output
+
+
+def _repair(args: argparse.Namespace) -> int:
+    """Repairs files, each with the memory of those in its language."""
+    require_share("--precision", args.precision)
+    paths, problems = paths_of(args.place, args.output), Problems()
+    by_language: dict[str, list[Path]] = {}
+    for path in paths:
+        try:
+            named = args.language or language_of(read_document(path))
+        except UserError as error:
+            if path == args.place:
+                raise
+            problems.name(error, path)
+            continue
+        by_language.setdefault("_".join(subtags(named)[:2]) if named else "", []).append(path)
+    memories = {}
+    for group in by_language.values():
+        language = args.language or language_of(read_document(group[0]))
+        more = [
+            pair for place in args.memory for pair in folder_memory(place, language, problems)[0]
+        ]
+        memory = TranslationMemory.of(group, more, language, args.precision)
+        memories |= dict.fromkeys(group, memory)
+    _fill(args, [*memories], memories.__getitem__, problems)
+    return 2 if problems.count else 0
+
+
+def _propose(args: argparse.Namespace) -> int:
+    paths, problems = paths_of(args.place, args.output), Problems()
+    more = args.precision, args.terms, args.memory, args.language or "", problems
+    memory = TranslationMemory.load(args.work, *more)
+    _fill(args, paths, lambda path: memory, problems)
+    return 2 if problems.count else 0
+
+
+def _fill(
+    args: argparse.Namespace,
+    paths: Sequence[Path],
+    memory_of: Callable[[Path], TranslationMemory],
+    problems: Problems,
+) -> None:
+    """Fills files, and prints what became of each."""
+    report, decisions = Report(), list[tuple[Path, str, Decision]]()
+    write = not (args.diff or args.dry_run)
+    for number, path in enumerate(progress(paths, "files"), start=1):
+        target = target_of(path, args.place, args.output)
+        try:
+            filled = memory_of(path).fill(path, target, args.backup, write)
+        except UserError as error:
+            if len(paths) == 1 and path == args.place:
+                raise
+            problems.name(error, path)
+            continue
+        report.update(filled.report)
+        language = language_of(filled.document) or memory_of(path).language
+        decisions += [(path, language, decision) for decision in filled.decisions]
+        if args.diff:
+            print(filled.diff(), end="")
+        if len(paths) > 1 or not args.diff:
+            say(f"[{number}/{len(paths)}] {printable(str(path))}: {summary(filled.report)}")
+    _say_problems(problems)
+    if len(paths) > 1:
+        broken = f", {problems.count} left alone" if problems.count else ""
+        say(f"{len(paths) - problems.count} of {len(paths)} files{broken}: {summary(report)}")
+    if not write:
+        say("nothing was written")
+    if args.report:
+        write_json(args.report, [_described(path, decision) for path, _, decision in decisions])
+    if args.tmx:
+        made = [(language, each) for _, language, each in decisions if each.outcome == "proposed"]
+        write_tmx(
+            args.tmx, [(e.unit.source, e.proposal.text, name) for name, e in made if e.proposal]
+        )
+    return report
+
+
+def _described(path: Path, decision: Decision) -> dict[str, object]:
+    """Returns what becomes of an entry, for a report."""
+    unit, proposal = decision.unit, decision.proposal
+    described: dict[str, object] = {"file": str(path), "outcome": decision.outcome}
+    described |= {"why": decision.why, "source": unit.source, "old": unit.old, "text": unit.target}
+    if proposal:
+        described |= {"proposal": proposal.text, "probability": round(proposal.probability, 3)}
+        described |= {"in part": not proposal.is_all, "kinds": [*decision.kinds]}
+    return described
+
+
+def _say_problems(problems: Problems) -> None:
+    for message in problems.messages():
+        print(message, file=sys.stderr, flush=True)
+
+
+def _prepare(args: argparse.Namespace) -> int:
+    from .prepare import Given, prepare
+
+    problems = Problems()
+    given = Given(args.memory, args.text, args.splits, args.language or "")
+    prepare(args.work, given, args.vocabulary, args.like, problems, say)
+    _say_problems(problems)
+    say(f"next: lev-memory train {args.work}")
+    return 2 if problems.count else 0
+
+
+def _train(args: argparse.Namespace) -> int:
+    from .train import train
+
+    train(args.work, args.minutes, args.seed, args.start, args.extra, say)
+    say(f"next: lev-memory evaluate {args.work}")
+    return 0
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    from .evaluate import evaluate
+
+    say(evaluate(args.work, args.precision, say))
+    return 0
+
+
+RUN = {
+    "repair": _repair,
+    "prepare": _prepare,
+    "train": _train,
+    "evaluate": _evaluate,
+    "propose": _propose,
+}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns its status, 2 where files were left alone."""
     args = arguments(argv)
-    return int(importlib.import_module(f".{args.command}", __package__).run(args))
+    return RUN[args.command](args)
 
 
 def run_script() -> NoReturn:

@@ -4,7 +4,6 @@
 are; how many of them the outputs have.
 """
 
-import argparse
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -16,9 +15,8 @@ from lev_runtime.refine.editor import Editor
 from .formats.files import read_lines, stored_language, stored_pairs
 from .formats.units import Proposal
 from .memory import Memory
-from .prepare import Row
+from .prepare import Row, Say
 from .proposals import (
-    FEWEST,
     USUAL,
     WAYS,
     Change,
@@ -49,12 +47,14 @@ def part_of(work: Path, part: str) -> list[Row]:
 class Evaluation:
     """Decodes the validation and the test part with the model of a memory."""
 
-    def __init__(self, editor: Editor, memory: Memory, category: Category) -> None:
-        self.editor, self.memory, self.category = editor, memory, category
+    def __init__(
+        self, editor: Editor, memory: Memory, category: Category, say: Say = lambda line: None
+    ) -> None:
+        self.editor, self.memory, self.category, self.say = editor, memory, category, say
 
     def decoded(self, part: str, rows: Rows, threshold: float) -> list[Proposal]:
-        """Returns the model's outputs, and prints which are being made."""
-        print(f"{part}: decoding {len(rows)} sentences, threshold {threshold}", flush=True)
+        """Returns the model's outputs, and says which are being made."""
+        self.say(f"{part}: decoding {len(rows)} sentences, threshold {threshold}")
         return propose(self.editor, [change_of(row) for row in rows], threshold, self.memory)
 
     def tune(self, rows: Rows) -> tuple[Settings, list[Proposal]]:
@@ -75,7 +75,7 @@ class Evaluation:
                     best, most = settings, gain
         chosen = f"threshold {best.delete_threshold}, probability {best.min_confidence:.3f}"
         counts = f"{sum(before):g} edits from the repaired drafts, {sum(before) - most:g}"
-        print(f"valid: {counts} at {chosen}, caution {best.caution:g}")
+        self.say(f"valid: {counts} at {chosen}, caution {best.caution:g}")
         return best, outputs[best.delete_threshold]
 
     def calibrate(self, rows: Rows, settings: Settings, kept: Proposals) -> None:
@@ -96,11 +96,7 @@ class Evaluation:
             outputs = kept
             if way != "kept":
                 outputs = self.decoded(label, part, settings.delete_threshold)
-            by_rule = self.outcomes(part, [Proposal(draft, 1.0) for draft in drafts], drafts)
-            rate = share(by_rule) if len(by_rule) >= FEWEST else 0.0
             settings.outcomes[way] = self.outcomes(part, outputs, drafts)
-            settings.rule[way] = rate
-            print(f"{label}: of those repaired by rule {100 * rate:.1f} % are better")
 
     def with_old(self, row: Row, old: str) -> Row:
         """Returns a row with another older source, and the draft repaired by that."""
@@ -140,11 +136,6 @@ def least_margin(margins: Sequence[float], gains: Sequence[float]) -> tuple[floa
         if total > most:
             best, most = margin, total
     return best, most
-
-
-def share(outcomes: Sequence[Outcome]) -> float:
-    """Returns the share of outcomes that are better."""
-    return sum(better for _, better in outcomes) / len(outcomes)
 
 
 def sure_outcomes(outcomes: Sequence[Outcome], least: float) -> str:
@@ -195,30 +186,28 @@ def table(rows: Rows, systems: dict[str, list[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Runs the command ``evaluate``."""
-    require_share("--precision", args.precision)
-    work: Path = args.work
+def evaluate(work: Path, precision: float = 0.8, say: Say = lambda line: None) -> str:
+    """Chooses and stores the settings of a WORK; returns the scores of the test part as a table."""
+    require_share("--precision", precision)
     category = counting(stored_language(work))
-    evaluation = Evaluation(load(work), Memory(stored_pairs(work)), category)
+    evaluation = Evaluation(load(work), Memory(stored_pairs(work)), category, say)
     valid, test = part_of(work, "valid"), part_of(work, "test")
     settings, proposals = evaluation.tune(valid)
     evaluation.calibrate(valid, settings, proposals)
     save_settings(work, settings)
     for way in WAYS:
-        known, least = settings.outcomes[way], settings.confidence(way, args.precision)
+        known, least = settings.outcomes[way], settings.confidence(way, precision)
         counts = f"{sure_outcomes(known, least)}, {len(known)} changed by the model"
-        print(f"valid, older source {way}: {counts}; probability {least:.3f} and more")
+        say(f"valid, older source {way}: {counts}; probability {least:.3f} and more")
     drafts = [row.draft for row in test]
     outputs = evaluation.decoded("test", test, settings.delete_threshold)
     better = sure_outcomes(
-        evaluation.outcomes(test, outputs, drafts), settings.confidence("kept", args.precision)
+        evaluation.outcomes(test, outputs, drafts), settings.confidence("kept", precision)
     )
-    print(f"test, older source kept: {better}, of {len(test)}")
+    say(f"test, older source kept: {better}, of {len(test)}")
     edited = [
         output.text if settings.is_sure(change_of(row), output) else row.draft
         for row, output in zip(test, outputs, strict=True)
     ]
     raw = [row.raw for row in test]
-    print(table(test, {"no edits": raw, "repaired by rule": drafts, "LevT": edited}))
-    return 0
+    return table(test, {"no edits": raw, "repaired by rule": drafts, "LevT": edited})

@@ -76,7 +76,10 @@ def similarity(text: str, other: str) -> float:
 
 
 class Memory:
-    """Pairs of which no two have the same source; the first of several stays."""
+    """Pairs of which no two have the same source; the first of several stays.
+
+    ``all_pairs``: with the others.
+    """
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
         unique: dict[str, str] = {}
@@ -84,6 +87,7 @@ class Memory:
             if source.strip() and target.strip():
                 unique.setdefault(source, target)
         self.pairs = [*unique.items()]
+        self.all_pairs = [pair for pair in dict.fromkeys(pairs) if all(map(str.strip, pair))]
         self.translations = unique
         self.sources, self.targets = [*unique], [*unique.values()]
         self._index = Index(self.sources)

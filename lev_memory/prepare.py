@@ -5,12 +5,10 @@ translate. Of one match in ten the model is not told how the source changed: it 
 draft whose older source nobody knows.
 """
 
-import argparse
 import itertools
 import random
 import shutil
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +18,6 @@ from lev_runtime.errors import UserError
 from lev_runtime.text.codec import train_sentencepiece
 from lev_runtime.text.source_change import MARKS, mark_change
 
-from .commands import run_logged
 from .formats.files import (
     Problems,
     folder_memory,
@@ -40,6 +37,20 @@ PARTS = ("train", "valid", "test")
 MATCHES = {"train": 2, "valid": 1, "test": 1}  # of a source
 UNKNOWN_CHANGES = 0.1  # share of the matches whose change is not told
 REPORT = 5000  # sentences between two lines on the progress
+
+
+Say = Callable[[str], None]  # what a user is told, a line each
+
+
+class Given(NamedTuple):
+    """What a memory is made from: ``memory``, a file or folder; ``text``, line-aligned sources and
+    translations; or ``splits``, a folder with the endings of both sides. language: of the
+    translations, "" if that is to be found."""
+
+    memory: Path | None = None
+    text: Sequence[str] | None = None
+    splits: Sequence[str] | None = None
+    language: str = ""
 
 
 class Row(NamedTuple):
@@ -107,7 +118,11 @@ def without_changes(part: Sequence[Row]) -> list[Row]:
 
 
 def matched(
-    part: str, pairs: Sequence[Pair], matches: Iterable[list[Match]], category: Category
+    part: str,
+    pairs: Sequence[Pair],
+    matches: Iterable[list[Match]],
+    category: Category,
+    say: Say,
 ) -> tuple[list[Row], list[Pair]]:
     """Returns the rows of a part, and the pairs without a match."""
     part_rows: list[Row] = []
@@ -118,7 +133,7 @@ def matched(
             alone.append(pair)
         if number % REPORT == 0 or number == len(pairs):
             counts = f"{number} of {len(pairs)} sentences, {len(part_rows)} matches"
-            print(f"{part}: {counts}", flush=True)
+            say(f"{part}: {counts}")
     if not part_rows:
         raise UserError(f"no source of {part} has a match in the memory; give more text")
     return part_rows, alone
@@ -146,34 +161,22 @@ def cut(work: Path, vocabulary: int, like: Path | None) -> None:
         write_lines(work / "pieces" / name, pieces)
 
 
-def binarise(work: Path, like: Path | None) -> None:
-    """Makes the data of both trainings; the log is WORK/prepare.log."""
-    log, pieces = work / "prepare.log", work / "pieces"
-    log.unlink(missing_ok=True)
-    words = "--source-lang src --target-lang tgt --joined-dictionary".split()
-    prefixes = [f"--trainpref={pieces}/all", f"--validpref={pieces}/valid"]
-    same = [f"--srcdict={like}/all/dict.src.txt"] if like else []
-    run_logged("lev-preprocess", [*words, *prefixes, *same, f"--destdir={work}/all"], log)
-    prefixes = [f"--{part}pref={pieces}/{part}" for part in PARTS]
-    same = ["--draft-lang=draft", f"--srcdict={work}/all/dict.src.txt"]
-    run_logged("lev-preprocess", [*words, *prefixes, *same, f"--destdir={work}/data"], log)
-
-
 def write_columns(prefix: Path, sides: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
     """Writes rows of lines into a file for each column."""
     for side, column in zip(sides, zip(*lines)):
         write_lines(prefix.with_name(f"{prefix.name}.{side}"), column)
 
 
-def prepare(
+def write_data(
     work: Path,
     parts: dict[str, list[Pair]],
     known: dict[str, list[list[Match]]],
     vocabulary: int = 8000,
     like: Path | None = None,
     language: str = "",
+    say: Say = lambda line: None,
 ) -> None:
-    """Makes WORK from a memory in parts.
+    """Writes text and subwords of a memory in parts.
 
     known: matches of parts. like: another WORK, whose subwords are taken. language: of the
     translations.
@@ -182,50 +185,63 @@ def prepare(
     same = sum(source == target for source, target in pairs)
     if 2 * same > len(pairs):
         warning = f"{same} of {len(pairs)} translations are their sources"
-        print(f"{warning}: are these two languages?", file=sys.stderr, flush=True)
+        say(f"{warning}: are these two languages?")
     memory = Memory(pairs)
     write_lines(work / "memory.src", memory.sources)
     write_lines(work / "memory.tgt", memory.targets)
     for part, pairs in parts.items():
         sources = [source for source, _ in pairs]
         matches = known.get(part) or memory.matches(sources, MATCHES[part], itself=False)
-        part_rows, alone = matched(part, pairs, matches, counting(language))
+        part_rows, alone = matched(part, pairs, matches, counting(language), say)
         if part == "train":
             part_rows = without_changes(part_rows)
             everything = [*(row[:2] for row in part_rows), *alone]
             write_columns(work / "text/all", ("src", "tgt"), everything)
         write_columns(work / f"text/{part}", Row._fields, part_rows)
-    print("subwords and data", flush=True)
+    say("subwords and data")
     cut(work, vocabulary, like)
-    binarise(work, like)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Runs the command ``prepare``."""
-    work: Path = args.work
-    for folder in (work / "all", work / "data"):  # a run may have ended between the two
+def prepare(
+    work: Path,
+    given: Given,
+    vocabulary: int = 8000,
+    like: Path | None = None,
+    problems: Problems | None = None,
+    say: Say = lambda line: None,
+) -> None:
+    """Makes WORK from a memory.
+
+    Args:
+        like: another WORK, whose subwords are taken.
+        problems: collects files that cannot be read.
+
+    Raises:
+        UserError: WORK has data already, or there is too little to make them from.
+    """
+    for folder in (work / "pieces", work / "all", work / "data"):
         if folder.exists():
             raise UserError(f"{folder} is there already: delete it or name another WORK")
-    if args.like and not (args.like / "spm.model").is_file():
-        raise UserError(f"--like {args.like}: not a folder of lev-memory prepare")
-    problems, language, sides = Problems(), args.language or "", ["", ""]
+    if like and not (like / "spm.model").is_file():
+        raise UserError(f"--like {like}: not a folder of lev-memory prepare")
+    language, sides = given.language, ["", ""]
     known: dict[str, list[list[Match]]] = {}
     parts: dict[str, list[Pair]] = {}
-    if args.splits:
-        place, *sides = args.splits
+    if given.splits:
+        place, *sides = given.splits
         folder = Path(place)
         for part in PARTS:
             parts[part] = text_pairs(*(folder / f"{part}.{side}" for side in sides))
             known[part] = given_matches(folder, part)
-    elif args.text:
-        sides = args.text
+    elif given.text:
+        sides = [*given.text]
         parts = split(text_pairs(*map(Path, sides)))
     else:
-        pairs, language = folder_memory(args.memory, language, problems)
+        assert given.memory
+        pairs, language = folder_memory(given.memory, language, problems or Problems())
         parts = split(pairs)
     source, target = [language_in(Path(side).name, Path(side).stem) for side in sides]
     language = language or target
-    prepare(work, parts, known, args.vocabulary, args.like, language)
-    write_json(work / "memory.json", {"language": language, "source": source})
-    print(f"next: lev-memory train {work}")
-    return 2 if problems.count else 0
+    write_data(work, parts, known, vocabulary, like, language, say)
+    like_named = str(like.resolve()) if like else ""
+    write_json(work / "memory.json", {"language": language, "source": source, "like": like_named})

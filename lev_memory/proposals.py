@@ -28,14 +28,16 @@ WAYS = ("kept", "found", "unknown")  # the older source: in the file, found in t
 
 class Change(NamedTuple):
     """A new source, the older one ("": not known), the draft: the older one's translation,
-    repaired; the terms that stay where they are in it; and whether the repairs are all that the
-    source's change asks for. Lines, as :func:`lines.to_line` makes them."""
+    repaired; the terms that stay where they are in it; whether the repairs are all that the
+    source's change asks for; and the older source after the same repairs. Lines, as
+    :func:`lines.to_line` makes them."""
 
     new: str
     old: str
     draft: str
     terms: Sequence[str] = ()
     is_all: bool = True
+    between: str = ""
 
     def marked(self) -> str:
         """Returns the draft with the marks of its terms."""
@@ -67,7 +69,6 @@ class Settings:
         outcomes: for each way to an older source, the validation sentences that the model changed:
             is one better, it needs fewer edits than the draft as it was, and no more than the draft
             repaired by rule.
-        rule: for each way, the share of sentences changed by the rule that need fewer edits.
         caution: how much ``min_confidence`` rises with similarity beyond the usual one: the more
             similar the sources, the more of the draft is right.
     """
@@ -75,7 +76,6 @@ class Settings:
     delete_threshold: float = 0.9
     min_confidence: float = 0.0
     outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
-    rule: dict[str, float] = field(default_factory=dict)
     caution: float = 0.0
 
     def is_sure(self, change: Change, output: Proposal) -> bool:
@@ -129,7 +129,7 @@ def settings_of(work: Path) -> Settings:
     settings = Settings()
     for name, value in read_settings(path).items():
         setattr(settings, name, value)  # one of an older version is not read
-    if not settings.outcomes or not isinstance(settings.rule, dict):
+    if not settings.outcomes:
         raise UserError(
             f"{path} does not say how sure the model is: lev-memory evaluate {work} does"
         )

@@ -21,6 +21,7 @@ from lev_runtime.errors import UserError
 
 from .commands import failure, program, run_logged
 from .formats.files import read_settings, require_work, write_json
+from .prepare import PARTS, Say
 
 BEGINNING = 40  # updates that measure the speed
 TRANSLATION_SHARE = 0.3  # of the time
@@ -123,13 +124,19 @@ class Training:
     """
 
     def __init__(
-        self, work: Path, minutes: float, seed: int, start: Path | None, extra: Sequence[str]
+        self,
+        work: Path,
+        minutes: float,
+        seed: int,
+        start: Path | None,
+        extra: Sequence[str],
+        say: Say,
     ) -> None:
         require_work(work)
-        if not (work / "data").is_dir():
+        if not (work / "pieces").is_dir():
             raise UserError(f"no data in {work}: make them with lev-memory prepare {work}")
         self.work, self.minutes, self.seed = work.resolve(), minutes, seed
-        self.start, self.extra = start, [*extra]
+        self.start, self.extra, self.say = start, [*extra], say
         self.stages = [LEVT] if start else [TRANSLATION, LEVT]
         self.progress: dict[str, str] = {}  # of the training, as it logged last
 
@@ -164,7 +171,7 @@ class Training:
         width = parser.parse_known_args([*flags.split(), *self.extra])[0].encoder_embed_dim
         path = self.work / f"embeddings.{width}.txt"
         if not path.is_file():
-            print("embeddings: from which symbols stand in the same pairs", flush=True)
+            self.say("embeddings: from which symbols stand in the same pairs")
             words = [f"{self.work}/all", str(path), "--dim", width]
             run_logged("lev-embeddings", words, self.work / "embeddings.log")
         return path
@@ -203,7 +210,7 @@ class Training:
     def report(self, stage: Stage, line: str) -> None:
         """Prints what a line of the log says of the progress."""
         if drafts := _NO_EDITS.search(line):
-            print(f"{stage.name}: TER {drafts[1]}, the drafts as they are")
+            self.say(f"{stage.name}: TER {drafts[1]}, the drafts as they are")
         event = _EVENT.search(line)
         if not event:
             return
@@ -212,12 +219,12 @@ class Training:
             ter = numbers.get("valid_ter_normalized")
             score = f"TER {ter}" if ter else f"loss {numbers['valid_loss']}"
             best = numbers.get("valid_best_ter_normalized") or numbers.get("valid_best_loss")
-            print(f"{stage.name}: {score}, the best {best or 'so far'}", flush=True)
+            self.say(f"{stage.name}: {score}, the best {best or 'so far'}")
             return
         self.progress = numbers
         passes, left = float(numbers["update"]), float(numbers["minutes_left"])
         updates = f"{numbers['num_updates']} updates, {passes:.2f} passes"
-        print(f"{stage.name}: {updates}, {left:.1f} minutes left", flush=True)
+        self.say(f"{stage.name}: {updates}, {left:.1f} minutes left")
 
     def recipe(self) -> Recipe:
         """Returns what was measured before; else measures it, by updates of the first stage."""
@@ -259,18 +266,18 @@ class Training:
         """Runs the stages that are not done."""
         recipe = self.recipe()
         dropout = dropout_for(recipe.passes)
-        print(f"about {recipe.passes:.1f} passes over the matches to come: dropout {dropout:g}")
+        self.say(f"about {recipe.passes:.1f} passes over the matches to come: dropout {dropout:g}")
         updates = recipe.updates[LEVT.name]
         if updates < FEW_UPDATES and not self.start:
             enough = math.ceil(recipe.minutes * FEW_UPDATES / max(updates, 1))
-            print(f"about {updates} updates are too few to learn from: --minutes {enough}, or "
-                  "--start from the model of a larger memory", flush=True)  # fmt: skip
+            self.say(f"about {updates} updates are too few to learn from: --minutes {enough}, or "
+                     "--start from the model of a larger memory")  # fmt: skip
         for stage in self.stages:
             done = self.work / stage.name / "done"
             if done.is_file() and stage is TRANSLATION:
-                print(f"{stage.name} is trained")
+                self.say(f"{stage.name} is trained")
             elif done.is_file() and self.hours(stage) < self.spent(stage) + SAME_TIME:
-                print(f"{stage.name} is trained; with more --minutes it learns on")
+                self.say(f"{stage.name} is trained; with more --minutes it learns on")
             else:
                 interval = max(recipe.updates[stage.name] // VALIDATIONS, 1)
                 flags = f"{VALIDATION} --dropout {dropout:g} --validate-interval-updates {interval}"
@@ -279,25 +286,51 @@ class Training:
                 done.write_text(f"{self.hours(stage)}\n", "utf-8")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Runs the command ``train``.
+def train(
+    work: Path,
+    minutes: float = 60.0,
+    seed: int = 1,
+    start: Path | None = None,
+    extra: Sequence[str] = (),
+    say: Say = lambda line: None,
+) -> None:
+    """Trains the model of a WORK, or goes on, and exports it.
+
+    Args:
+        start: another WORK, whose model is the first.
+        extra: flags for fairseq-train.
 
     Raises:
         UserError: there is nothing to train on or to start from, or fairseq-train failed.
     """
-    if args.minutes <= 0:
-        raise UserError(f"--minutes {args.minutes:g}: give a number above 0")
-    start = checkpoint_of(args.start / LEVT.name) if args.start else None
-    if args.start and not start:
-        raise UserError(f"--start {args.start}: no trained model there")
-    if start and symbols_of(args.work) != symbols_of(args.start):
-        raise UserError(
-            f"{args.work} has other subwords than {args.start}: prepare it with --like {args.start}"
-        )
-    Training(args.work, args.minutes, args.seed, start, args.extra).train()
-    export(args.work)
-    print(f"next: lev-memory evaluate {args.work}")
-    return 0
+    if minutes <= 0:
+        raise UserError(f"--minutes {minutes:g}: give a number above 0")
+    checkpoint = checkpoint_of(start / LEVT.name) if start else None
+    if start and not checkpoint:
+        raise UserError(f"--start {start}: no trained model there")
+    training = Training(work, minutes, seed, checkpoint, extra, say)
+    if not (work / "data").is_dir():
+        binarise(work)
+    if start and symbols_of(work) != symbols_of(start):
+        raise UserError(f"{work} has other subwords than {start}: prepare it with --like {start}")
+    training.train()
+    export(work)
+
+
+def binarise(work: Path) -> None:
+    """Makes the data of both trainings from the subwords; the log is WORK/prepare.log."""
+    log, pieces = work / "prepare.log", work / "pieces"
+    log.unlink(missing_ok=True)
+    like = read_settings(work / "memory.json").get("like")
+    words = "--source-lang src --target-lang tgt --joined-dictionary".split()
+    prefixes = [f"--trainpref={pieces}/all", f"--validpref={pieces}/valid"]
+    same = [f"--srcdict={like}/all/dict.src.txt"] if like else []
+    shutil.rmtree(work / "all", ignore_errors=True)  # a run may have ended between the two
+    run_logged("lev-preprocess", [*words, *prefixes, *same, f"--destdir={work}/all"], log)
+    prefixes = [f"--{part}pref={pieces}/{part}" for part in PARTS]
+    same = ["--draft-lang=draft", f"--srcdict={work}/all/dict.src.txt"]
+    run_logged("lev-preprocess", [*words, *prefixes, *same, f"--destdir={work}/binarised"], log)
+    (work / "binarised").rename(work / "data")
 
 
 def export(work: Path) -> None:

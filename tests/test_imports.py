@@ -102,7 +102,9 @@ ROOMS = {
     "lev_runtime": "numpy onnxruntime rapidfuzz regex sentencepiece tokenizers tqdm",
     "lev_correct": "lev_runtime numpy rapidfuzz regex markdown_it py3langid fastapi h11 starlette "
     "pydantic uvicorn pygments",
-    "lev_memory": "babel lev_runtime rapidfuzz regex sacrebleu sentencepiece translate",
+    # lev_correct: where it is installed, typos.py asks it whether a source had one
+    "lev_memory": "babel lev_correct lev_runtime numpy rapidfuzz regex sacrebleu sentencepiece "
+    "translate",
 }
 
 

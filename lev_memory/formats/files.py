@@ -6,9 +6,8 @@ import itertools
 import json
 import re
 import shutil
-import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ READERS: dict[str, Callable[[Path, bytes], Document]] = {
     ".po": PoFile,
     **{ending: XliffFile for ending in XLIFF},
 }
-_XLIFF_2 = re.compile(rb"<(?:\w+:)?xliff\b[^>]*\sversion\s*=\s*[\"']2")
 #: formats of translate-toolkit (the extra ``memory``), as a memory alone
 OTHER_FORMATS = set(".ts .mo .gmo .qph .utx .tbx .catkeys .lang".split())
 # the codes of ISO 639-1, two letters each
@@ -61,15 +59,15 @@ class Problems:
         self.count += 1
         self.kinds.setdefault(path.suffix.lower(), {})[path] = error
 
-    def say(self) -> None:
-        """Prints a line for each kind of files: the first error, and the other files."""
+    def messages(self) -> Iterator[str]:
+        """Yields a line for each kind of files, once: the first error, and the other files."""
         for kind, errors in self.kinds.items():
             first, *others = errors
             line = f"left alone: {errors[first]}"
             if others:
                 names = ", ".join(map(str, others))
                 line += f" (and {len(others)} more {kind}: {names})"
-            print(printable(line), file=sys.stderr, flush=True)
+            yield printable(line)
         self.kinds.clear()
 
 
@@ -133,41 +131,37 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     if kind == ".tmx":
         pairs, languages = tmx_pairs(path, read_bytes(str(path)), language)
     else:
-        is_ours = kind in READERS and not is_xliff_2(path)
-        pairs, named = document_pairs(path) if is_ours else toolkit_pairs(path)
+        pairs, named = document_pairs(path) if kind in READERS else toolkit_pairs(path)
         languages = {named} - {""}
         if not is_language(named, language):
             pairs = []
     return [(to_line(source), to_line(target)) for source, target in pairs], languages
 
 
-def document_pairs(path: Path) -> tuple[list[Pair], str]:
-    """Returns what a .po or XLIFF file has translated, and its language."""
+def document_pairs(path: Path, drafts: bool = False) -> tuple[list[Pair], str]:
+    """Returns what a .po or XLIFF file has translated, and its language; ``drafts``: also what its
+    fuzzy entries were made from."""
     document = read_document(path)
-    done = (unit for unit in document.units if unit.state == "translated")
-    return [(unit.source, unit.target) for unit in done], language_of(document)
-
-
-def is_xliff_2(path: Path) -> bool:
-    return path.suffix.lower() in XLIFF and bool(_XLIFF_2.search(read_bytes(str(path))))
+    pairs = [(unit.source, unit.target) for unit in document.units if unit.state == "translated"]
+    if drafts:
+        fuzzy = (unit for unit in document.units if unit.state == "fuzzy" and not unit.proposed)
+        pairs += [(unit.old, unit.draft or unit.target) for unit in fuzzy if unit.old]
+    return pairs, language_of(document)
 
 
 def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
     """Returns the same of a file in one of the formats that translate-toolkit reads."""
-    if path.suffix.lower() not in (*OTHER_FORMATS, *XLIFF):
+    if path.suffix.lower() not in OTHER_FORMATS:
         raise UserError(f"{path} cannot be read; make a .po file of it, as prop2po and json2po of "
                         "translate-toolkit do")  # fmt: skip
     try:
         storage = importlib.import_module("translate.storage.factory")
-        if is_xliff_2(path):
-            storage = importlib.import_module("translate.storage.xliff2")
     except ImportError:
         raise UserError(
             f"{path}: translate-toolkit reads {path.suffix}: pip install -e '.[memory]'"
         ) from None
     try:
-        is_2 = hasattr(storage, "Xliff2File")
-        store = storage.Xliff2File.parsefile(str(path)) if is_2 else storage.getobject(str(path))
+        store = storage.getobject(str(path))
         units = [unit for unit in store.units if unit.istranslated() and not unit.isfuzzy()]
         pairs = [(str(unit.source), str(unit.target)) for unit in units]
         language = str(store.gettargetlanguage() or "")
@@ -198,7 +192,6 @@ def folder_memory(place: Path, language: str, problems: Problems) -> tuple[list[
         for named in languages:
             if is_language(named, language):
                 first.setdefault(named, path)
-    problems.say()
     kinds = {subtags(named)[:2] for named in first}
     if len(kinds) > 1 and not language:
         there = ", ".join(f"{named} ({path})" for named, path in first.items())

@@ -14,6 +14,7 @@ from lev_runtime.errors import UserError
 from ..repair.lines import has_fewer_placeholders, replaced, same_placeholders
 from .units import (
     COMMENT,
+    PART,
     Proposal,
     Unit,
     fingerprint,
@@ -47,7 +48,7 @@ _SPACED_FORMATS = {
     for language in "awk c elisp gcc-internal gfc-internal librep lua objc object-pascal perl php "
     "python ruby tcl ycp".split()
 }
-_PROPOSAL = re.compile(rf"#\s*{re.escape(COMMENT)}(?: [\d.]+, source (\w+))?")
+_PROPOSAL = re.compile(rf"#\s*{re.escape(COMMENT)}(?: [\d.]+(?:{PART})?, source (\w+))?")
 
 
 def unquoted(strings: str, charset: str = "utf-8") -> str:
@@ -373,7 +374,7 @@ class PoFile:
             entry = self.entries[number]
             for start, end in entry.comments:
                 yield start, end, ""
-            least = min(proposal.probability for _, proposal in changed)
+            least = min((proposal for _, proposal in changed), key=lambda each: each[1:])
             lines = [f"# {note(least, entry.fingerprint())}"]
             for unit, proposal in changed:
                 span = entry.fields["msgstr", unit.form]

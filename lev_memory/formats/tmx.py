@@ -1,8 +1,12 @@
-"""Read TMX, translation memories of many tools."""
+"""Read and write TMX, translation memories of many tools."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
 
+from lev_runtime import __version__
 from lev_runtime.errors import UserError
+from lev_runtime.io.output import whole_file
 
 from .tree import Element, Tree
 from .units import is_language, same_language
@@ -63,3 +67,23 @@ def translations(texts: Texts, source: str) -> list[str]:
     """Returns the languages of the translations; another variant of the source is none."""
     others = [named for named in texts if named != source and source in texts]
     return [named for named in others if not same_language(named, source)] or others
+
+
+def write_tmx(path: Path, units: Iterable[tuple[str, str, str]], source: str = "en") -> None:
+    """Writes sources, translations and the language of each, as TMX 1.4."""
+    head = f'creationtool="lev-memory" creationtoolversion="{__version__}" segtype="block"'
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<tmx version="1.4">',
+        f'<header {head} o-tmf="po" adminlang="en" srclang="{source}" datatype="plaintext"/>',
+        "<body>",
+    ]
+    for text, translation, language in units:
+        pair = (source, text), (language.replace("_", "-") or "und", translation)
+        sides = (
+            f"<tuv xml:lang={quoteattr(named)}><seg>{escape(part)}</seg></tuv>"
+            for named, part in pair
+        )
+        lines.append(f"<tu>{''.join(sides)}</tu>")
+    with whole_file(str(path)) as file:
+        file.write("\n".join([*lines, "</body>", "</tmx>", ""]))

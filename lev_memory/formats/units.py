@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 #: stands in a comment of each proposal
 COMMENT = "lev_plugins: proposal, probability"
+PART = ", in part"
 # scripts that tell languages apart, and the usual ones that are not Latin
 _SCRIPT = re.compile(r"[_@](hans|hant|lat|cyr|ara|dev)")
 _REGION = re.compile(r"_([a-z]{2}|\d{3})(?![a-z\d])")
@@ -17,10 +18,12 @@ _SCRIPTS |= dict.fromkeys("sr be kk ky mn tg ru uk bg mk".split(), "cyr")
 
 
 class Proposal(NamedTuple):
-    """A translation, and how probable it is, in [0, 1]."""
+    """A translation, and how probable it is, in [0, 1]; ``is_all``: whether it follows all of its
+    source's change."""
 
     text: str
     probability: float
+    is_all: bool = True
 
 
 @dataclass(eq=False)
@@ -77,9 +80,10 @@ def fingerprint(*sources: str) -> str:
     return hashlib.sha256("\0".join(sources).encode("utf-8", "replace")).hexdigest()[:8]
 
 
-def note(probability: float, source: str) -> str:
+def note(proposal: Proposal, source: str) -> str:
     """Returns the comment of a proposal; ``source``: its fingerprint."""
-    return f"{COMMENT} {probability:.2f}, source {source}"
+    part = "" if proposal.is_all else PART
+    return f"{COMMENT} {proposal.probability:.2f}{part}, source {source}"
 
 
 def subtags(named: str) -> tuple[str, str, str]:

@@ -1,5 +1,5 @@
-"""Read XLIFF 1.2, also that of memoQ, Trados and Phrase, and write proposals into it; all else
-stays byte for byte."""
+"""Read XLIFF 1.2, also that of memoQ, Trados and Phrase, and 2, and write proposals into it; all
+else stays byte for byte."""
 
 import re
 from collections import Counter
@@ -15,6 +15,7 @@ from ..repair.lines import replaced
 from .tree import Element, Tree
 from .units import (
     COMMENT,
+    PART,
     Proposal,
     Unit,
     fingerprint,
@@ -30,8 +31,10 @@ _MARKUP = re.compile(
     re.DOTALL,
 )
 _NOTE = re.compile(
-    rf"{re.escape(COMMENT)} [\d.]+, source (\w+)(?:; segment ([^;]*))?(?:; was: (.*))?", re.DOTALL
+    rf"{re.escape(COMMENT)} [\d.]+(?:{PART})?, source (\w+)(?:; segment ([^;]*))?(?:; was: (.*))?",
+    re.DOTALL,
 )
+_SEGMENTS = ("segment", "ignorable")
 _EARLIER = "; earlier: "
 _STATE = re.compile(r"(\sstate\s*=\s*)(?:\"[^\"]*\"|'[^']*')")
 _REFERENCE = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|quot|apos);")
@@ -50,7 +53,7 @@ FINISHED = set(
     "translated signed-off final reviewed confirmed manuallyconfirmed reviewer1confirmed proofread "
     "reviewer2confirmed approvedtranslation approvedsignoff true 1 2 3 4 5 6 7 8 9".split()
 )
-_NOT_BEGUN = {"new", "needs-translation", "notstarted", "", "0", "false"}
+_NOT_BEGUN = {"new", "initial", "needs-translation", "notstarted", "", "0", "false"}
 _BY_MACHINE = ("leveraged-mt", "mt-suggestion", "fuzzy-match", "leveraged-tm")
 _STATUS = ("conf", "mq:status", "m:confirmed")
 _LOCKED = ("locked", "mq:locked", "m:locked")
@@ -70,7 +73,7 @@ class Segment(NamedTuple):
 
 
 class XliffFile:
-    """An XLIFF 1.0 to 1.2 file (:class:`units.Document`).
+    """An XLIFF 1 or 2 file (:class:`units.Document`).
 
     A text with elements inside (``<x id="1"/>``) is the text of a unit as it stands in the file;
     others are read as plain text.
@@ -87,10 +90,11 @@ class XliffFile:
         self.prefix = f"{self.tree.prefix}:" if self.tree.prefix else ""
         root = self.tree.root.children[0]
         version = root.attributes.get("version", "")
-        if root.name != "xliff" or not version.startswith("1."):
-            raise UserError(f"{path} is {root.name} {version}: proposals need XLIFF "
-                            "1.2; XLIFF 2 is only read as a memory")  # fmt: skip
-        languages = {file.attributes.get("target-language", "") for file in root.all("file")} - {""}
+        self.is_2 = version.startswith("2.")
+        if root.name != "xliff" or not (self.is_2 or version.startswith("1.")):
+            raise UserError(f"{path} is {root.name} {version}: give XLIFF 1 or 2")
+        named = [file.attributes.get("target-language", "") for file in root.all("file")]
+        languages = {root.attributes.get("trgLang", ""), *named} - {""}
         if len(languages) > 1:
             raise UserError(f"{path} is into {', '.join(sorted(languages))}: split it")
         self.language = "".join(languages)
@@ -99,6 +103,8 @@ class XliffFile:
         for element, is_translated in root.below():
             if element.name == "trans-unit" and is_translated:
                 self.segments += segments_of(element)
+            elif element.name == "unit" and is_translated and self.is_2:
+                self.segments += segments_of_2(element)
         self.units = [self.unit(*numbered) for numbered in enumerate(self.segments)]
 
     def texts(self, segment: Segment, raw: bool) -> tuple[str, str]:
@@ -133,6 +139,9 @@ class XliffFile:
 
     def matches(self, segment: Segment) -> Iterator[Segment]:
         """Yields what a tool has found in this language for a unit, the best match first."""
+        if self.is_2:
+            yield from matches_of_2(segment)
+            return
         children = [child for child in segment.unit.children if child.name in _MATCHES]
         for child in sorted(filter(self.is_usable, children), key=quality, reverse=True):
             if child.attributes.get("mid", segment.mid) != segment.mid:
@@ -157,6 +166,8 @@ class XliffFile:
         states = [name.lower() for name in named if name is not None]
         if attributes.get("state"):
             states.append(attributes["state"].lower())
+        if self.is_2:
+            states = [segment.attributes.get("state", "initial")]
         if not target.strip() or (target == source and _NOT_BEGUN.intersection(states)):
             return "untranslated"
         is_suggested = attributes.get("state-qualifier") in _BY_MACHINE
@@ -170,7 +181,8 @@ class XliffFile:
 
     def notes(self, segment: Segment) -> Iterator[tuple[Element, re.Match[str]]]:
         """Yields the notes of proposals for a segment, and what they say."""
-        for child in segment.unit.children:
+        notes = segment.unit.first("notes") if self.is_2 else None
+        for child in (notes or segment.unit).children:
             match = _NOTE.search(child.text) if child.name == "note" else None
             if match and (match[2] or "") == segment.mid:
                 yield child, match
@@ -215,6 +227,8 @@ class XliffFile:
             for start, end, text in self.changes(unit, proposal):
                 changes.add((start, end, text.encode("utf-8")))
         written = replaced(self.data, changes).decode("utf-8")
+        # two segments of a unit share its notes
+        written = written.replace(f"</{self.prefix}notes><{self.prefix}notes>", "")
         data = written.encode(self.encoding, "xmlcharrefreplace")
         if proposals:
             Tree(self.path, data)
@@ -228,6 +242,9 @@ class XliffFile:
         note = self.note(unit, proposal)
         for child, _ in self.notes(segment):
             yield child.start, child.end, ""
+        if self.is_2:
+            yield from self.changes_2(segment, text, note)
+            return
         if target is None or part is None:
             divided = segment.unit.first("seg-source") or segment.source
             place = max(divided.end, segment.source.end)
@@ -245,6 +262,24 @@ class XliffFile:
             yield part.start, end, f"{opening}{text}"
         yield target.end, target.end, note
 
+    def changes_2(self, segment: Segment, text: str, note: str) -> Iterator[tuple[int, int, str]]:
+        """Yields the same for XLIFF 2: a unit's notes stand together before its segments."""
+        notes, part = segment.unit.first("notes"), segment.target
+        if notes and notes.end > notes.inside[1]:
+            yield notes.inside[1], notes.inside[1], note
+        else:
+            later = (c for c in segment.unit.children if c.name in ("originalData", *_SEGMENTS))
+            place = next(later).start
+            yield place, place, f"<{self.prefix}notes>{note}</{self.prefix}notes>"
+        if part is None:
+            name = f"{self.prefix}target"
+            yield segment.source.end, segment.source.end, f"<{name}>{text}</{name}>"
+        elif part.inside[1] == part.end:  # <target/>
+            name = f"{self.prefix}{part.name}"
+            yield part.start, part.end, f"{self.tag(part)}{text}</{name}>"
+        else:
+            yield *part.inside, text
+
     def tag(self, element: Element) -> str:
         """Returns the opening tag of an element."""
         tag = self.data[element.start : element.inside[0]].decode("utf-8")
@@ -253,14 +288,15 @@ class XliffFile:
     def note(self, unit: Unit, proposal: Proposal) -> str:
         """Returns the note of a proposal, with the texts that stood there."""
         segment = self.segments[unit.entry]
-        content = note(proposal.probability, fingerprint(unit.source))
+        content = note(proposal, fingerprint(unit.source))
         if segment.mid:
             content += f"; segment {escape(segment.mid)}"
         texts = [unit.target, *(match[3] for _, match in self.notes(segment))]
         kept = _EARLIER.join(escape(text) for text in texts if text)
         if kept:
             content += f"; was: {kept}"
-        return f'<{self.prefix}note from="lev_plugins">{content}</{self.prefix}note>'
+        named = "category" if self.is_2 else "from"
+        return f'<{self.prefix}note {named}="lev_plugins">{content}</{self.prefix}note>'
 
     def for_review(self, segment: Segment, tag: str) -> str:
         """Returns the opening tag of a target, which says that its text is to be reviewed."""
@@ -294,6 +330,32 @@ def segments_of(unit: Element, divide: bool = True) -> Iterator[Segment]:
         yield Segment(unit, sources[mid], targets[mid], attributes, mid)
     if source and not shared:
         yield Segment(unit, source, target, unit.attributes)
+
+
+def segments_of_2(unit: Element) -> Iterator[Segment]:
+    """Yields the segments of a unit of XLIFF 2."""
+    for child in unit.all("segment"):
+        if source := child.first("source"):
+            yield Segment(
+                unit,
+                source,
+                child.first("target"),
+                child.attributes,
+                child.attributes.get("id", ""),
+            )
+
+
+def matches_of_2(segment: Segment) -> Iterator[Segment]:
+    """Yields what a tool has found for a segment, by the module for matches of XLIFF 2."""
+    for element, _ in segment.unit.below():
+        is_match = element.name.rpartition(":")[2] == "match"
+        is_here = element.attributes.get("ref", "").rpartition("=")[2].strip("#") in (
+            "",
+            segment.mid,
+        )
+        source = element.first("source") if is_match and is_here else None
+        if source:
+            yield Segment(segment.unit, source, element.first("target"), {}, segment.mid)
 
 
 def marks(part: Element | None) -> dict[str, Element]:

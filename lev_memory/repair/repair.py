@@ -80,10 +80,12 @@ UNKNOWN = counting("")  # plural categories of no language
 
 
 class Repaired(NamedTuple):
-    """A draft after repairs; ``is_all``: nothing else has changed in its source."""
+    """A draft after repairs; ``is_all``: nothing else has changed in its source; ``old``: the older
+    source after the same repairs."""
 
     text: str
     is_all: bool
+    old: str = ""
 
 
 class _Text:
@@ -217,11 +219,12 @@ def repaired(
         category: plural categories of the language.
     """
     if draft.strip() == old.strip() and _WORDS.search(_WHOLE.sub(" ", old)):
-        return Repaired(draft, old == new)
+        return Repaired(draft, old == new, old)
     terms = terms or {}
     pairs, is_all = _changes(old, new, draft, terms)
     source, target = _Text(old, draft), _Text(draft, old)
     edits: dict[Span, str] = {}
+    same: dict[Span, str] = {}  # in the older source
     for (before, after), count in pairs.items():
         way = next(filter(None, target.ways(before, after, terms)), [])
         way = [(span, grouped(before, text, sign)) for span, text in way]
@@ -236,13 +239,17 @@ def repaired(
         is_free = not any(span in edits for span, _ in way)
         if len(way) == len(there) == count and is_free and is_agreeing:
             edits |= way
+            same |= dict.fromkeys(there, after)
         else:
             is_all = False
-    changes = ((start, end, text) for (start, end), text in edits.items())
-    return Repaired(replaced(draft, changes), is_all)
+    return Repaired(_edited(draft, edits), is_all, _edited(old, same))
+
+
+def _edited(text: str, edits: dict[Span, str]) -> str:
+    return replaced(text, ((start, end, new) for (start, end), new in edits.items()))
 
 
 def repair(old: str, new: str, draft: str, category: Category = UNKNOWN) -> str:
     """Returns the draft that :func:`repaired` makes if nothing else has changed, else it itself."""
-    text, is_all = repaired(old, new, draft, category=category)
+    text, is_all, _ = repaired(old, new, draft, category=category)
     return text if is_all else draft

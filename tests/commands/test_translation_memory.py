@@ -10,11 +10,10 @@ import polib
 import pytest
 from refusals import refuses
 
-from lev_memory import cli, evaluate, prepare, proposals, propose, train
+from lev_memory import cli, evaluate, prepare, proposals, train
 from lev_memory.repair.plurals import counting
 from lev_plugins.inference.checkpoints import load_state
 
-STEPS = {"prepare": prepare, "train": train, "evaluate": evaluate, "propose": propose}
 NOUNS = {"file": "fichero", "folder": "directorio", "page": "página", "table": "tabla"}
 VERBS = {"Open": "Abrir", "Close": "Cerrar", "Read": "Leer", "Move": "Mover", "Print": "Imprimir"}
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: es\\n"\n'
@@ -47,8 +46,7 @@ msgstr "Leer"
 
 def step(*words: object) -> int:
     """A step of lev-memory; returns its status."""
-    args = cli.arguments([str(word) for word in words])
-    return STEPS[args.command].run(args)
+    return cli.main([str(word) for word in words])
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +126,7 @@ def test_a_small_memory_starts_from_the_model_of_a_larger_one(work, tmp_path):
 
 def test_a_folder_is_filled_and_a_broken_file_left_alone(work, tmp_path, capsys):
     outcomes = dict.fromkeys(proposals.WAYS, [(0.0, True)] * 10)
-    rules = {"kept": 1.0, "found": 1.0}
-    proposals.save_settings(work, proposals.Settings(0.9, 0.0, outcomes, rules))
+    proposals.save_settings(work, proposals.Settings(0.9, 0.0, outcomes))
     (tmp_path / "a").mkdir()
     for name in ("a/one.po", "two.po", "broken.po"):
         (tmp_path / name).write_text(HEADER + MESSAGES + "x\n" * (name == "broken.po"), "utf-8")
@@ -168,7 +165,7 @@ here/a.po here/settings.json=[] | propose here here/a.po | settings.json
 here/a.po here/settings.json=\xff | propose here here/a.po | settings.json
 here/a.po | train here --minutes 0 | --minutes 0
 here/a.po | train here | no data in | lev-memory prepare
-here/data/ here/text/valid.tgt=text here/model.json={} | train here | model.json | delete it
+here/pieces/ here/data/ here/text/valid.tgt=t here/model.json={} | train here | model.json | delete
 """
 
 
@@ -226,8 +223,9 @@ def test_an_output_within_the_folder_is_not_filled_again(tmp_path):
 
     def targets(*words: object) -> list[str]:
         args = cli.arguments(["propose", "WORK", *map(str, words)])
-        paths = propose.paths_of(args)
-        return [str(propose.target_of(path, args).relative_to(tmp_path)) for path in paths]
+        paths = cli.paths_of(args.place, args.output)
+        found = (cli.target_of(path, args.place, args.output) for path in paths)
+        return [str(path.relative_to(tmp_path)) for path in found]
 
     out = tmp_path / "out"
     assert targets(tmp_path, "-o", out) == targets(tmp_path / "a.po", "-o", out) == ["out/a.po"]

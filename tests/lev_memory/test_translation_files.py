@@ -4,7 +4,6 @@ is proposed changes in them; texts as lines, placeholders, numbers, matches."""
 import math
 import os
 import string
-from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 from refusals import refuses
 from tables import json_rows, rows
 
-from lev_memory import memory, proposals, propose, train
+from lev_memory import memory, model, proposals, train, translation_memory
 from lev_memory.formats import files, po
 from lev_memory.repair import lines, repair, scripts
 from lev_runtime.text.markup import parse_markup
@@ -47,18 +46,17 @@ class Editor:
         ]
 
 
-def proposer(editor, *pairs, rule=1.0, **options):
+def proposer(editor, *pairs, learnt=None, usual=math.inf, **options):
     """What proposes, with a model that is believed at any probability above zero."""
     outcomes = dict.fromkeys(proposals.WAYS, [(0.01, True)] * proposals.FEWEST)
-    rules = {"kept": rule, "found": rule}
-    settings = proposals.Settings(0.9, 0.0, outcomes, rules)
-    return propose.Proposer(editor, memory.Memory(pairs), settings, **options)
+    known = memory.Memory(pairs)
+    learner = model.Model(editor, proposals.Settings(0.9, 0.0, outcomes), learnt or known, usual)
+    return translation_memory.TranslationMemory(known, model=learner, **options)
 
 
 def fill(path, by):
     """Fills a file; returns what became of it."""
-    named = {"output": None, "place": path, "diff": False, "dry_run": False, "backup": False}
-    return propose.fill(path, by, SimpleNamespace(**named), Counter())
+    return translation_memory.summary(by.fill(path).report)
 
 
 def written(tmp_path, text, name="a.po"):
@@ -260,7 +258,7 @@ def test_a_difference_is_shown_in_the_encoding_of_the_file_whatever_its_name(tmp
     old, new = (content.encode("iso-8859-1") for content in (text, text.replace("3", "4")))
     path = tmp_path / os.fsdecode(b"perch\xe9 \xd7\x90.po")
     path.write_bytes(old)
-    shown = propose.diff(files.read_document(path), old, new)
+    shown = translation_memory.Filled(files.read_document(path), old, new, []).diff()
     print(shown)
     assert '-msgstr "Chiudi perché 3"\n\\ No newline at end of file\n+msgstr' in shown
 
@@ -288,7 +286,8 @@ def test_a_line_has_plain_spaces_no_marks_and_all_of_the_text(text):
 
 
 def test_a_model_starts_with_those_repairs_too_that_are_not_all_of_a_change():
-    assert repair.repaired("in red 3", "in blue 4", "en rojo 3") == ("en rojo 4", False)
+    repaired = repair.repaired("in red 3", "in blue 4", "en rojo 3")
+    assert repaired == ("en rojo 4", False, "in red 4")
 
 
 @given(st.lists(st.text("ab c", min_size=1), min_size=1, max_size=6))

@@ -114,7 +114,7 @@ def test_an_entry_becomes(row, tmp_path):
         terms[term].append(translation)
     options = {"terms": terms}
     if learnt:
-        options |= {"learnt": memory.Memory(pairs_of(learnt)), "usual": 0.5, "rule": 0.5}
+        options |= {"learnt": memory.Memory(pairs_of(learnt)), "usual": 0.5}
     model = Editor(change, float(score or 0))
     assert report in fill(path, proposer(model, *pairs_of(known), **options))
     (filled,) = polib.pofile(str(path))

@@ -1,0 +1,151 @@
+"""Look up how a memory translates a few words, and which small word it has in front of them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+from .alignment import Lexicon, Links, Token, is_word, tokens_of
+
+MOST_ENTRIES = 60  # of a phrase that are read
+SHORT, ENDING = 4, 2  # letters of a small word, and those that tell a longer one's forms apart
+WHOLE = 2  # times that an entry counts that is nothing but the phrase
+_APOSTROPHES = "'’"
+
+
+class Found(NamedTuple):
+    """A translation of a phrase: how often a memory has it, its share of all, and whether it was
+    seen after other words, where its capitals are its own."""
+
+    text: str
+    count: int
+    share: float
+    is_inner: bool
+
+
+class Entry(NamedTuple):
+    """A source and its translation, as tokens."""
+
+    source: list[Token]
+    target: list[Token]
+    text: str  # of the translation
+
+
+class Lookup:
+    """Pairs of a memory, searched by their words."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        unique = dict.fromkeys(pairs)
+        self.entries = [Entry(tokens_of(old), tokens_of(text), text) for old, text in unique]
+        self.keys = [[token.key for token in entry.source] for entry in self.entries]
+        self.places: defaultdict[str, list[int]] = defaultdict(list)
+        for number, keys in enumerate(self.keys):
+            for key in dict.fromkeys(keys):
+                self.places[key].append(number)
+        self._links: dict[int, tuple[Links, Links]] = {}
+        self._found: dict[tuple[str, ...], list[Found]] = {}
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        return Lexicon((entry.source, entry.target) for entry in self.entries)
+
+    @cached_property
+    def neighbours(self) -> Counter[tuple[str, str]]:
+        """Returns how often two words stand side by side in translations."""
+        return Counter(
+            (left.key, right.key)
+            for entry in self.entries
+            for left, right in pairwise(entry.target)
+        )
+
+    @cached_property
+    def before(self) -> defaultdict[str, dict[str, int]]:
+        """Returns how often which words stand before a word."""
+        before: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for (left, right), count in self.neighbours.items():
+            before[right][left] = count
+        return before
+
+    def links(self, number: int) -> tuple[Links, Links]:
+        """Returns the links of an entry."""
+        if number not in self._links:
+            entry = self.entries[number]
+            self._links[number] = self.lexicon.links(entry.source, entry.target)
+        return self._links[number]
+
+    def translations(self, phrase: Sequence[str]) -> list[Found]:
+        """Returns the translations of words in small letters, the most frequent first."""
+        key = tuple(phrase)
+        if key not in self._found:
+            self._found[key] = self._search([*phrase])
+        return self._found[key]
+
+    def _search(self, phrase: list[str]) -> list[Found]:
+        """Reads the entries with the rarest word of a phrase."""
+        rarest = min((self.places.get(word, []) for word in phrase), key=len)
+        counts: Counter[str] = Counter()
+        spellings: defaultdict[str, Counter[tuple[bool, str]]] = defaultdict(Counter)
+        total = 0
+        for number in rarest[:MOST_ENTRIES]:
+            keys, entry = self.keys[number], self.entries[number]
+            starts = range(len(keys) - len(phrase) + 1)
+            start = next((k for k in starts if keys[k : k + len(phrase)] == phrase), None)
+            if start is None:
+                continue
+            weight = WHOLE if len(keys) == len(phrase) else 1
+            total += weight
+            there = stretch(range(start, start + len(phrase)), *self.links(number))
+            if weight == WHOLE:
+                there = 0, len(entry.target) - 1
+            if there and entry.target:
+                first, last = there
+                text = entry.text[entry.target[first].start : entry.target[last].end]
+                counts[text.lower()] += weight
+                spellings[text.lower()][first > 0, text] += 1
+        found = []
+        for low, count in counts.most_common():
+            (is_inner, text), _ = max(
+                spellings[low].items(), key=lambda item: (item[0][0], item[1])
+            )
+            found.append(Found(text, count, count / total, is_inner))
+        return found
+
+    def agreeing(self, word: str, following: str) -> str:
+        """Returns the form of a word that the memory has before another word, of several the most
+        frequent; itself where it has none."""
+        small, after = word.lower(), following.lower()
+        if not is_word(word) or self.neighbours[small, after]:
+            return word
+        before = self.before[after].items()
+        forms = [(count, form) for form, count in before if self.is_form(form, small)]
+        _, form = max(forms, default=(0, word))
+        return form[:1].upper() + form[1:] if word[:1].isupper() else form
+
+    def is_form(self, word: str, other: str) -> bool:
+        """Returns whether two words are forms of one: small ones by their source or an apostrophe,
+        others by their letters up to the last few."""
+        if max(len(word), len(other)) <= SHORT:
+            source = self.lexicon.source_of.get(word, "")
+            bare = word.rstrip(_APOSTROPHES)
+            is_same = source == self.lexicon.source_of.get(other)
+            return is_same or (bare != word and other.startswith(bare))
+        stem = max(len(word), len(other)) - ENDING
+        return stem >= SHORT and word[:stem] == other[:stem]
+
+
+def stretch(places: range, forward: Links, backward: Links) -> tuple[int, int] | None:
+    """Returns the first and last token of a translation that source tokens are linked to; None if
+    there is none, or another token's translation stands between."""
+    linked = [forward[i] for i in places if i in forward]
+    if not linked:
+        return None
+    first, last = min(linked), max(linked)
+    if any(backward.get(j, places.start) not in places for j in range(first, last + 1)):
+        return None
+    return first, last
+
+
+def joined(word: str, gap: str) -> str:
+    """Returns what parts a small word from the next one: nothing after an apostrophe."""
+    return "" if word[-1:] in _APOSTROPHES else gap or " "

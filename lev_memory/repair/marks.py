@@ -1,0 +1,82 @@
+"""How a language writes marks and the first letter, as its translations show it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+import regex
+
+USUAL = 3  # translations that show a habit
+MOST = 0.8  # least share of them
+_NO_END = r"\p{Ps}\p{Pe}\p{Pi}\p{Pf}\"'%*/\\_@#&`\-"
+_END = regex.compile(rf"(?V1)[\s⍽⎵]*(?:[\p{{P}}--[{_NO_END}]]+)?\s*$")
+_FIRST = regex.compile(r"\p{L}")
+_OPENING = regex.compile(r"[¿¡]")
+
+
+def end_of(text: str) -> str:
+    """Returns the marks that a text ends with, and the space before them."""
+    return _END.search(text)[0]  # type: ignore[index]
+
+
+def body_of(text: str) -> str:
+    """Returns a text without its end marks."""
+    return text[: len(text) - len(end_of(text))]
+
+
+def capital(text: str) -> bool | None:
+    """Returns whether the first letter is a capital; None without one."""
+    first = _FIRST.search(text)
+    return first[0].isupper() if first else None
+
+
+class Habits:
+    """What translations have for the end marks and the capitals of their sources."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        ends: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.capitals: Counter[tuple[bool | None, bool | None]] = Counter()
+        for source, target in pairs:
+            ends[end_of(source).strip()][end_of(target)] += 1
+            self.capitals[capital(source), capital(target)] += 1
+        self.ends = {
+            mark: counts.most_common(1)[0][0]
+            for mark, counts in ends.items()
+            if counts.total() >= USUAL and max(counts.values()) >= MOST * counts.total()
+        }
+
+    def marked(self, old: str, new: str, draft: str) -> tuple[str, str, set[str]]:
+        """Returns a draft and its source with the end marks and the first letter of the new source,
+        and the kinds of what has changed; what the language writes otherwise stays."""
+        kinds = set()
+        if end_of(old).strip() != end_of(new).strip():
+            better = self.with_end(old, new, draft)
+            if better is not None:
+                kinds |= {"marks"} if better != draft else set()
+                draft, old = better, body_of(old) + end_of(new)
+        if capital(old) != capital(new) and old[1:2] == new[1:2]:
+            better = self.with_capital(bool(capital(new)), draft)
+            if better is not None:
+                kinds.add("case")
+                draft, old = better, new[:1] + old[1:]
+        return draft, old, kinds
+
+    def with_end(self, old: str, new: str, draft: str) -> str | None:
+        """Returns a draft with the end marks of the new source; None if it has not the old one's,
+        or a tag before them."""
+        before, after, there = end_of(old).strip(), end_of(new).strip(), end_of(draft).strip()
+        if there not in (before, self.ends.get(before, before).strip()) or _OPENING.search(draft):
+            return None
+        if any(body_of(text).endswith(">") for text in (old, new, draft)):
+            return None
+        return body_of(draft) + self.ends.get(after, after)
+
+    def with_capital(self, is_capital: bool, draft: str) -> str | None:
+        """Returns a draft whose first letter is a capital or none; None if the language has another
+        habit, or it has several capitals."""
+        first = _FIRST.search(draft)
+        kept, changed = (self.capitals[is_capital, way] for way in (is_capital, not is_capital))
+        if not first or first[0].isupper() == is_capital or kept < MOST * (kept + changed):
+            return None
+        rest = draft[first.end() :]
+        letter = first[0].upper() if is_capital else first[0].lower()
+        return None if rest[:1].isupper() else draft[: first.start()] + letter + rest

@@ -1,0 +1,474 @@
+"""Propose translations of changed sources, and fill the fuzzy entries of files with them.
+
+The draft is the translation that stands there. What it was made from is the older source that the
+file keeps (``msgmerge --previous``), else what the memory knows of this text, else unknown. A
+proposal takes its place only where it needs fewer edits in so large a share of like cases; what
+stood there is kept in a comment. Proposals are those of a model, in a project that it has learnt,
+and repairs from the memory's own words, which need no training.
+"""
+
+import difflib
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from lev_runtime.errors import UserError, printable, require_share
+from lev_runtime.io.text_files import read_bytes
+
+from .formats.files import (
+    Problems,
+    document_pairs,
+    folder_memory,
+    language_of,
+    read_document,
+    replace_file,
+    stored_language,
+)
+from .formats.units import Document, Proposal, Unit, same_language
+from .memory import Memory, Pair
+from .model import Model
+from .proposals import Change, propose, read_terms
+from .repair.codes import lost_code
+from .repair.confidence import least_probability, probability
+from .repair.entries import EXACT, RULE, Repair, Repairer
+from .repair.lines import (
+    is_nested_like,
+    other_kind,
+    same_entities,
+    to_line,
+    to_text,
+    with_ends,
+)
+from .repair.plurals import Category, counting
+from .repair.repair import Terms, repaired
+from .repair.repeats import vocabulary, without_repeats
+from .repair.scripts import places
+from .typos import is_mended_typo
+
+BY_RULE, BY_LOOK_UP = "repaired by rule", "repaired from the memory"
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+NO_END = "\\ No newline at end of file"
+Report = Counter[tuple[str, str]]  # "proposed", "kept" or "left", and why
+
+
+class Draft(NamedTuple):
+    """A unit of a file, what its text was made from, and how that is known.
+
+    way: "kept" in the file, "found" in the memory, "unknown"; "match" if nothing stood there and
+    the memory gives the draft, "exact" if it has the source as it is.
+    """
+
+    unit: Unit
+    old: str
+    text: str
+    way: str
+
+
+class Candidate(NamedTuple):
+    """What may be proposed, how it was made, the probability that is asked for, and the kinds of
+    its repairs."""
+
+    proposal: Proposal
+    reason: str
+    least: float = 0.0
+    kinds: Sequence[str] = ()
+
+
+class Decision(NamedTuple):
+    """What becomes of a unit: "proposed", "kept" or "left", and why.
+
+    proposal: the best one, whether it is made or not. kinds: of its repairs.
+    """
+
+    unit: Unit
+    outcome: str
+    why: str
+    proposal: Proposal | None = None
+    kinds: Sequence[str] = ()
+
+
+class Filled(NamedTuple):
+    """A file before and after, and what became of each fuzzy unit."""
+
+    document: Document
+    before: bytes
+    after: bytes
+    decisions: list[Decision]
+
+    @property
+    def report(self) -> Report:
+        return Counter((each.outcome, each.why) for each in self.decisions)
+
+    def diff(self) -> str:
+        """Returns both versions of the file as a unified diff."""
+        name = printable(str(self.document.path))
+        old, new = (data.decode(self.document.encoding) for data in (self.before, self.after))
+        lines = difflib.unified_diff(_LINE.findall(old), _LINE.findall(new), name, name)
+        return "".join(line if line[-1] == "\n" else f"{line}\n{NO_END}\n" for line in lines)
+
+
+class Texts:
+    """Units of no file (:class:`units.Document`)."""
+
+    form_of: Callable[[int], int] | None = None
+    encoding = "utf-8"
+
+    def __init__(self, units: list[Unit], language: str) -> None:
+        self.path, self.language, self.units = Path(), language, units
+
+    def refusal(self, unit: Unit, text: str) -> str:
+        return ""
+
+    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
+        raise NotImplementedError
+
+
+@dataclass
+class TranslationMemory:
+    """Proposes translations of changed sources.
+
+    ``TranslationMemory.of([path]).propose([(new, old, draft)])`` needs no training.
+
+    Attributes:
+        language: that the memory translates into, "" if it is not known.
+        precision: the least share of proposals that need fewer edits than what stands there.
+        terms: of a glossary.
+        model: of a project; None: repairs alone.
+    """
+
+    memory: Memory
+    language: str = ""
+    precision: float = 0.8
+    terms: Terms = field(default_factory=dict)
+    model: Model | None = None
+
+    def __post_init__(self) -> None:
+        require_share("--precision", self.precision)
+
+    @classmethod
+    def load(
+        cls,
+        work: Path,
+        precision: float = 0.8,
+        terms: Path | None = None,
+        more: Path | None = None,
+        language: str = "",
+        problems: Problems | None = None,
+    ) -> "TranslationMemory":
+        """Loads the model, the memory and the settings of a WORK.
+
+        Args:
+            terms: a glossary.
+            more: files to match from.
+            problems: collects those of them that cannot be read.
+
+        Raises:
+            UserError: something is not there.
+        """
+        work = Path(work)
+        language, glossary = stored_language(work) or language, read_terms(terms)
+        model = Model.load(work)
+        memory = model.learnt
+        if more:
+            pairs, _ = folder_memory(more, language, problems or Problems())
+            memory = Memory([*pairs, *memory.pairs])
+        return cls(memory, language, precision, glossary, model)
+
+    @classmethod
+    def of(
+        cls,
+        files: Iterable[Path],
+        more: Sequence[Pair] = (),
+        language: str = "",
+        precision: float = 0.8,
+    ) -> "TranslationMemory":
+        """Makes a memory of what is finished in .po and XLIFF files, and of what their fuzzy
+        entries were made from.
+
+        Args:
+            more: pairs of other memories, as lines.
+
+        Raises:
+            UserError: a file cannot be read.
+        """
+        pairs = [pair for path in files for pair in document_pairs(Path(path), drafts=True)[0]]
+        lines = [(stripped(source), stripped(target)) for source, target in pairs]
+        return cls(Memory([*lines, *more]), language, precision)
+
+    @cached_property
+    def repairer(self) -> Repairer:
+        return Repairer(self.memory.all_pairs)
+
+    def propose(self, changes: Iterable[tuple[str, str, str]]) -> list[Proposal | None]:
+        """Returns a proposal for each new source, older source and draft, None where the draft
+        stays."""
+        units = [
+            Unit(number, None, new, draft, old, "", "fuzzy")
+            for number, (new, old, draft) in enumerate(changes)
+        ]
+        decisions = self.decisions(Texts(units, self.language))
+        made = {each.unit: each.proposal for each in decisions if each.outcome == "proposed"}
+        return [made.get(unit) for unit in units]
+
+    def fill(
+        self, path: Path, output: Path | None = None, backup: bool = False, write: bool = True
+    ) -> Filled:
+        """Writes the proposals of a file, into ``output`` if that is given.
+
+        Raises:
+            UserError: the file cannot be used, or is into another language than the memory.
+        """
+        path = Path(path)
+        before, target = read_bytes(str(path)), output or path
+        document = read_document(path)
+        language = language_of(document)
+        if not same_language(language, self.language):
+            raise UserError(f"{path} is {language}, and the memory {self.language}")
+        if self.memory.is_reversed(unit.source for unit in document.units):
+            raise UserError(f"{path}: its sources are in the language that the memory translates "
+                            "into: prepare it with the languages the other way round")  # fmt: skip
+        decisions = self.decisions(document)
+        made = {each.unit: each.proposal for each in decisions if each.outcome == "proposed"}
+        after = document.with_proposals({unit: text for unit, text in made.items() if text})
+        if write and (after != before or target != path):
+            if read_bytes(str(path)) != before:
+                raise UserError(f"{path} has changed in the meantime: run the command again")
+            replace_file(target, after, backup)
+        return Filled(document, before, after, decisions)
+
+    # what is edited ---------------------------------------------------------------------------
+
+    def drafts(self, document: Document) -> tuple[list[Draft], list[Decision]]:
+        """Returns the fuzzy units of a file that there is a draft for, and what becomes of the
+        others."""
+        own, empty = [], []
+        others: list[Decision] = []
+        for unit in document.units:
+            if unit.state != "fuzzy":
+                continue
+            if unit.proposed:
+                others.append(Decision(unit, "left", "have a proposal"))
+            elif not unit.target.strip():
+                empty.append(unit)
+            elif unit.old.strip() == unit.source.strip():
+                others.append(Decision(unit, "kept", "of the same source"))
+            else:
+                own.append(unit)
+        drafts = [*self.own_drafts(own), *self.matches(empty)]
+        there = {draft.unit for draft in drafts}
+        lost = (unit for unit in (*own, *empty) if unit not in there)
+        others += [Decision(unit, "left", "without a text and a match") for unit in lost]
+        return drafts, others
+
+    def own_drafts(self, units: Sequence[Unit]) -> Iterator[Draft]:
+        """Yields the texts that stand there, with the sources that they were made from."""
+        lost = [unit for unit in units if not unit.old]
+        texts = [stripped(unit.target) for unit in lost]
+        olds = self.memory.translated_from(texts, [stripped(unit.source) for unit in lost])
+        for unit in units:
+            text = stripped(unit.target)
+            if unit.old:
+                yield Draft(unit, stripped(unit.old), text, "kept")
+                continue
+            old = next(olds)
+            if old == stripped(unit.source):
+                yield Draft(unit, old, self.memory.translations[old], "exact")
+            else:
+                yield Draft(unit, old, text, "found" if old else "unknown")
+
+    def matches(self, units: Sequence[Unit]) -> Iterator[Draft]:
+        """Yields matches for empty units: that of the file, else the best of the memory."""
+        sources = [stripped(unit.source) for unit in units]
+        near = self.memory.matches(sources, 1, itself=True)
+        for unit, source, matches in zip(units, sources, near, strict=True):
+            old, draft, _ = matches[0] if matches else ("", "", 0)
+            way = "exact" if old == source else "match"
+            if way == "match" and unit.old and unit.draft:
+                old, draft = stripped(unit.old), stripped(unit.draft)
+            if old:
+                yield Draft(unit, old, draft, way)
+
+    # what is proposed -------------------------------------------------------------------------
+
+    def decisions(self, document: Document) -> list[Decision]:
+        """Returns what becomes of each fuzzy unit of a file."""
+        drafts, decisions = self.drafts(document)
+        category = counting(language_of(document) or self.language, document.form_of)
+        changes = [self.change(draft, category) for draft in drafts]
+        outputs: Sequence[Proposal | None] = [None] * len(changes)
+        if self.model and self.model.has_learnt(document):
+            threshold = self.model.settings.delete_threshold
+            outputs = propose(self.model.editor, changes, threshold, self.memory)
+        for draft, change, output in zip(drafts, changes, outputs, strict=True):
+            decisions.append(self.decision(document, draft, change, output))
+        return decisions
+
+    def change(self, draft: Draft, category: Category) -> Change:
+        """Returns what the model reads of a draft."""
+        source, sign = draft.unit.source, self.memory.group_sign
+        new = stripped(source)
+        start = repaired(draft.old, new, draft.text, self.terms, sign, category)
+        terms = [*itertools.chain(*self.wanted(source))]
+        return Change(new, draft.old, start.text, terms, start.is_all, start.old)
+
+    def wanted(self, source: str) -> list[Sequence[str]]:
+        """Returns the glossary's translations of each term in a source that is no part of a longer
+        one."""
+        text, wanted = source.casefold(), []
+        for term in sorted(self.terms, key=len, reverse=True):
+            part = to_text(term).casefold()
+            if places(text, part):
+                wanted.append(self.terms[term])
+                text = text.replace(part, "\n" * len(part))
+        return wanted
+
+    def decision(
+        self, document: Document, draft: Draft, change: Change, output: Proposal | None
+    ) -> Decision:
+        """Returns what is proposed and why, or why the present text stays.
+
+        Only what a program can use is proposed, with all terms of the glossary.
+        """
+        unit, why = draft.unit, ""
+        best: tuple[Proposal | None, Sequence[str]] = None, ()
+        for proposal, reason, least, kinds in self.candidates(draft, change, output):
+            proposal = proposal._replace(text=self.written(unit, proposal.text))
+            if proposal.text == unit.target:
+                why = why or ("as they are" if reason not in (BY_RULE, BY_LOOK_UP) else "")
+                continue
+            lacking = self.lacking(document, draft, proposal, change.draft)
+            if proposal.probability >= least and not lacking:
+                return Decision(unit, "proposed", reason, proposal, kinds)
+            why = lacking or why or "not sure enough"
+            best = proposal, kinds
+        if not why and draft.old:
+            why = self.standing(draft, change)
+        if not why:
+            is_foreign = self.model and not output
+            why = "of a project that the model has not learnt" if is_foreign else "without a repair"
+        return Decision(unit, "kept", why, *best)
+
+    def standing(self, draft: Draft, change: Change) -> str:
+        """Returns what a change is that has no repair, "" if none of these."""
+        if not vocabulary([draft.old]) & vocabulary([change.new]):
+            return "of another text"
+        if is_mended_typo(to_text(draft.old), to_text(change.new)):
+            return "only a typo was mended in the source"
+        return ""
+
+    def candidates(
+        self, draft: Draft, change: Change, output: Proposal | None
+    ) -> Iterator[Candidate]:
+        """Yields the model's output, then the repair; for an empty unit the match."""
+        if draft.way == "exact":
+            proposal = Proposal(draft.text, 1.0)
+            yield Candidate(proposal, "translated so in the memory", kinds=(EXACT,))
+            return
+        if draft.way == "match" and output and self.model:
+            if self.model.settings.is_sure(change, output):
+                yield Candidate(output, "edited matches")
+        elif output and self.model:
+            wanted = self.model.settings.confidence(draft.way, self.precision)
+            yield Candidate(output, "edited by the model", wanted)
+        if not draft.old:
+            return
+        repair, least = self.repair(draft, change), least_probability(self.precision)
+        proposal = Proposal(repair.text, repair.probability, repair.is_all)
+        if draft.way == "match":
+            if repair.probability < least:
+                proposal = Proposal(draft.text, repair.probability, False)
+            yield Candidate(proposal, "matches", kinds=repair.kinds)
+        else:
+            reason = BY_RULE if repair.kinds == (RULE,) else BY_LOOK_UP
+            yield Candidate(proposal, reason, least, repair.kinds)
+
+    def repair(self, draft: Draft, change: Change) -> Repair:
+        """Returns the translation that the memory has of the new source, else the draft repaired
+        from the memory's words."""
+        exact = self.memory.translations.get(change.new)
+        if exact and exact != draft.text:
+            features = {EXACT: 1.0}
+            return Repair(exact, (EXACT,), True, probability(features), features)
+        sources = draft.old, change.new
+        repair = self.repairer.repair(sources, draft.text, change.draft, change.between)
+        text = without_repeats(repair.text, self.memory.repeats, change.new, draft.text)
+        return repair._replace(text=text)
+
+    def written(self, unit: Unit, line: str) -> str:
+        """Returns a line as text, with the spaces and line breaks at its ends that it needs."""
+        ends = unit.source
+        if unit.target.strip() and breaks(unit.target) == breaks(unit.source):
+            kept = unit.old and with_ends("", unit.old) != with_ends("", unit.source)
+            ends = unit.source if kept else unit.target
+        return with_ends(to_text(line), ends)
+
+    def lacking(self, document: Document, draft: Draft, proposal: Proposal, *read: str) -> str:
+        """Returns why a text cannot be proposed, "" where it can; a repair in part may lack the
+        code that the present text lacks.
+
+        read: what else it was made from.
+        """
+        source, unit, text = draft.unit.source, draft.unit, proposal.text
+        if not text.strip():
+            return "without a word"
+        fault = self.fault(draft, text)
+        if fault and (proposal.is_all or fault != self.fault(draft, unit.target)):
+            return fault
+        if refusal := document.refusal(unit, text):
+            return refusal
+        terms = itertools.chain(*self.terms.values())
+        if self.memory.made_up(text, source, unit.old, unit.target, draft.text, *read, *terms):
+            return "with a word or an identifier that is made up"
+        for translations in self.wanted(source):
+            if not any(holds(text, to_text(term)) for term in translations):
+                return "without a term"
+        return ""
+
+    def fault(self, draft: Draft, text: str) -> str:
+        """Returns which of its source's code a text has not as a program needs it, "" for none."""
+        source, unit = draft.unit.source, draft.unit
+        old, before = to_text(draft.old), to_text(draft.text)
+        patterns = source, *unit.alternatives
+        kinds = [other_kind(like, text, unit.printf, before) for like in patterns]
+        if all(kinds):
+            return f"with other {kinds[0]}"
+        if not is_nested_like(source, text):
+            return "with tags out of order"
+        if not same_entities(text, source, old, before):
+            return "with other entities or line breaks"
+        if lost_code(text, source, old or source, before):
+            return "without what source and draft share"
+        return ""
+
+
+def summary(report: Report) -> str:
+    """Returns ``3 proposed (2 edited by the model, …), 1 kept (…), 0 left``."""
+    parts = []
+    for outcome in ("proposed", "kept", "left"):
+        reasons = {why: count for (kind, why), count in report.items() if kind == outcome and count}
+        part = f"{sum(reasons.values())} {outcome}"
+        if reasons:
+            part += f" ({', '.join(f'{reasons[why]} {why}' for why in sorted(reasons))})"
+        parts.append(part)
+    return ", ".join(parts)
+
+
+def stripped(text: str) -> str:
+    """Returns a text of a file as a line."""
+    return to_line(text.strip())
+
+
+def breaks(text: str) -> tuple[int, int]:
+    """Counts the line breaks at both ends of a text; gettext wants those of the source."""
+    start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return start.count("\n"), end.count("\n")
+
+
+def holds(text: str, term: str) -> bool:
+    """Returns whether a term stands in a text, upper case or lower, not inside a word."""
+    return bool(places(text.casefold(), term.casefold()))

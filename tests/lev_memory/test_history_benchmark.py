@@ -1,0 +1,67 @@
+"""benchmarks/translation_history.py: numbers are fitted on projects that they do not judge."""
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from lev_memory.repair import confidence
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import translation_history as history  # noqa: E402
+
+
+def rows_of(project, is_better, seed):
+    """Entries of a project; the surer a repair, the more often it is better, if ``is_better``."""
+    rng, rows = random.Random(seed), []
+    for _ in range(60):
+        share = rng.random()
+        better = (rng.random() < share) == is_better
+        texts = "new", "old", "draft", "repair", "written"
+        sure = ("look-up",), True, {"share": share}
+        rows.append(history.Row(project, "fr", texts, *sure, 4, 4, 2 if better else 5, 8))
+    return rows
+
+
+def test_a_project_is_judged_by_the_others():
+    usual = [row for seed in range(4) for row in rows_of(f"p{seed}", True, seed)]
+    other = rows_of("odd", False, 9)
+    proposed = dict(zip(map(id, usual + other), history.judged(usual + other, 0.8)))
+    shares = [row.features["share"] for row in other if proposed[id(row)]]
+    assert shares and min(shares) > 0.5, "as in the other projects, however wrong it is here"
+
+
+def test_the_least_probability_is_where_so_many_repairs_are_better():
+    rows = rows_of("p", True, 1)
+    weights, limits = history.numbers_of(rows)
+    chances = [confidence.probability(row.features, weights) for row in rows]
+    assert weights["share"] > 0
+    for share, limit in limits:
+        better = [row.repaired < row.kept for row, c in zip(rows, chances) if c >= limit]
+        assert not better or sum(better) >= (share - 0.02) * len(better)
+    assert [limit for _, limit in limits] == sorted(limit for _, limit in limits)
+
+
+def test_a_line_of_the_table_counts_what_became_of_the_entries():
+    rows = rows_of("p", True, 2)
+    line = history.line("repair", rows, [row.repaired for row in rows])
+    fewer = sum(row.repaired < row.kept for row in rows)
+    assert f"60 (100 %) | {fewer} / 0 / {60 - fewer} |" in line
+    assert line.endswith(f"{100 * sum(row.repaired for row in rows) / 480:.1f} |")
+    assert history.line("keep", rows, [None] * 60).endswith("50.0 |")
+
+
+def test_files_of_a_language_are_found_by_their_folders(tmp_path):
+    names = ["a/locale/fr/LC_MESSAGES/a.po", "a/locale/fr_FR/b.mo", "a/locale/fr/LC_MESSAGES/a.mo"]
+    for name in [*names, "a/locale/fr_CA/c.po", "a/locale/de/a.po"]:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+    found = history.catalogues(tmp_path, "fr")
+    assert {path.relative_to(tmp_path).as_posix() for path in found.values()} == {*names[:2]}
+
+
+@pytest.mark.parametrize("features", [{}, {"rule": 1.0}, {"nobody knows this": 9.0}])
+def test_a_probability_is_one(features):
+    assert 0 < confidence.probability(features) < 1
