@@ -197,7 +197,7 @@ def _repair(args: argparse.Namespace) -> int:
             problems.name(error, path)
             continue
         by_language.setdefault("_".join(subtags(named)[:2]) if named else "", []).append(path)
-    memories = {}
+    memories: dict[str, Any] = {}
     for group in by_language.values():
         language = args.language or language_of(read_document(group[0]))
         more = [

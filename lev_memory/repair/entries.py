@@ -38,7 +38,7 @@ class Edit(NamedTuple):
     end: int
     text: str
     kind: str
-    count: int = 1
+    count: int = 1  # type: ignore[assignment]
     share: float = 1.0
     linked: float = 1.0
     neighbours: int = 0

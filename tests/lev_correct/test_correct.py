@@ -44,7 +44,7 @@ def test_files_are_corrected_in_order_and_a_missing_line_end_joins_no_lines(run)
 
 FIRST = r"""
 {"file": "a", "line": 2, "offset": 3, "length": 8, "before": "teh\u2028 cat", "after": "the",
- "probability": 0.25, "applied": true, "reason": null, "why": {}}
+ "probability": 0.25, "applied": true, "reason": null}
 """
 
 
@@ -53,7 +53,7 @@ def test_edits_are_json_lines_that_name_their_place(run):
     words = {"teh": "the", "cat": "", "tx\ufffd": "y"}
     run(b"", "a b --edits e.jsonl --protect t\\w+.x", words)
     first, *edits = map(json.loads, Path("e.jsonl").read_bytes().split(b"\n")[:-1])
-    assert first == pytest.approx(json.loads(FIRST))
+    assert first.pop("why") == {} and first == pytest.approx(json.loads(FIRST))
     places = [(edit["file"], edit["line"], edit["before"], edit["reason"]) for edit in edits]
     byte = "tx\udcfe"  # that is no text
     assert places == [("a", 3, "teh", "protected"), ("a", 4, byte, None), ("b", 1, "teh", None)]

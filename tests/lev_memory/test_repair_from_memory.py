@@ -41,10 +41,9 @@ def memory_of(*pairs, precision=0.1):
 
 #: the new source | the older one | the draft | what is proposed, "" for nothing
 CHANGES = r"""
-Open the folder now | Open the file now | Ouvrir le fichier ici | Ouvrir le dossier ici
+Open the folder now|Open the file now|Ouvrir le fichier maintenant|Ouvrir le dossier maintenant
 Close the page now | Close the file now | Fermer le fichier maintenant | Fermer la page maintenant
 Open the option now | Open the page now | Ouvrir la page maintenant | Ouvrir l'option maintenant
-Print the file now | Save the file now | Enregistrer le fichier ici | Imprimer le fichier ici
 The page | The red page | La page rouge | La page
 Print 4 pages: | Print 4 pages | Imprimer 4 pages | Imprimer 4 pages :
 Print a Page 3 | Print a page 3 | Imprimer une page 3 |
