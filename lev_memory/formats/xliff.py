@@ -228,7 +228,7 @@ class XliffFile:
                 changes.add((start, end, text.encode("utf-8")))
         written = replaced(self.data, changes).decode("utf-8")
         # two segments of a unit share its notes
-        written = written.replace("</{0}notes><{0}notes>".format(self.prefix), "")
+        written = written.replace(f"</{self.prefix}notes><{self.prefix}notes>", "")
         data = written.encode(self.encoding, "xmlcharrefreplace")
         if proposals:
             Tree(self.path, data)
