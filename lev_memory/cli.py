@@ -197,7 +197,7 @@ def _repair(args: argparse.Namespace) -> int:
             problems.name(error, path)
             continue
         by_language.setdefault("_".join(subtags(named)[:2]) if named else "", []).append(path)
-    memories = {}
+    memories: dict[Path, TranslationMemory] = {}
     for group in by_language.values():
         language = args.language or language_of(read_document(group[0]))
         more = [
@@ -255,7 +255,6 @@ def _fill(
         write_tmx(
             args.tmx, [(e.unit.source, e.proposal.text, name) for name, e in made if e.proposal]
         )
-    return report
 
 
 def _described(path: Path, decision: Decision) -> dict[str, object]:

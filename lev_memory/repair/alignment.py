@@ -41,7 +41,7 @@ class Token(NamedTuple):
 def tokens_of(text: str) -> list[Token]:
     """Returns the tokens of a text; an article before an apostrophe is one (``l'``)."""
     found = _TOKEN.finditer(text)
-    return [Token(*m.span(), m[0], m[0].lower() if is_word(m[0]) else m[0]) for m in found]
+    return [Token(m.start(), m.end(), m[0], m[0].lower() if is_word(m[0]) else m[0]) for m in found]
 
 
 def is_word(token: str) -> bool:
