@@ -17,7 +17,7 @@ from .scripts import SINGLE
 
 ITERATIONS = 4
 LONGEST = 30  # words of a text that is learnt from
-MOST_CELLS = 4_000_000  # of pairs of words, 200 MB; the shortest texts come first
+MOST_CELLS = 3_000_000  # of pairs of words, 120 MB; the shortest texts come first
 LIKELY = 0.02  # least probability that links two words
 PRIOR = 0.5  # occurrences of other translations that a word is given
 SLANT = 0.15  # of a link from the first word to the last

@@ -30,7 +30,7 @@ RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 class Edit(NamedTuple):
     """A replacement in a draft, and what tells how sure it is.
 
-    count, share: of the translation in the memory. linked: share of the old words with a link.
+    times, share: of the translation in the memory. linked: share of the old words with a link.
     neighbours: how many were looked up too. agrees: whether another word was made to agree.
     """
 
@@ -38,7 +38,7 @@ class Edit(NamedTuple):
     end: int
     text: str
     kind: str
-    count: int = 1  # type: ignore[assignment]
+    times: int = 1
     share: float = 1.0
     linked: float = 1.0
     neighbours: int = 0
@@ -47,7 +47,7 @@ class Edit(NamedTuple):
     @property
     def weight(self) -> float:
         """Returns by what the best of several look-ups is chosen."""
-        return self.share * (1 - 0.5 / self.count) * (1 + self.linked)
+        return self.share * (1 - 0.5 / self.times) * (1 + self.linked)
 
 
 class Repair(NamedTuple):
@@ -108,7 +108,7 @@ class Words:
         text = self.cased(found[0], first, self.new[new.start].text)
         start, text, agrees = self.agreed(first, last, text)
         end = self.target[last].end
-        sure = found[0].count, found[0].share, linked, left + right, agrees
+        sure = found[0].times, found[0].share, linked, left + right, agrees
         return Edit(start, end, self.apart(start, end, text), LOOKED_UP, *sure)
 
     def cased(self, found: Found, first: int, new: str) -> str:
@@ -211,8 +211,8 @@ def sureness(edits: Sequence[Edit]) -> dict[str, float]:
         return {}
     return {
         "share": min(edit.share for edit in edits),
-        "count": min(math.log(edit.count) for edit in edits),
-        "once": min(edit.count for edit in edits) == 1,
+        "count": min(math.log(edit.times) for edit in edits),
+        "once": min(edit.times for edit in edits) == 1,
         "linked": min(edit.linked for edit in edits),
         "neighbours": min(min(edit.neighbours, 2) for edit in edits),
         "agrees": any(edit.agrees for edit in edits),

@@ -19,7 +19,7 @@ class Found(NamedTuple):
     seen after other words, where its capitals are its own."""
 
     text: str
-    count: int  # type: ignore[assignment]
+    times: int
     share: float
     is_inner: bool
 

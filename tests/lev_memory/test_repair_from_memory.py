@@ -26,7 +26,7 @@ NOUNS = {
 }
 VERBS = {"Open": "Ouvrir", "Close": "Fermer", "Save": "Enregistrer", "Print": "Imprimer"}
 PAIRS = [
-    (f"{verb} the {noun} now", f"{done} {thing} maintenant")
+    (f"{verb} the {noun} now", f"{done} {thing} ici")
     for verb, done in VERBS.items()
     for noun, thing in NOUNS.items()
     if (verb, noun) != ("Open", "option")
@@ -41,9 +41,10 @@ def memory_of(*pairs, precision=0.1):
 
 #: the new source | the older one | the draft | what is proposed, "" for nothing
 CHANGES = r"""
-Open the folder now|Open the file now|Ouvrir le fichier maintenant|Ouvrir le dossier maintenant
-Close the page now | Close the file now | Fermer le fichier maintenant | Fermer la page maintenant
-Open the option now | Open the page now | Ouvrir la page maintenant | Ouvrir l'option maintenant
+Open the folder now | Open the file now | Ouvrir le fichier ici | Ouvrir le dossier ici
+Close the page now | Close the file now | Fermer le fichier ici | Fermer la page ici
+Open the option now | Open the page now | Ouvrir la page ici | Ouvrir l'option ici
+Print the file now | Save the file now | Enregistrer le fichier ici | Imprimer le fichier ici
 The page | The red page | La page rouge | La page
 Print 4 pages: | Print 4 pages | Imprimer 4 pages | Imprimer 4 pages :
 Print a Page 3 | Print a page 3 | Imprimer une page 3 |
@@ -64,7 +65,7 @@ def test_the_same_source_elsewhere_gives_its_translation():
 
 
 def test_a_repair_in_part_says_so():
-    change = "Close the folder now or die", "Close the file now", "Fermer le fichier maintenant"
+    change = "Close the folder now or die", "Close the file now", "Fermer le fichier ici"
     (proposal,) = memory_of().propose([change])
     assert not proposal.is_all and proposal.text.startswith("Fermer le dossier")
 
