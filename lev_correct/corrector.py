@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count
+from operator import itemgetter
 from typing import Any
 from unicodedata import is_normalized, normalize
 
@@ -450,7 +451,8 @@ class Corrector:
             if not is_normalized("NFC", source):
                 after = normalize("NFD", after)
             terms = next((terms for at, terms in judge.why.items() if start <= at < end), {})
-            largest = sorted(terms.items(), key=lambda term: -abs(term[1]))[:REASONS]
+            telling = filter(itemgetter(1), terms.items())
+            largest = sorted(telling, key=lambda term: -abs(term[1]))[:REASONS]
             edits.append(Edit(place, before, after, chance, reason is None, reason, (*largest,)))
         return Correction(source, apply_edits(source, edits), tuple(edits), unterminated)
 

@@ -43,7 +43,7 @@ Say = Callable[[str], None]  # what a user is told, a line each
 
 
 class Given(NamedTuple):
-    """What a memory is made from: ``memory``, a file or folder; ``text``, line-aligned sources and
+    """Names what a memory is made from: ``memory``, a file or folder; ``text``, aligned sources and
     translations; or ``splits``, a folder with the endings of both sides. language: of the
     translations, "" if that is to be found."""
 

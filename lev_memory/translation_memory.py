@@ -70,8 +70,8 @@ class Draft(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """What may be proposed, how it was made, the probability that is asked for, and the kinds of
-    its repairs."""
+    """Holds what may be proposed, how it was made, the probability that is asked for, and the kinds
+    of its repairs."""
 
     proposal: Proposal
     reason: str
@@ -80,7 +80,7 @@ class Candidate(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What becomes of a unit: "proposed", "kept" or "left", and why.
+    """Tells what becomes of a unit: "proposed", "kept" or "left", and why.
 
     proposal: the best one, whether it is made or not. kinds: of its repairs.
     """

@@ -1,4 +1,4 @@
-"""Whether a source was changed by a mended typo alone, by lev_correct where that is installed."""
+"""Tells whether a mended typo alone changed a source, by lev_correct where that is installed."""
 
 from functools import cache
 from typing import Any

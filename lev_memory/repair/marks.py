@@ -30,7 +30,7 @@ def capital(text: str) -> bool | None:
 
 
 class Habits:
-    """What translations have for the end marks and the capitals of their sources."""
+    """Holds what translations have for the end marks and the capitals of their sources."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         ends: defaultdict[str, Counter[str]] = defaultdict(Counter)

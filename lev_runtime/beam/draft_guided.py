@@ -59,7 +59,7 @@ class DraftGuide:
 
 
 class GuidedText:
-    """What was read of a text.
+    """Keeps what was read of a text.
 
     past: keys and values of its symbols. size: number of these, and of those ``written`` since.
     ahead: symbols that were guessed, the next one last, and what follows each.

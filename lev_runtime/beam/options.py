@@ -1,4 +1,4 @@
-"""What a search writes, and how; the options of ``fairseq-generate``."""
+"""Says what a search writes, and how; the options of ``fairseq-generate``."""
 
 from dataclasses import dataclass
 
