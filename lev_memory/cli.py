@@ -212,6 +212,7 @@ def _repair(args: argparse.Namespace) -> int:
 def _propose(args: argparse.Namespace) -> int:
     paths, problems = paths_of(args.place, args.output), Problems()
     more = args.precision, args.terms, args.memory, args.language or "", problems
+    require_share("--precision", args.precision)
     memory = TranslationMemory.load(args.work, *more)
     _fill(args, paths, lambda path: memory, problems)
     return 2 if problems.count else 0

@@ -114,7 +114,7 @@ def test_a_small_memory_starts_from_the_model_of_a_larger_one(work, tmp_path):
         path.write_text(text, "utf-8")
     assert step("prepare", tmp_path / "other", "--text", *texts, "--vocabulary", 60) == 0
     languages = json.loads((tmp_path / "other/memory.json").read_text("utf-8"))
-    assert languages == {"language": "it", "source": "en"}
+    assert languages == {"language": "it", "source": "en", "like": ""}
     with refuses("--like"):
         step("train", tmp_path / "other", "--start", work)
     small = tmp_path / "small"
