@@ -245,7 +245,14 @@ def test_a_script_refuses_in_one_line_and_leaves_nothing(row, tmp_path):
 
 def test_the_campaign_runs_the_commands_of_a_row(succeed):
     assert "tagging\tmost frequent tag" in succeed("campaign.sh")
-    output = succeed("campaign.sh", "-n", "W", "tagging", "most frequent tag, new words by capitalisation", DATA="my/ewt")
+    output = succeed(
+        "campaign.sh",
+        "-n",
+        "W",
+        "tagging",
+        "most frequent tag, new words by capitalisation",
+        DATA="my/ewt",
+    )
     assert output.splitlines()[0] == "bash examples/classification/prepare.sh tagging my/ewt W"
     rows = read(ROOT / "benchmarks" / "results.jsonl")
     present = "".join(row for row in rows if '"commit"' not in row)  # others' scripts are gone
