@@ -168,8 +168,10 @@ class Evidence(Judge):
         return threshold
 
     def is_term(self, word: str) -> bool:
-        """Returns whether a word returns in the files of the run, be it in code."""
-        return self.run.met[word.lower()] > 1
+        """Returns whether a word, or one of two that no list has, returns in the files of the run,
+        be it in code."""
+        strange = [part for part in word.split() if not self.run.words.knows(part)] or [word]
+        return any(self.run.met[part.lower()] > 1 for part in strange)
 
     def is_slip(self, word: str, other: str) -> bool:
         """Returns whether a word that the files of the run have once is one slip from one that they
