@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from os.path import commonprefix
 
 from lev_runtime.errors import printable
@@ -24,7 +24,7 @@ class Finding:
     """A word of a file, or several side by side, that is to be another.
 
     line and column count from 1, columns in characters. before, after: without the punctuation that
-    both have around them. probability: of the edit, in [0, 1].
+    both have around them. probability: of the edit, in [0, 1]. why: as of :class:`.Edit`.
     """
 
     file: str
@@ -33,6 +33,7 @@ class Finding:
     before: str
     after: str
     probability: float
+    why: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def message(self) -> str:
@@ -48,7 +49,8 @@ def findings(file: str, line: int, correction: Correction) -> Iterator[Finding]:
     for edit in correction.edits:
         if edit.applied or edit.reason == "reported":
             start, before, after = _bare(edit)
-            yield Finding(file, line, start - hidden + 1, before, after, edit.probability)
+            why = edit.to_dict()["why"]
+            yield Finding(file, line, start - hidden + 1, before, after, edit.probability, why)
 
 
 def _bare(edit: Edit) -> tuple[int, str, str]:

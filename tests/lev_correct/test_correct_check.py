@@ -37,7 +37,7 @@ FORMS = {
     "github": "::warning file=in/a%25%0A%3A%2Cb.md,line={},col={},endColumn={},title=lev-correct::"
     "teh -> the (0.25)",
     "json": r'{{"file": "in/a%\n:,b.md", "line": {}, "column": {}, "before": "teh", "after": '
-    '"the", "probability": 0.25}}',
+    '"the", "probability": 0.25, "why": {{}}}}',
 }
 
 
