@@ -32,9 +32,9 @@ AROUND, FEW = 200, 5
 SEVERAL = 3
 #: The words of identifiers (*getFormatedText*), of four letters or more.
 _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{3,}|[A-Z]{4,}")
-#: Listed misspellings that tell that a text has errors, at least, and their share of its words from
-#: which on more tell no more: an essay's (5 in 1,000; letters have none).
-TELL, MANY = 2, 0.005
+#: Listed misspellings that tell that a text has errors, at least; how many, and which share of its
+#: words, tell it surely: an essay's (5 in 1,000). A letter with two slips has terms, too.
+TELL, ENOUGH, MANY = 2, 10, 0.005
 #: Kinds of edits of words that a list has.
 OF_LISTS = ("listed", "confused")
 #: What is added to words, and the level of what has it.
@@ -115,7 +115,7 @@ class Evidence(Judge):
         """Returns how much the text's listed misspellings tell that it has errors, up to 1."""
         if self._misspelt < TELL:
             return 0.0
-        return min(self._misspelt / self._read / MANY, 1.0)
+        return min(self._misspelt / ENOUGH, 1.0) * min(self._misspelt / self._read / MANY, 1.0)
 
     def _words_of(self, line: str, places: Sequence[Span]) -> list[Word]:
         words, has_acronyms = [], not is_shouted(line)

@@ -72,6 +72,15 @@ def test_terms_and_edits_are_the_same_in_requests_of_any_size(packaged):
     assert together == single and together[::2] == lines[::2]
 
 
+def test_a_letter_with_a_few_slips_keeps_its_terms(packaged):
+    lines = ["The doctor gave her atomoxetine last week and she sleeps better now."]
+    lines += ["We made labneh and dukkah for the party, and everybody asked for more."]
+    slips = ["I recieved your parcel and teh children were happy.", "She beleives it."]
+    corrections = packaged.correct([*lines, *slips], document=packaged.document())
+    assert [line.text for line in corrections[:2]] == lines
+    assert all(line.text != line.source for line in corrections[2:])
+
+
 def test_it_keeps_the_figures_of_its_card(packaged):
     wrong, right = zip(*(line.split("\t") for line in read_lines(str(EXAMPLE / "everyday.tsv"))))
     packaged.eager = True  # as the card says
