@@ -10,7 +10,8 @@ FOLDER is that of a corrector; it gets ``corrector.known``: on each line a word 
 lacks, a tab, and a level from 1 to 9: how much speaks for the word as it is written, in nats
 (:mod:`lev_correct.words.known_words`). Three sources say so, the one that is surest counts:
 
-- SCOWL's lists of words (all spellings of English, names, abbreviations), by their size;
+- SCOWL's lists of words (all spellings of English, names, abbreviations), by their size; what is
+  spelt so on purpose, though codespell's table has it, gets 9;
 - wordfreq's frequencies of words in English of many kinds, by Zipf's scale;
 - names of packages: tools that have no place in a dictionary.
 """
@@ -19,21 +20,26 @@ import argparse
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 from lists import parser_of
 from wordfreq import get_frequency_dict
 
 from lev_correct import settings
-from lev_correct.words.known_words import KnownWords
-from lev_correct.words.lexicon import Lexicon
+from lev_correct.packaged import installed_misspellings
+from lev_correct.words.known_words import SPELLED, KnownWords
+from lev_correct.words.lexicon import Lexicon, Lookup
 from lev_correct.words.prepared import write_arrays
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_lines
 
 #: Largest size of SCOWL's lists (the larger, the rarer their words) and level; that of names.
-SCOWL, NAME = ((70, 8), (80, 5)), 9
+SCOWL, NAME = ((70, 8), (80, 5)), 7
+#: Largest size of a list of a variety of English (*connexion*), and how often a word that SCOWL has
+#: is met at least for one that it is listed as a misspelling of (*requestor*, *requester*: 0.38;
+#: *heros*: 0.03), for it to be a spelling of its own.
+VARIANT, AS_USUAL = 60, 0.2
 #: Words per billion, at least, and level: Zipf frequencies of 1.3, 1.5, 2, 2.5, 3.
 WORDFREQ = ((20, 1), (31.6, 3), (100, 4), (316, 6), (1000, 8))
 #: Packages whose names have a word, at least, and level.
@@ -44,11 +50,24 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 def scowl_levels(folder: Path) -> Iterator[tuple[str, int]]:
     """Words of SCOWL's lists, whose names end with their size."""
     for path in sorted(folder.iterdir()):
-        level = next((level for most, level in SCOWL if int(path.suffix[1:]) <= most), 0)
+        size = int(path.suffix[1:])
+        level = next((level for most, level in SCOWL if size <= most), 0)
         level = NAME if "proper-names" in path.name else level
+        if "-words" in path.name and "variant_2" not in path.name and size <= VARIANT:
+            level = SPELLED
         if level and "variant_3" not in path.name:
             for word in path.read_text(encoding="latin-1").splitlines():
                 yield word.strip().lower(), level
+
+
+def usual_levels(words: Container[str], table: str) -> Iterator[tuple[str, int]]:
+    """Yields those of words that a table of misspellings has, which are met as often as what it
+    corrects them to."""
+    frequencies = get_frequency_dict("en", "large")
+    for wrong, rights in Lookup.read(table).corrections.items():
+        least = AS_USUAL * frequencies.get(rights[0], 0)
+        if wrong in words and frequencies.get(wrong, 0) >= least > 0:
+            yield wrong, SPELLED
 
 
 def frequency_levels() -> Iterator[tuple[str, int]]:
@@ -80,7 +99,11 @@ def known_words(lexicon: Mapping[str, float], sources: Iterator[tuple[str, int]]
 
 def sources(args: argparse.Namespace) -> Iterator[tuple[str, int]]:
     """All of them."""
-    yield from scowl_levels(args.scowl)
+    scowl = [*scowl_levels(args.scowl)]
+    yield from scowl
+    yield from usual_levels(
+        {word for word, level in scowl if level != NAME}, installed_misspellings()
+    )
     yield from frequency_levels()
     yield from name_levels(args.names)
 

@@ -20,7 +20,7 @@ from rapidfuzz.distance import OSA
 from ..propose.backend import Backend
 from ..text.markup import is_shouted
 from ..text.units import Span
-from ..words.known_words import KnownWords
+from ..words.known_words import SPELLED, KnownWords
 from .features import LEFT_ALONE, LineFeatures
 from .judge import Judge, Kind
 from .languages import Languages, Word
@@ -134,6 +134,8 @@ class Evidence(Judge):
 
     def leaves_alone(self, word: str) -> bool:
         """See :class:`.Judge`."""
+        if self.run.known.level(word.lower()) == SPELLED:
+            return True
         if self.run.words.misspelt(word) or self.run.words.is_confused(word):
             return False
         return self.is_term(word) or self._level(word) >= LEFT_ALONE

@@ -11,6 +11,7 @@ from .prepared import read_arrays
 
 MOST_KEPT = 100_000  # words whose place in the list is remembered
 LEVELS = range(10)
+SPELLED = 9  # level of a spelling of its own, also where a table has it as a misspelling
 TEXT = "known"  # the array of a prepared list
 
 

@@ -56,6 +56,8 @@ once once the server is up, log in in time |
 the the house | the house
 to to | to
 Ich habe das nicht gewusst |
+Connexion of the imbedded heros, requestor | Connexion of the imbedded heroes, requestor
+connexion |
 """
 
 
