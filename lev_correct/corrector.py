@@ -19,7 +19,6 @@ from .judge.confidence import calibrated, of_opening
 from .judge.evidence import Evidence, Run, inside
 from .judge.judge import Judge, OfLine, Terms, kind_of
 from .judge.languages import Languages
-from .judge.prior import TextPrior
 from .judge.weights import Weights
 from .lines import (
     Chance,
@@ -257,7 +256,6 @@ class Corrector:
             for text in group:
                 for line in text.lines:
                     line.answers = [answers[unit.text, unit.context] for unit in line.units]
-                self._learn(text)
             for text in group:
                 yield [self._corrected(text, line, threshold, protections) for line in text.lines]
 
@@ -300,14 +298,6 @@ class Corrector:
         columns = zip(written, *zip(*forms), shown, numbers, code, skipped, words, units, foreign)
         return Text([Line(*row) for row in columns], document, judge)
 
-    def _learn(self, text: Text) -> None:
-        """Tells what a text's words say of the errors in it."""
-        for line in text.lines:
-            for unit, answer in zip(line.units, line.answers, strict=True):
-                for chance in (answer or {}).values():
-                    chance = calibrated(chance, self.settings.temperature)
-                    text.judge.learn(line.shown[unit.start : unit.end], unit.text, chance)
-
     def document(
         self, others: Document | None = None, path: str | None = None, text: Sequence[str] = ()
     ) -> Document | None:
@@ -338,12 +328,7 @@ class Corrector:
         if self._known is not None and not self.eager:
             run = others.run if isinstance(others, Evidence) else None
             return Evidence(run or self._run(self._known), path)
-        if not isinstance(others, Terms):
-            return Judge()
-        if self.settings.adapts and not self.eager:
-            stays = self.protections[0].words
-            return TextPrior(self.backend.unknown, self.backend.doubt, stays, others.met)
-        return Terms(self.backend.unknown, others.met)
+        return Terms(self.backend.unknown, others.met) if isinstance(others, Terms) else Judge()
 
     @property
     def min_confidence(self) -> float:
@@ -365,7 +350,7 @@ class Corrector:
     @cached_property
     def languages(self) -> Languages:
         """Returns what tells other languages."""
-        return Languages()
+        return Languages(self.settings.language)
 
     def _units(self, line: str, letters: Sequence[Span]) -> Iterator[Unit]:
         """The units of a line that the model is given; ``letters``: its spans of that kind."""

@@ -26,6 +26,8 @@ from .words.prepared import write_arrays
 NAME = "corrector.json"
 #: Settings that name a file, which lies next to the checkpoint as ``corrector.NAME``.
 FILES = ("lexicon", "lookup", "bigrams", "confusions", "protect_words", "known", "judge")
+#: What older versions wrote: checksums, and that a text tells its share of errors.
+GONE = ("files", "adapts")
 #: Of these, what :mod:`.prepared` has a form for.
 PREPARED: dict[str, type[Lexicon | Bigrams | KnownWords]] = {
     "lexicon": Lexicon,
@@ -45,8 +47,8 @@ class Settings:
     (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model
     (default 5). Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions;
     protect_words: words that stay; known: words that exist (:mod:`.known_words`), by which edits
-    are judged (:mod:`.evidence`), with the weights of judge. adapts: whether they are judged
-    by the share of errors in each text (:mod:`.prior`), which :attr:`protect_code` reads.
+    are judged (:mod:`.evidence`), with the weights of judge; language: of the text, as of
+    :data:`.languages.LANGUAGES`.
     """
 
     unit: str | None = None
@@ -65,7 +67,7 @@ class Settings:
     protect_code: bool = False
     known: str | None = None
     judge: str | None = None
-    adapts: bool = False
+    language: str = "en"
 
     @property
     def ranks(self) -> bool:
@@ -139,7 +141,7 @@ def read(path: str) -> Settings:
         raw = file.read()
     try:
         stored = {key: value for key, value in json.loads(raw).items() if value is not None}
-        stored.pop("files", None)  # checksums, of 0.5
+        stored = {key: value for key, value in stored.items() if key not in GONE}
         for key in stored.keys() & {*FILES}:
             stored[key] = os.path.join(folder, os.path.basename(stored[key]))
         return _checked(Settings(**stored))

@@ -13,9 +13,8 @@ from lev_runtime.text.words import CorrectionCounts
 
 from .corrector import Corrector
 from .judge.confidence import calibrated, temperature
-from .judge.prior import EXPECTED, log_odds
 from .lines import Correction
-from .propose.ranking import FEATURES, OF_LANGUAGE, Ranker
+from .propose.ranking import FEATURES, Ranker
 from .text.units import (
     Context,
     UnitKind,
@@ -68,7 +67,6 @@ def tune(
     clean: Sequence[str],
     goal: Goal,
     weights_too: bool = False,
-    adapts: bool = False,
 ) -> tuple[CorrectionCounts, list[int]]:
     """Gives a corrector the threshold that is best for a goal, of equal ones the highest, a
     temperature (:mod:`.confidence`), and the weights of its ranking.
@@ -79,8 +77,6 @@ def tune(
     Args:
         noisy, clean: lines that belong together; those with more or fewer words are left out.
         weights_too: all weights, by maximum likelihood, from those of the corrector.
-        adapts: for texts of which each tells how many of its unknown words are wrong
-            (:mod:`.prior`); of the weights then those of the language, if not all.
 
     Returns:
         What the choice gives, and the numbers of the lines left out, from 1.
@@ -89,24 +85,19 @@ def tune(
         UserError: lines that do not correspond, or in which no word is wrong.
     """
     noisy, clean, left_out, longest = _same_words(noisy, clean)
-    ranker, corrector.eager = corrector.backend, not adapts
+    ranker, corrector.eager = corrector.backend, True
     use = replace(corrector.settings, longest=longest, temperature=1.0, min_confidence=0.0)
-    use = replace(use, adapts=adapts, protect_code=use.protect_code or adapts)
     corrector.settings = use
     if isinstance(ranker, Ranker):
         ranker.longest = longest
-        if weights_too or adapts:
+        if weights_too:
             kind: UnitKind = "letters" if ranker.by_word else corrector.unit
-            names = FEATURES if weights_too else OF_LANGUAGE
-            share = ranker.fit(_examples(noisy, clean, kind, corrector.window), names=names)
-        if adapts:
-            ranker.weights[UNCHANGED] += log_odds(share) - log_odds(EXPECTED)
-        else:
-            _weigh_unchanged(corrector, ranker, noisy, clean, goal)
-    done = corrector.correct(noisy, document=corrector.document() if adapts else None)
+            ranker.fit(_examples(noisy, clean, kind, corrector.window))
+        _weigh_unchanged(corrector, ranker, noisy, clean, goal)
+    done = corrector.correct(noisy)
     best, counts = goal.best(curve(done, clean))
     pairs = [(outcome.probability, outcome.is_right) for outcome in outcomes(done, clean)]
-    warmth = 1.0 if adapts else temperature(pairs)  # each text has its own
+    warmth = temperature(pairs)
     least = calibrated(best, warmth)
     corrector.settings = replace(use, temperature=warmth, min_confidence=least)
     return counts, left_out

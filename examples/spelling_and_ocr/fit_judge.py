@@ -8,8 +8,9 @@ the corrector proposes is noted in the text as it is; with misspellings, spaces 
 that are wrong, and words written for others, few and many; with hidden words in the place of
 common ones; and in single words and short lines. A proposal is right where it restores the text.
 
-OUT gets the weights, those of a logistic regression for each kind of edit. The table has a row for
-each register, judged by the fit of the others. Needs scikit-learn.
+OUT gets the weights, those of a logistic regression for each kind of edit; a corrector.json beside
+it names it. The table has a row for each register, judged by the fit of the others. Needs
+scikit-learn.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -26,7 +28,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from made_up_typos import Typist
 
-from lev_correct import Corrector
+from lev_correct import Corrector, settings
 from lev_correct.corrector import RIGHT
 from lev_correct.judge.evidence import OF_LISTS, Evidence, LineJudge, Run
 from lev_correct.judge.judge import Judge, Kind
@@ -60,7 +62,7 @@ BY_HAND = {"no prose": 0.5, "returns in the files": -6.0, "slip of a word of the
 SPACED, NO_PROSE = ("left out", "put in"), -1.5
 #: Texts of a line each, which nothing else tells of.
 ALONE = ("lone wrong", "lone right", "short wrong", "short right")
-WORD = re.compile(r"(?<![\w'’/.@-])[A-Za-z]+(?:['’][a-z]+)?(?![\w'’/@-])")
+WORD = re.compile(r"(?<![\w'’/.@-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w'’/@-])")
 STEPS = (0.5, 0.7, 0.9, 1.01)
 
 
@@ -130,10 +132,13 @@ class Spoiler:
     Args:
         corrector: whose lists say which words are common, and which are written for others.
         pairs: misspellings of people, and their words.
+        capitals: whether words have a capital that are no names.
     """
 
-    def __init__(self, corrector: Corrector, pairs: Sequence[tuple[str, str]]) -> None:
-        self.words, self.rng = corrector.backend, random.Random(1)
+    def __init__(
+        self, corrector: Corrector, pairs: Sequence[tuple[str, str]], capitals: bool = False
+    ) -> None:
+        self.words, self.capitals, self.rng = corrector.backend, capitals, random.Random(1)
         self.of: dict[str, list[str]] = defaultdict(list)
         for wrong, right in pairs:
             self.of[right.lower()].append(wrong.lower())
@@ -142,7 +147,7 @@ class Spoiler:
         )
         known = corrector.settings.known_words()
         words = (line.partition("\t")[0] for line in known.text().splitlines())
-        hidden = (word for word in words if word.isascii() and word.isalpha() and is_hidden(word))
+        hidden = (word for word in words if word.isalpha() and is_hidden(word))
         self.hidden = [word for word in hidden if len(word) > 3 and self.is_unlisted(word)]
 
     def is_unlisted(self, word: str) -> bool:
@@ -171,7 +176,8 @@ class Spoiler:
         parts, golds, end, size = [], [], 0, 0
         for match in WORD.finditer(line):
             word = match[0].lower()
-            opens = match[0] == word.capitalize() and opens_sentence(line, match.start())
+            opens = match[0] == word.capitalize()
+            opens &= self.capitals or opens_sentence(line, match.start())
             if len(word) < 2 or not (opens or match[0] == word) or not self.words.knows(word):
                 continue
             if self.rng.random() > share:
@@ -216,7 +222,7 @@ class Spoiler:
             for m in WORD.finditer(line)
             if len(m[0]) > 4 and m[0].islower() and self.words.knows(m[0])
         ]
-        if not places:
+        if not (places and self.hidden):
             return line
         match = self.rng.choice(places)
         return line[: match.start()] + self.rng.choice(self.hidden) + line[match.end() :]
@@ -269,16 +275,16 @@ def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -
         if word.islower()
     ]
     common = [word for word in dict.fromkeys(words) if len(word) > 3 and spoiler.words.knows(word)]
-    people = rng.sample(
-        [(wrong, right) for right, all in spoiler.of.items() for wrong in all], LONE
-    )
-    made = [(spoiler.misspelt(word), word) for word in rng.sample(common, LONE)]
+    people = [(wrong, right) for right, all in spoiler.of.items() for wrong in all]
+    people = rng.sample(people, min(LONE, len(people)))
+    made = [(spoiler.misspelt(word), word) for word in rng.sample(common, min(LONE, len(common)))]
     lone = [(wrong, right) for wrong, right in people + made if not spoiler.words.knows(wrong)]
     for number, (register, lines) in enumerate(texts.items()):
         part = lone[number :: len(texts)]
         golds = [[(0, len(wrong), right)] for wrong, right in part]
         yield from examples(student, register, "lone wrong", [wrong for wrong, _ in part], golds)
-        yield from examples(student, register, "lone right", rng.sample(spoiler.hidden, LONE // 5))
+        hidden = rng.sample(spoiler.hidden, min(LONE // 5, len(spoiler.hidden)))
+        yield from examples(student, register, "lone right", hidden)
         short = [line for line in map(spoiler.short, rng.choices(lines, k=LONE // 5)) if line]
         yield from examples(student, register, "short right", list(map(spoiler.term, short)))
         pairs = [spoiler.line(line, 0.5) for line in short]
@@ -331,10 +337,12 @@ def main() -> None:
     parser.add_argument("texts", nargs="+", type=Path)
     parser.add_argument("--misspellings", nargs=2, required=True, metavar=("NOISY", "CLEAN"))
     parser.add_argument("--path", help="corrector (default: the package's)")
+    parser.add_argument("--capitals", action="store_true", help="nouns have one, as in German")
     args = parser.parse_args()
     student = Student.from_pretrained(args.path)
     pairs = [*zip(*map(read_lines, args.misspellings), strict=True)]
-    spoiler = Spoiler(student, [pair for pair in pairs if " " not in "".join(pair)])
+    pairs = [pair for pair in pairs if " " not in "".join(pair)]
+    spoiler = Spoiler(student, pairs, args.capitals)
     texts = {
         path.stem: [line for line in read_lines(str(path)) if line.strip()] for path in args.texts
     }
@@ -346,6 +354,11 @@ def main() -> None:
         json.dump(
             {"kinds": kinds, "fitted on": {"words": words, "examples": len(rows)}}, stream, indent=1
         )
+    path = args.out.parent / settings.NAME
+    if path.is_file():
+        use = settings.read(str(path))
+        use = replace(use, judge=str(args.out), min_confidence=0.0, protect_code=True)
+        settings.write(use, str(args.out.parent))
 
 
 def report(rows: Sequence[Example], words: dict[str, int]) -> None:
@@ -374,7 +387,9 @@ def report(rows: Sequence[Example], words: dict[str, int]) -> None:
     met = np.array([row.source != "term" for row in rows])
     for low, high in zip(STEPS, STEPS[1:]):
         inside = (chances >= low) & (chances < high) & met
-        print(f"stated {low} to {min(high, 1)}: {right[inside].mean():.1%} of {inside.sum()} right")
+        if inside.any():
+            share = right[inside].mean()
+            print(f"stated {low} to {min(high, 1)}: {share:.1%} of {inside.sum()} right")
 
 
 def cells(counts: dict[str, list[int]], words: int) -> str:

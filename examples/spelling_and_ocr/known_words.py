@@ -24,6 +24,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 from lists import parser_of
+from word_list import level_of
 from wordfreq import get_frequency_dict
 
 from lev_correct import settings
@@ -40,8 +41,6 @@ SCOWL, NAME = ((70, 8), (80, 5)), 7
 #: is met at least for one that it is listed as a misspelling of (*requestor*, *requester*: 0.38;
 #: *heros*: 0.03), for it to be a spelling of its own.
 VARIANT, AS_USUAL = 60, 0.2
-#: Words per billion, at least, and level: Zipf frequencies of 1.3, 1.5, 2, 2.5, 3.
-WORDFREQ = ((20, 1), (31.6, 3), (100, 4), (316, 6), (1000, 8))
 #: Packages whose names have a word, at least, and level.
 NAMES = ((1, 4), (2, 6))
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
@@ -73,7 +72,7 @@ def usual_levels(words: Container[str], table: str) -> Iterator[tuple[str, int]]
 def frequency_levels() -> Iterator[tuple[str, int]]:
     """Words of wordfreq."""
     for word, frequency in get_frequency_dict("en", "large").items():
-        yield word, max((level for least, level in WORDFREQ if frequency * 1e9 >= least), default=0)
+        yield word, level_of(frequency)
 
 
 def name_levels(path: str) -> Iterator[tuple[str, int]]:

@@ -13,8 +13,8 @@
 #
 #     lev-correct --path WORK/model FILE > CORRECTED
 #
-# It estimates in each text how many of its unknown words are errors, so that it corrects nearly all words of a list of
-# misspellings and leaves the terms and names of right text alone.
+# How probable an edit is where it stands is learnt from the held-out lines (fit_judge.py), so that it leaves the terms
+# and names of right text alone.
 # It learns typing slips, which are neither real misspellings nor OCR errors. --misspellings
 # FILE (wrong, tab, right, a pair a line) is used for scoring only. --ocr NOISY CLEAN (line-aligned) learns
 # OCR confusions instead of slips and a table of misread words, and tunes on these lines; one in
@@ -87,6 +87,7 @@ times_misread() { # a recogniser misreads few words and the model is asked for t
     END { share = (misread + 1) / (NR + 2); times = log(1 - wanted) / log(1 - share); print (times < 1 ? 1 : times > 30 ? 30 : times) }'
 }
 
+list=(python "$examples/spelling_and_ocr/word_list.py" "$language" --own)
 if [ ! -f "$work/names.txt" ]; then
   [ -f "$work/words.log" ] || [ ! -e "$work/text" ] && [ ! -e "$work/model" ] || fail "$work/text or $work/model is there: name another folder with --work"
   : >"$work/words.log" # from here on the folder is ours
@@ -102,7 +103,6 @@ if [ ! -f "$work/names.txt" ]; then
     logged "$work/words.log" lev-noise --learn-confusions "$work"/text/scans-words.{noisy,clean} "$work/confusions.json"
   fi
   logged "$work/words.log" python "$examples/denoising/words.py" "$work/text/train.clean" "$work/own.txt" "$work/pairs.txt"
-  list=(python "$examples/spelling_and_ocr/word_list.py" "$language" --own)
   if "${list[@]}" "$work/own.txt" >"$work/words.txt" 2>"$work/words.log"; then
     "${list[@]}" "$work/words.txt" --names >"$work/names.new"
   else
@@ -147,7 +147,7 @@ if [ -n "$scans" ]; then
     cp "$work/text/scans-test.$side" "$work/text/test-scans.$side"
   done
   cp "$work"/text/tune.{noisy,clean} "$work"
-  keep=(--keep-unknown)
+  keep=(--keep-unknown) misread="$work/text/scans-words"
 else
   head -n 500 "$work/text/dev.clean" >"$work/text/tune.clean"
   misspelt "$work/text/tune" 2 0.15
@@ -155,18 +155,16 @@ else
   for side in noisy clean; do
     cat "$work/text/tune.$side" "$work/learnt/known.$side" "$work/learnt/unknown.clean" >"$work/tune.$side"
   done
-  keep=()
+  keep=() misread="$work/learnt/known"
 fi
 misspelt "$work/text/test" 7 0.15
 names=()
 [ ! -s "$work/names.txt" ] || names=(--protect-words "$work/names.txt")
-capitals=() # say little of a word where all nouns have one
-case "$language" in
-de | lb)
-  printf '{"weights": {"capital": 0.5}}\n' >"$work/weights.json"
-  capitals=(--settings "$work/weights.json")
-  ;;
-esac
+capitals=() weight=4.5 # say little of a word where all nouns have one
+case "$language" in de | lb) capitals=(--capitals) weight=0.5 ;; esac
+"${list[@]}" "$work/words.txt" --known >"$work/corrector.known" 2>"$work/words.log" ||
+  sed 's/$/\t1/' "$work/learnt/unknown.clean" | LC_ALL=C sort >"$work/corrector.known"
+printf '{"weights": {"capital": %s}, "language": "%s", "known": "corrector.known"}\n' "$weight" "$language" >"$work/settings.json"
 weights=() # made-up slips do not teach what people do to words; scans teach what recognisers do
 [ -z "$scans" ] || weights=(--tune-weights)
 listed=() # tuned by a table of other lines, the model gets that of all
@@ -176,11 +174,15 @@ listed=() # tuned by a table of other lines, the model gets that of all
 python "$examples/spelling_and_ocr/training_words.py" "$work/words.txt" "$work/learnt" --tune "$work/text/tune.clean" \
   ${keep[@]+"${keep[@]}"} >"$work/tune-words.txt"
 logged "$work/tune.log" lev-correct tune --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
-  --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} ${capitals[@]+"${capitals[@]}"} \
-  ${listed[@]+"${listed[@]}"} "$work/tune.noisy" "$work/tune.clean" --goal accuracy --adapt ${weights[@]+"${weights[@]}"}
+  --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} --settings "$work/settings.json" \
+  ${listed[@]+"${listed[@]}"} "$work/tune.noisy" "$work/tune.clean" --goal accuracy ${weights[@]+"${weights[@]}"}
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
 cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt "$work/model.part"
+awk -v to="$work/text" 'NR == FNR { lines++; next } { print > (to "/judge-" (lines < 40 ? 0 : FNR % 4) ".clean") }' \
+  "$work"/text/{dev,dev}.clean
+logged "$work/judge.log" python "$examples/spelling_and_ocr/fit_judge.py" "$work/model.part/corrector.judge" \
+  "$work"/text/judge-*.clean --misspellings "$misread".{noisy,clean} --path "$work/model.part" ${capitals[@]+"${capitals[@]}"}
 cp "$work/words.txt" "$work/model.part/corrector.lexicon"
 [ ${#listed[@]} -eq 0 ] || cp "$work/text/scans.tsv" "$work/model.part/corrector.lookup"
 rm -rf "$work/model"

@@ -3,6 +3,7 @@
     python examples/spelling_and_ocr/word_list.py de > words.txt
     python examples/spelling_and_ocr/word_list.py de --own own.txt > words.txt
     python examples/spelling_and_ocr/word_list.py de --own words.txt --names > names.txt
+    python examples/spelling_and_ocr/word_list.py de --own words.txt --known > corrector.known
 
 The words and their frequencies are those of wordfreq (``pip install wordfreq``), which folds case:
 its German has *schliesslich* for *schließlich*, its Greek *λογοσ* for *λόγος*. Taken as it is,
@@ -21,7 +22,8 @@ for languages that have many forms of each, such as Finnish. ``--names`` writes 
 --protect-words`` takes: rare words of the language and of English that the list lacks, with a
 capital. Most are names. Some are misspellings, so one is left out that differs by a letter from a
 public word that is ten times as frequent, or a thousand times if it is short, unless English has it
-more often than the language. German words as they were spelled until 1996 (*muß*) are added.
+more often than the language. German words as they were spelled until 1996 (*muß*) are added. ``--known`` writes the rare words
+that the list lacks with their levels (:mod:`lev_correct.words.known_words`).
 """
 
 import gzip
@@ -52,6 +54,8 @@ LONG, TIMES, TIMES_IF_SHORT = 7, 10, 1000
 TIMES_IF_UNCONFIRMED, TIMES_IF_FREQUENT = 5, 50
 #: The same of words of one's own text that it has less often than so.
 TIMES_IF_RARE, RARE = 20, 3
+#: Words per billion, at least, and level of a known word: Zipf frequencies of 1.3, 1.5, 2, 2.5, 3.
+LEVELS = ((20, 1), (31.6, 3), (100, 4), (316, 6), (1000, 8))
 #: *ss* that was *ß*: behind a vowel, at the end, before a consonant or an ending with *t*.
 _SS = re.compile(r"(?<=[aeiouyäöü])ss(?=$|[bdfghjklmnrvwz]|t(?:$|e[mnrs]?$|est$))")
 #: Languages of pyspellchecker.
@@ -66,10 +70,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--own", metavar="FILE", help="words of your text and their counts")
     add("--rarest", type=float, metavar="SHARE", default=RAREST, help="least (default: 1e-7)")
     add("--names", action="store_true", help="write names, of the language and of English")
+    add("--known", action="store_true", help="write rare words and their levels")
     args = parser.parse_args(argv)
     own = Lexicon.read(args.own).counts if args.own else {}
-    listed = spelled(args.language, args.rarest, own)
-    if args.names:
+    listed = spelled(args.language, 0 if args.known else args.rarest, own)
+    if args.known:
+        levels = {word: level_of(share) for word, share in listed.items() if word not in own}
+        rows = (f"{word}\t{level}\n" for word, level in levels.items() if level)
+        standard_output().writelines(sorted(rows))
+    elif args.names:
         others = [spelled(language, 0, own, False) for language in (args.language, "en")]
         known = {word.lower() for word in own or listed}
         staying = [*names(listed, others), *(old_spellings(known) if args.language == "de" else ())]
@@ -105,6 +114,11 @@ def spelled(
     if language == "el":
         return {re.sub("σ$", "ς", word): share for word, share in listed.items()}
     return listed
+
+
+def level_of(share: float) -> int:
+    """Returns the level of a word that is met so often; 0 of one that may be anything."""
+    return max((level for least, level in LEVELS if share * 1e9 >= least), default=0)
 
 
 def frequencies(language: str, rarest: float) -> dict[str, float]:

@@ -106,11 +106,6 @@ def _add_check(parser: argparse.ArgumentParser, add: Add) -> None:
 def _add_tune(parser: argparse.ArgumentParser, add: Add) -> None:
     add("--goal GOAL", "changed:N or accuracy (default: changed:1)", "changed:1")
     add("--tune-weights", "also fit the weights of the ranking")
-    add(
-        "--adapt",
-        "for single words: from now on estimate in each text how many of its unknown words are "
-        "errors, and judge them by that; fits two weights",
-    )
     add("--protect NAME", "code: leave it alone from now on; or none", action="append",
         choices=NAMED)  # fmt: skip
 

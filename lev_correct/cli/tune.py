@@ -26,10 +26,8 @@ def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Correct
         corrector.settings, corrector.protections = use, [use.protection()]
     if args.tune_weights and not isinstance(corrector.backend, Ranker):
         raise UserError("--tune-weights: only rankings have weights; add --lexicon or --lookup")
-    if args.adapt and not (isinstance(corrector.backend, Ranker) and corrector.backend.by_word):
-        raise UserError("--adapt: only rankings of single words can; add --lexicon")
     noisy, clean = (list(read_lines(path)) for path in (args.noisy, args.clean))
-    counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights, args.adapt)
+    counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights)
     summary = (
         f"tuned for {args.goal} on {counted(counts.words, 'word')}: {counts.corrected:,} of "
         f"{counts.wrong_before:,} wrong ones corrected, {counts.miscorrected:,} of "

@@ -220,7 +220,7 @@ class LineJudge:
         if len(self._places) < FEW:
             return self._text.foreign
         before, behind = self.line[max(start - AROUND, 0) : start], self.line[end : end + AROUND]
-        return not self._text.run.languages.is_english(before + after + behind)
+        return not self._text.run.languages.is_own(before + after + behind)
 
 
 def _forms(word: str) -> tuple[str, ...]:

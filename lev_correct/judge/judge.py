@@ -6,7 +6,6 @@ text has is chosen by :meth:`.Corrector.judge`:
 
 - :class:`Judge`: the model's word is taken;
 - :class:`Terms`: an unknown word that returns is rather a term;
-- :class:`.TextPrior`: besides, the text's share of errors is estimated from the text;
 - :class:`.Evidence`: lists of known words, and weights that were learnt, tell.
 """
 
@@ -73,10 +72,6 @@ class Judge:
     def survey(self, lines: Iterable[str]) -> None:
         """Counts the words of a file of the run, its code's too, before any is corrected."""
 
-    def learn(self, word: str, asked: str, chance: float) -> None:
-        """Counts an edit of this probability that the model wants; ``asked``: the word with the
-        capitals that it was asked for with."""
-
     def leaves_alone(self, word: str) -> bool:
         """Returns whether a word stays, whatever the model says."""
         return False
@@ -120,14 +115,10 @@ class Terms(Judge):
             words = [] if skip else [line[start:end] for start, end in line_places]
             unknown = [word for word in words if self._unknown(word)]
             self.met.update(unknown)
-            self.count(unknown)
             if len(words) >= SEVERAL:
                 self._words += len(words)
                 self._strange += len(unknown)
         return super().read(lines, silent, places)
-
-    def count(self, unknown: Sequence[str]) -> None:
-        """Counts the unknown words of a line."""
 
     @property
     def foreign(self) -> bool:  # type: ignore[override]

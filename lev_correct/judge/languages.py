@@ -1,4 +1,4 @@
-"""Parts of a line that are in another language than English."""
+"""Parts of a line that are in another language than its text."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..text.units import Span
 
-#: Languages of Latin letters that are told from English, by py3langid's names.
+#: Languages of Latin letters that are told from each other, by py3langid's names.
 LANGUAGES = (
     "af ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lt lv ms mt nl no oc pl pt ro "
     "sk sl sq sv sw tl tr vi"
@@ -39,18 +39,25 @@ class Word(NamedTuple):
 
 
 class Languages:
-    """Asks py3langid, which is loaded for the first text that looks foreign."""
+    """Asks py3langid, which is loaded for the first text that looks foreign.
 
-    def __init__(self) -> None:
-        self.is_english = lru_cache(10_000)(self._is_english)
+    Args:
+        own: language of the text; of one that is not told from others no part is foreign.
+    """
+
+    def __init__(self, own: str = "en") -> None:
+        self._own = own
+        self.is_own = lru_cache(10_000)(self._is_own)
 
     @cached_property
     def _identifier(self) -> Any:
         return load_identifier()
 
-    def _is_english(self, text: str) -> bool:
+    def _is_own(self, text: str) -> bool:
+        if self._own not in LANGUAGES:
+            return True
         language, _ = self._identifier.classify(text)
-        return bool(language == "en")
+        return bool(language == self._own)
 
     def foreign(self, line: str, words: Sequence[Word]) -> list[Span]:
         """Returns where a line is in another language: all of it, or quotations and clauses."""
@@ -72,7 +79,7 @@ class Languages:
         strange += strange and sum(word.misspelt for word in words)
         if len(words) < WORDS or strange < max(STRANGE, least * len(words)):
             return False
-        return not self.is_english(line[words[0].start : words[-1].end])
+        return not self.is_own(line[words[0].start : words[-1].end])
 
 
 # py3langid's own file takes most of a second and 170 MB to load: what is needed of it for these

@@ -129,10 +129,6 @@ class Backend:
         """By how much a capital divides the odds of an edit of a word."""
         return math.inf
 
-    def doubt(self, word: str) -> float:
-        """How probable it is, wherever it stands, that a word is wrong; 0 where nothing tells."""
-        return 0.0
-
     def write(
         self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
     ) -> list[Answer | None]:

@@ -67,9 +67,6 @@ CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
 )
 #: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
 KEPT = ("capital", "short", "confused", "likelier")
-#: What words of a language look like, which made-up errors teach; what people make of them, the
-#: other weights, they do not.
-OF_LANGUAGE = ("unchanged", "length")
 #: Letters that a candidate may have more for each word.
 LONGEST = 4
 #: Words whose candidates are remembered, some kilobytes each.
@@ -188,11 +185,6 @@ class Ranker(Backend):
     def odds_of_capital(self) -> float:
         """See :class:`~.backend.Backend`."""
         return math.exp(min(self.weights[CAPITAL], 100.0))
-
-    def doubt(self, word: str) -> float:
-        """See :class:`~.backend.Backend`."""
-        (candidates,) = self.candidates([self.form(word)], 1)
-        return 1 - float(self.probabilities(candidates, word)[0])
 
     # which units are ranked -----------------------------------------------------------------------
 
@@ -342,8 +334,7 @@ class Ranker(Backend):
 
     def fit(
         self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64,
-        names: Collection[str] = FEATURES,
-    ) -> float:  # fmt: skip
+    ) -> None:  # fmt: skip
         """Conditional maximum likelihood: the best candidates get most probable.
 
         They have the fewest wrong words, of these the fewest wrong characters. A word that is
@@ -351,10 +342,6 @@ class Ranker(Backend):
 
         Args:
             examples: units, as they should be, and their contexts.
-            names: of the weights that may change.
-
-        Returns:
-            How many of the examples that tell something are wrong, a share.
         """
         kept = [(" ".join(unit.split()), right, context) for unit, right, context in examples]
         kept = [example for example in kept if example[0] and self.readable(example[0])]
@@ -373,9 +360,8 @@ class Ranker(Backend):
             from .fitting import most_likely
 
             fixed = KEPT if self.by_word else ()
-            free = [name in names and name not in fixed for name in FEATURES]
+            free = [name not in fixed for name in FEATURES]
             self.weights = most_likely(telling, self.weights, free)
-        return sum(not best[0] for _, best in telling) / max(len(telling), 1)
 
     def form(self, unit: str) -> str:
         """A unit as it is asked for; an unknown word without what an apostrophe adds to it."""

@@ -74,7 +74,6 @@ words gone | gone
 --in-place . | \\.
 tune words words --goal best | --goal best
 tune words words --tune-weights | --tune-weights.* --lexicon
-tune words words --adapt | --adapt.* --lexicon
 --edits e.jsonl bad | no memory
 --in-place bad --buffer 1 | no memory
 --in-place words binary | binary

@@ -28,7 +28,7 @@ class English(Languages):
         super().__init__()
         self.asked, self._foreign = [], foreign
 
-    def _is_english(self, text):
+    def _is_own(self, text):
         self.asked.append(text)
         return not any(text.startswith(beginning) for beginning in self._foreign)
 
