@@ -149,7 +149,7 @@ class Spacing:
         by lists of English where its words are the most frequent, else by the bigrams."""
         lists = json.loads(ENGLISH.read_text("utf-8"))
         function, frequent, names = (" ".join(lines).split() for lines in lists.values())
-        most_met: list[str] = nlargest(3, self._counts, key=self._counts.__getitem__)
+        most_met = [word for word, _ in nlargest(3, self._counts.items(), key=itemgetter(1))]
         if {*function}.issuperset(most_met):
             self._common, self._once = {*function}, NEVER_TWICE | TWICE_BEHIND_GAPS
             frequent += function
