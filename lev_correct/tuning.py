@@ -1,5 +1,6 @@
 """Choosing threshold and weights on a development set, for a goal."""
 
+import math
 import operator
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from lev_runtime.text.words import CorrectionCounts
 from .corrector import Corrector
 from .judge.confidence import calibrated, temperature
 from .lines import Correction
-from .propose.ranking import FEATURES, Ranker
+from .propose.ranking import FEATURES, OF_LANGUAGE, Ranker
 from .text.units import (
     Context,
     UnitKind,
@@ -26,6 +27,9 @@ from .text.units import (
 STEPS = 40
 OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
 UNCHANGED = FEATURES.index("unchanged")
+#: Where a judge has the last word (:mod:`.evidence`), a ranking expects errors: it says of each word
+#: what would be written if it were wrong.
+EXPECTED = 0.95
 #: A unit, as it should be, and its context.
 Example = tuple[str, str, Context]
 #: Threshold, and what it gives; words that are not as many as they were are wrong.
@@ -72,7 +76,8 @@ def tune(
     temperature (:mod:`.confidence`), and the weights of its ranking.
 
     A threshold asks how sure the model is of one correction, the weight of the unchanged word,
-    which is always sought, whether the word is wrong.
+    which is always sought, whether the word is wrong; where a judge says that, the weights of the
+    language are fitted for :data:`EXPECTED` errors.
 
     Args:
         noisy, clean: lines that belong together; those with more or fewer words are left out.
@@ -85,19 +90,25 @@ def tune(
         UserError: lines that do not correspond, or in which no word is wrong.
     """
     noisy, clean, left_out, longest = _same_words(noisy, clean)
-    ranker, corrector.eager = corrector.backend, True
+    ranker, is_judged = corrector.backend, corrector.settings.known is not None
+    corrector.eager = not is_judged
     use = replace(corrector.settings, longest=longest, temperature=1.0, min_confidence=0.0)
     corrector.settings = use
     if isinstance(ranker, Ranker):
         ranker.longest = longest
-        if weights_too:
+        if weights_too or is_judged:
             kind: UnitKind = "letters" if ranker.by_word else corrector.unit
-            ranker.fit(_examples(noisy, clean, kind, corrector.window))
-        _weigh_unchanged(corrector, ranker, noisy, clean, goal)
+            names = FEATURES if weights_too else OF_LANGUAGE
+            share = ranker.fit(_examples(noisy, clean, kind, corrector.window), names=names)
+        if is_judged:
+            odds = share / max(1 - share, 1e-9) / (EXPECTED / (1 - EXPECTED))
+            ranker.weights[UNCHANGED] += math.log(max(odds, 1e-9))
+        else:
+            _weigh_unchanged(corrector, ranker, noisy, clean, goal)
     done = corrector.correct(noisy)
     best, counts = goal.best(curve(done, clean))
     pairs = [(outcome.probability, outcome.is_right) for outcome in outcomes(done, clean)]
-    warmth = temperature(pairs)
+    warmth = 1.0 if is_judged else temperature(pairs)
     least = calibrated(best, warmth)
     corrector.settings = replace(use, temperature=warmth, min_confidence=least)
     return counts, left_out

@@ -150,6 +150,11 @@ class Spoiler:
         hidden = (word for word in words if word.isalpha() and is_hidden(word))
         self.hidden = [word for word in hidden if len(word) > 3 and self.is_unlisted(word)]
 
+    def cased(self, *words: str) -> tuple[str, ...]:
+        """Returns words, half of the time with a capital where it says nothing."""
+        has_capital = self.capitals and self.rng.random() < 0.5
+        return tuple(map(str.capitalize, words)) if has_capital else words
+
     def is_unlisted(self, word: str) -> bool:
         """Returns whether no list has a word, neither as right nor as wrong."""
         return not (self.words.knows(word) or self.words.misspelt(word))
@@ -280,10 +285,11 @@ def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -
     made = [(spoiler.misspelt(word), word) for word in rng.sample(common, min(LONE, len(common)))]
     lone = [(wrong, right) for wrong, right in people + made if not spoiler.words.knows(wrong)]
     for number, (register, lines) in enumerate(texts.items()):
-        part = lone[number :: len(texts)]
+        part = [spoiler.cased(*pair) for pair in lone[number :: len(texts)]]
         golds = [[(0, len(wrong), right)] for wrong, right in part]
         yield from examples(student, register, "lone wrong", [wrong for wrong, _ in part], golds)
         hidden = rng.sample(spoiler.hidden, min(LONE // 5, len(spoiler.hidden)))
+        hidden = [spoiler.cased(word)[0] for word in hidden]
         yield from examples(student, register, "lone right", hidden)
         short = [line for line in map(spoiler.short, rng.choices(lines, k=LONE // 5)) if line]
         yield from examples(student, register, "short right", list(map(spoiler.term, short)))

@@ -67,6 +67,9 @@ CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
 )
 #: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
 KEPT = ("capital", "short", "confused", "likelier")
+#: What words of a language look like, which made-up errors teach; what people make of them, the
+#: other weights, they do not.
+OF_LANGUAGE = ("unchanged", "length")
 #: Letters that a candidate may have more for each word.
 LONGEST = 4
 #: Words whose candidates are remembered, some kilobytes each.
@@ -114,7 +117,8 @@ class Ranker(Backend):
     def __init__(
         self, model: Searching, vocabulary: Vocabulary, weights: Mapping[str, float],
         longest: int | None = None,
-    ) -> None:  # fmt: skip
+        names: Collection[str] = FEATURES,
+    ) -> float:  # fmt: skip
         if unknown := weights.keys() - {*FEATURES}:
             known = ", ".join(FEATURES)
             raise UserError(f"unknown weight {sorted(unknown)[0]!r}; choose from {known}")
@@ -334,7 +338,8 @@ class Ranker(Backend):
 
     def fit(
         self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64,
-    ) -> None:  # fmt: skip
+        names: Collection[str] = FEATURES,
+    ) -> float:  # fmt: skip
         """Conditional maximum likelihood: the best candidates get most probable.
 
         They have the fewest wrong words, of these the fewest wrong characters. A word that is
@@ -342,6 +347,10 @@ class Ranker(Backend):
 
         Args:
             examples: units, as they should be, and their contexts.
+            names: of the weights that may change.
+
+        Returns:
+            The share of wrong ones among the examples that tell something.
         """
         kept = [(" ".join(unit.split()), right, context) for unit, right, context in examples]
         kept = [example for example in kept if example[0] and self.readable(example[0])]
@@ -360,8 +369,9 @@ class Ranker(Backend):
             from .fitting import most_likely
 
             fixed = KEPT if self.by_word else ()
-            free = [name not in fixed for name in FEATURES]
+            free = [name in names and name not in fixed for name in FEATURES]
             self.weights = most_likely(telling, self.weights, free)
+        return sum(not best[0] for _, best in telling) / max(len(telling), 1)
 
     def form(self, unit: str) -> str:
         """A unit as it is asked for; an unknown word without what an apostrophe adds to it."""
