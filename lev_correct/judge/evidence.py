@@ -35,8 +35,6 @@ _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{3,}|[A-Z]{4,}")
 #: Listed misspellings that tell that a text has errors, at least; how many, and which share of its
 #: words, tell it surely: an essay's (5 in 1,000). A letter with two slips has terms, too.
 TELL, ENOUGH, MANY = 2, 10, 0.005
-#: Words of which the share of unknown ones tells something, at least.
-FEWEST = 20
 #: Kinds of edits of words that a list has.
 OF_LISTS = ("listed", "confused")
 #: What is added to words, and the level of what has it.
@@ -81,8 +79,7 @@ class Evidence(Judge):
         self.run = run
         self.is_prose = os.path.splitext(path or "")[1].lower() in PROSE
         self._lines = self._foreign_lines = 0  # of several words
-        self._read = self._unknown = 0  # words; those of no list
-        self._misspelt = 0  # listed ones in small letters
+        self._read = self._misspelt = 0  # words; listed ones in small letters
 
     def read(
         self,
@@ -104,7 +101,6 @@ class Evidence(Judge):
             if parts:
                 continue
             self._read += len(words)
-            self._unknown += sum(word.strange for word in words)
             listed = (line[start:end] for start, end, _, misspelt in words if misspelt)
             self._misspelt += sum(map(str.islower, listed))
         return foreign
@@ -120,11 +116,6 @@ class Evidence(Judge):
         if self._misspelt < TELL:
             return 0.0
         return min(self._misspelt / ENOUGH, 1.0) * min(self._misspelt / self._read / MANY, 1.0)
-
-    @property
-    def unknown(self) -> float:
-        """Returns the share of the text's words that are in no list; 0 of a short text."""
-        return self._unknown / self._read if self._read >= FEWEST else 0.0
 
     def _words_of(self, line: str, places: Sequence[Span]) -> list[Word]:
         words, has_acronyms = [], not is_shouted(line)

@@ -30,8 +30,6 @@ RARE_AND_USUAL, FITS = (-12.0, -6.0), (-4.0, 4.0)
 #: Log-probability from which on a word is no rare one, and how much rarer counts; letters of a
 #: short one.
 RARE, RAREST, SHORT = -11.0, 2.0, 3
-#: The share of unknown words that counts at most: more are names, or another language.
-TECHNICAL = 0.2
 #: Letters of the parts of a compound, at least.
 PART = 4
 _TOKEN = re.compile(r"\S+")
@@ -114,7 +112,6 @@ class LineFeatures:
         yield "unknown words in the line", self._others["unknown"].mean(start, end)
         yield "plain line", self._others["simple"].mean(start, end)
         yield "errors in the text", self._text.errors
-        yield "unknown words in the text", min(self._text.unknown, TECHNICAL)
         yield "no prose", not self._text.is_prose
 
     def _of_material(self, start: int, before: str, after: str) -> Iterator[tuple[str, float]]:
