@@ -27,8 +27,8 @@ from .text.units import (
 STEPS = 40
 OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
 UNCHANGED = FEATURES.index("unchanged")
-#: Where a judge has the last word (:mod:`.evidence`), a ranking expects errors: it says of each word
-#: what would be written if it were wrong.
+#: Where a judge has the last word (:mod:`.evidence`), a ranking expects errors: it says of each
+#: word what would be written if it were wrong.
 EXPECTED = 0.95
 #: A unit, as it should be, and its context.
 Example = tuple[str, str, Context]

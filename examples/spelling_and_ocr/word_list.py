@@ -22,8 +22,9 @@ for languages that have many forms of each, such as Finnish. ``--names`` writes 
 --protect-words`` takes: rare words of the language and of English that the list lacks, with a
 capital. Most are names. Some are misspellings, so one is left out that differs by a letter from a
 public word that is ten times as frequent, or a thousand times if it is short, unless English has it
-more often than the language. German words as they were spelled until 1996 (*muß*) are added. ``--known`` writes the rare words
-that the list lacks with their levels (:mod:`lev_correct.words.known_words`).
+more often than the language. German words as they were spelled until 1996 (*muß*) are added.
+``--known`` writes the rare words that the list lacks with their levels
+(:mod:`lev_correct.words.known_words`).
 """
 
 import gzip

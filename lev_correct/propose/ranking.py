@@ -117,8 +117,7 @@ class Ranker(Backend):
     def __init__(
         self, model: Searching, vocabulary: Vocabulary, weights: Mapping[str, float],
         longest: int | None = None,
-        names: Collection[str] = FEATURES,
-    ) -> float:  # fmt: skip
+    ) -> None:  # fmt: skip
         if unknown := weights.keys() - {*FEATURES}:
             known = ", ".join(FEATURES)
             raise UserError(f"unknown weight {sorted(unknown)[0]!r}; choose from {known}")

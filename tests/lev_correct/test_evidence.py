@@ -176,6 +176,11 @@ def test_lines_and_quotations_in_another_language_are_found_and_count_for_nothin
     assert text.foreign
 
 
+@pytest.mark.parametrize("own, is_own", [("de", True), ("en", False), ("xx", True)])
+def test_a_text_has_its_own_language(own, is_own):
+    assert Languages(own).is_own("Ich habe das nicht gewusst") == is_own
+
+
 def test_a_corrector_with_a_list_is_careful_unless_it_is_eager(tmp_path):
     (tmp_path / "known").write_bytes(b"rustic\t1\nthx\t8\n")
     model = Scripted(likes={"the": 9.0, "cat": 9.0})

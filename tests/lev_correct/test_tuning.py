@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from fake_backend import Scripted, ranker_of, ranking
@@ -11,7 +12,7 @@ from test_ranking import in_context
 
 from lev_correct import Correction, Edit, settings
 from lev_correct.judge.confidence import calibrated, temperature
-from lev_correct.propose.ranking import FEATURES
+from lev_correct.propose.ranking import FEATURES, WEIGHTS
 from lev_correct.tuning import Goal, curve, tune
 from lev_plugins.metrics import CorrectionCounts as Counts
 
@@ -96,6 +97,27 @@ def test_the_weight_of_the_unchanged_word_decides_what_no_threshold_can():
 
 
 @pytest.mark.plugin
+@pytest.mark.plugin
+def test_a_ranking_that_is_judged_fits_what_is_of_the_language_and_expects_errors(tmp_path):
+    (tmp_path / "known").write_text("zog\t3\n")
+    corrector = ranking(Scripted(likes={"the": -1.0, "cat": -1.0}), weights=WEIGHTS)
+    corrector.settings = replace(corrector.settings, known=str(tmp_path / "known"))
+    noisy, clean = ["teh cat", "zog", "the kat", "yyyy"], ["the cat", "zog", "the cat", "yyyy"]
+    tune(corrector, noisy * 5, clean * 5, Goal(None))
+    tuned = named(corrector)
+    changed = {name for name in tuned if abs(tuned[name] - WEIGHTS[name]) > 1e-6}
+    assert changed == {"unchanged", "length"} and corrector.settings.temperature == 1.0
+
+
+def test_a_word_that_opens_a_sentence_is_held_back_no_more_than_a_capital_would():
+    corrector = ranking(Scripted(likes={"the": -1.0}), weights={"model": 1.0, "lexicon": 1.0})
+    weights = ranker_of(corrector).weights
+    small, *chances = [corrector.correct(["a teh cat"])[0].edits[0].probability]
+    for weights[FEATURES.index("capital")] in (0.0, 0.5, 4.5):
+        chances.append(corrector.correct(["Teh cat"])[0].edits[0].probability)
+    assert small == pytest.approx(chances[0]) and chances[0] > chances[1] > chances[2]
+
+
 def test_fitting_finds_that_neighbours_matter():
     noisy, clean = ["the cax sat", "\ufeff cax drives"], ["the cat sat", "\ufeff car drives"]
     corrector = in_context(0.0)
