@@ -171,9 +171,13 @@ class Evidence(Judge):
 
     def is_term(self, word: str) -> bool:
         """Returns whether a word, or one of two that no list has, returns in the files of the run,
-        be it in code."""
-        strange = [part for part in word.split() if not self.run.words.knows(part)] or [word]
-        return any(self.run.met[part.lower()] > 1 for part in strange)
+        be it in code or as one of several."""
+        forms = [
+            *word.lower().split(),
+            *word.lower().removesuffix("s").split(),
+        ]  # *dtype*, *dtypes*
+        strange = [form for form in forms if not self.run.words.knows(form)] or [word.lower()]
+        return any(self.run.met[form] > 1 for form in strange)
 
     def is_slip(self, word: str, other: str) -> bool:
         """Returns whether a word that the files of the run have once is one slip from one that they

@@ -130,9 +130,10 @@ def test_what_returns_in_the_files_of_a_run_is_a_term_be_it_in_code():
     assert not text.leaves_alone("runkle")
     Evidence(text.run).survey(["# the Runkle sat"])
     assert chance(text, "runkle", "rumple") < before
-    assert [*map(text.leaves_alone, ("runkle", "Runkle", "rustc", "rumple"))] == [True] * 3 + [
-        False
-    ]
+    terms = ("runkle", "Runkle", "runkles", "rustc")
+    assert all(map(text.leaves_alone, terms)) and not text.leaves_alone("rumple")
+    text.survey(["cat", "cat"])
+    assert not text.leaves_alone("cats"), "what the lists have tells nothing"
 
 
 def test_a_word_is_rather_an_error_that_is_a_slip_of_one_the_files_have_often():
