@@ -17,7 +17,7 @@ from ..lines import Correction
 from ..report import Report, diff
 from ..repository.checked_files import CheckedFiles, checked_files
 from ..repository.findings import FORMATS, Finding, findings
-from ..repository.git import ALL_LINES, Changes, changes_since
+from ..repository.git import ChangedLines, changed_lines, lines_that_count
 from ..repository.identifiers import Identifier, identifiers
 from ..repository.repository import Repository, common_folder, find_repository
 from .files import (
@@ -49,58 +49,46 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
     protection = protection_of(args, repository)
     if args.exclude:
         repository = replace(repository, exclude=tuple(args.exclude), root=os.curdir)
-    scope = Scope.of(args, repository)
-    problems = scope.chosen.problems
-    check_overwriting(args, scope.chosen.files)
+    changed: ChangedLines = {}
+    if args.since:
+        changed = changed_lines(args.since, common_folder(args.files))
+    chosen = _chosen(args, repository, changed)
+    check_overwriting(args, chosen.files)
     with ExitStack() as stack:
-        check = Check(args, Report.opened(args.edits, bool(named), stack), scope.changes)
-        check.report.left_out.update(scope.chosen.left_out)
-        texts = list(_readable(scope.chosen, args.stdin_filename))
+        check = Check(args, Report.opened(args.edits, bool(named), stack), changed)
+        check.report.left_out.update(chosen.left_out)
+        texts = list(_readable(chosen, args.stdin_filename))
         if texts:
             corrector = load(args)
             corrector.protections.append(protection)
             if args.signature:
                 check.report.signature = signed(corrector, args)
-            for file in _corrected(corrector, texts, args, scope):
+            read = {*map(os.path.realpath, chosen.files)}
+            others = [path for path in changed if path not in read]
+            around = read_lines_of(checked_files(others, repository.excludes).files)
+            for file in _corrected(corrector, texts, args, around, chosen.problems):
                 check.note(file)
             if args.identifiers:
-                check.note_identifiers(corrector, texts)
-        for problem in problems:
+                check.note_identifiers(corrector)
+        for problem in chosen.problems:
             say(f"error: {problem}")
         if args.accept:
             check.accept(repository)
         check.print()
         check.summarize(len(texts))
-    return FAILED if problems else FINDINGS if check.findings else 0
+    return FAILED if chosen.problems else FINDINGS if check.findings else 0
 
 
-@dataclass(frozen=True)
-class Scope:
-    """The files that are checked, their lines that count, and the other files of the repository:
-    their words tell what is a term."""
-
-    chosen: CheckedFiles
-    changes: Changes = ALL_LINES
-    around: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, args: argparse.Namespace, repository: Repository) -> "Scope":
-        """Returns what the options ask for."""
-        if args.stdin_filename:
-            is_excluded = repository.excludes(args.stdin_filename)
-            return cls(CheckedFiles([] if is_excluded else [STANDARD_STREAM]))
-        if not args.since:
-            return cls(checked_files(args.files or [STANDARD_STREAM], repository.excludes))
-        paths = args.files or [os.curdir]
-        changes = changes_since(args.since, common_folder(paths))
-        chosen = checked_files(
-            paths, lambda path: repository.excludes(path) or not changes.of(path)
-        )
-        if not chosen.files:
-            return cls(chosen, changes)
-        read = set(map(os.path.realpath, chosen.files))
-        files = checked_files([changes.root], repository.excludes).files
-        return cls(chosen, changes, [path for path in files if os.path.realpath(path) not in read])
+def _chosen(
+    args: argparse.Namespace, repository: Repository, changed: ChangedLines
+) -> CheckedFiles:
+    """Returns the files that are to be read: of a revision's changes those that have some."""
+    if name := args.stdin_filename:
+        return CheckedFiles([] if repository.excludes(name) else [STANDARD_STREAM])
+    paths = args.files or [os.curdir if args.since else STANDARD_STREAM]
+    return checked_files(
+        paths, lambda path: repository.excludes(path) or not lines_that_count(changed, path)
+    )
 
 
 def _readable(chosen: CheckedFiles, name: str | None) -> Iterator[FileText]:
@@ -115,12 +103,13 @@ def _corrected(
     corrector: "Corrector",
     texts: Sequence[FileText],
     args: argparse.Namespace,
-    scope: Scope,
+    around: Iterable[str],
+    problems: list[str],
 ) -> Iterator[CorrectedFile]:
     """Yields all files together; where one of them is too odd for that, each of the rest alone."""
     done = 0
     try:
-        for file in corrected_files(corrector, texts, args, read_lines_of(scope.around)):
+        for file in corrected_files(corrector, texts, args, around):
             done += 1
             yield file
     except Exception:
@@ -129,9 +118,7 @@ def _corrected(
                 yield from corrected_files(corrector, [text], args)
             except Exception as error:
                 kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
-                scope.chosen.problems.append(
-                    f"{text.path}: not checked: {kind}{printable(str(error))}"
-                )
+                problems.append(f"{text.path}: not checked: {kind}{printable(str(error))}")
 
 
 @dataclass
@@ -140,26 +127,28 @@ class Check:
 
     args: argparse.Namespace
     report: Report
-    changes: Changes
+    changed: ChangedLines
     findings: list[Finding] = field(default_factory=list)
+    lines: list[tuple[str, int, str]] = field(default_factory=list)  # file, number, text
     identifiers: list[Identifier] = field(default_factory=list)
     diffs: list[bytes] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     unended: list[str] = field(default_factory=list)  # comments that ignore all that follows
-    changed: int = 0  # lines
 
     def note(self, file: CorrectedFile) -> None:
         """Notes the findings of a file in its lines that count."""
-        path, lines = file.text.path, self.changes.of(file.text.path)
-        corrections = [
-            correction if number in lines else Correction(correction.source, correction.source, ())
-            for number, correction in enumerate(file.corrections, start=1)
-        ]
-        self.changed += sum(number + 1 in lines for number in range(len(corrections)))
+        path, corrections = file.text.path, list[Correction]()
+        changed = lines_that_count(self.changed, path)
+        lines = zip(file.corrections, file.text.ignored, strict=True)
+        for number, (correction, ignored) in enumerate(lines, start=1):
+            if number not in changed:
+                correction = Correction(correction.source, correction.source, ())
+            elif not ignored:
+                self.lines.append((path, number, correction.source))
+            corrections.append(correction)
+            self.findings += findings(path, number, correction)
         self.report.begin(path, file.left_out)
         self.report.add(corrections)
-        for number, correction in enumerate(corrections, start=1):
-            self.findings += findings(path, number, correction)
         if self.args.diff:
             hunks = diff(1, corrections, file.text.ends)
             self.diffs += [diff_header(path), hunks] if hunks else []
@@ -168,21 +157,13 @@ class Check:
         if file.text.ignored_since:
             self.unended.append(f"{path}:{file.text.ignored_since}")
 
-    def note_identifiers(self, corrector: "Corrector", texts: Iterable[FileText]) -> None:
-        """Notes the identifiers with misspelt parts in the lines that count."""
-
-        def lines() -> Iterator[tuple[str, int, str]]:
-            for text in texts:
-                counting = self.changes.of(text.path)
-                pairs = zip(text.lines, text.ignored, strict=True)
-                for number, (line, ignored) in enumerate(pairs, start=1):
-                    if not ignored and number in counting:
-                        yield text.path, number, line
-
-        def is_right(name: str) -> bool:
-            return any(protection.spans(name) for protection in corrector.protections)
-
-        self.identifiers = identifiers(lines(), corrector.backend.misspelt, is_right)
+    def note_identifiers(self, corrector: "Corrector") -> None:
+        """Notes the identifiers of these lines that have misspelt parts."""
+        self.identifiers = [
+            it
+            for it in identifiers(self.lines, corrector.backend.misspelt)
+            if not any(stay.spans(f"{it.identifier} {it.before}") for stay in corrector.protections)
+        ]
 
     def accept(self, repository: Repository) -> None:
         """Puts the words that were found into the repository's list; what has no word stays."""
@@ -210,10 +191,10 @@ class Check:
         if self.unended:
             say(f"note: no lev-correct: ignore-end follows: {few(self.unended, 5)}")
         code = f", {self.report.code:,} left alone as code" if self.report.code else ""
-        lines = counted(self.report.lines, "line")
-        if self.args.since:
-            lines = f"{counted(self.changed, 'changed line')} of {self.report.lines:,}"
-        say(f"{counted(len(self.findings), 'finding')} in {counted(files, 'file')} ({lines}{code})")
+        lines = f"{counted(self.report.lines, 'line')}{code}"
+        since = f" since {self.args.since}" if self.args.since else ""
+        found = counted(len(self.findings), "finding")
+        say(f"{found}{since} in {counted(files, 'file')} ({lines})")
         if self.args.identifiers:
             say(f"{counted(len(self.identifiers), 'identifier')} to look at; they do not fail")
         say(*self.report.kinds())

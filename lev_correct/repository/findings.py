@@ -26,8 +26,7 @@ class Finding:
     """A word of a file, or several side by side, that is to be another.
 
     line and column count from 1, columns in characters. before, after: without the punctuation that
-    both have around them. edit: as it is made, or only reported. hidden: characters of the line
-    before the first column, as a byte order mark.
+    both have around them. edit: as it is made, or only reported; edit_column: where it begins.
     """
 
     file: str
@@ -36,29 +35,15 @@ class Finding:
     before: str
     after: str
     edit: Edit
-    hidden: int = 0
+    edit_column: int
 
-    level, rule = "warning", "misspelling"
+    rule = "misspelling"
 
     @property
     def message(self) -> str:
         """``teh -> the (0.98)``."""
         after = printable(self.after) or "nothing"
         return f"{printable(self.before)} -> {after} ({self.edit.probability:.2f})"
-
-    @property
-    def fix(self) -> tuple[int, int, str] | None:
-        """Columns from and to which a text is to stand instead; None where a person has to see."""
-        if not self.edit.applied:
-            return None
-        first = 1 - self.hidden
-        return self.edit.offset + first, self.edit.end + first, self.edit.after
-
-    def to_dict(self) -> dict[str, object]:
-        """Ready for JSON."""
-        place = {"file": self.file, "line": self.line, "column": self.column}
-        probability = {"probability": self.edit.probability, "why": self.edit.to_dict()["why"]}
-        return {**place, "before": self.before, "after": self.after, **probability}
 
 
 def findings(file: str, line: int, correction: Correction) -> Iterator[Finding]:
@@ -68,7 +53,8 @@ def findings(file: str, line: int, correction: Correction) -> Iterator[Finding]:
     for edit in correction.edits:
         if edit.applied or edit.reason == "reported":
             start, before, after = _bare(edit)
-            yield Finding(file, line, start - hidden + 1, before, after, edit, hidden)
+            columns = start - hidden + 1, edit.offset - hidden + 1
+            yield Finding(file, line, columns[0], before, after, edit, columns[1])
 
 
 def _bare(edit: Edit) -> tuple[int, str, str]:
@@ -109,13 +95,17 @@ def as_github(found: Found) -> str:
     message = _escaped(found.message, _IN_MESSAGE)
     end = found.column + len(found.before)
     place = f"file={file},line={found.line},col={found.column},endColumn={end}"
-    command = "notice" if found.level == "note" else found.level
+    command = "warning" if found.edit else "notice"
     return f"::{command} {place},title=lev-correct::{message}\n"
 
 
 def as_json(found: Found) -> str:
-    """An object in a line."""
-    return json_line(found.to_dict())
+    """An object of what a finding has, in a line."""
+    record = {name: value for name, value in vars(found).items() if not name.startswith("edit")}
+    if found.edit:
+        why = found.edit.to_dict()["why"]
+        record |= {"probability": found.edit.probability, "why": why}
+    return json_line(record)
 
 
 def _each(shown: Callable[[Found], str]) -> Callable[[Iterable[Found]], str]:

@@ -3,9 +3,7 @@
 import os
 import re
 import sys
-from collections import defaultdict
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lev_runtime.errors import UserError
@@ -24,29 +22,9 @@ _DIFF = (
     "--output-indicator-new=> --output-indicator-old=<"
 ).split()
 _HUNK = re.compile(rb"@@ -\S+ \+(?P<first>\d+)(?:,(?P<count>\d+))? @@")
+#: Real path of each file that git tracks → numbers of its changed lines, from 1.
+ChangedLines = Mapping[str, Container[int]]
 _EVERY = range(1, sys.maxsize)
-
-
-@dataclass(frozen=True)
-class Changes:
-    """Lines of a repository's files that differ from a revision.
-
-    root: its top folder. tracked: real paths of the files that git tracks. lines: numbers of the
-    changed lines by real path; a file that git does not track is new in all of its lines.
-    """
-
-    root: str
-    tracked: Container[str]
-    lines: Mapping[str, Container[int]]
-
-    def of(self, path: str) -> Container[int]:
-        """Returns the changed lines of a file, from 1."""
-        real = os.path.realpath(path)
-        return self.lines.get(real, ()) if real in self.tracked else _EVERY
-
-
-#: Where no revision is asked for.
-ALL_LINES = Changes("", (), {})
 
 
 def tracked_files(folder: str) -> list[str]:
@@ -66,50 +44,48 @@ def tracked_files(folder: str) -> list[str]:
     return sorted({name for name in names if name})
 
 
-def changes_since(revision: str, folder: str) -> Changes:
+def changed_lines(revision: str, folder: str) -> ChangedLines:
     """Returns what differs in the working tree of a folder's repository from a revision, or from
     where the current branch left it.
 
     Raises:
         UserError: no git, no repository, no such revision.
     """
-    where = f"--since {revision}"
     try:
-        root = os.path.realpath(_answered(where, folder, "rev-parse", "--show-toplevel"))
+        top = _ask(folder, "rev-parse", "--show-toplevel")
     except OSError:
-        raise UserError(f"{where}: git is not installed") from None
-    named = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if _ask(root, *named).returncode:
-        raise UserError(
-            f"{where}: git knows no such commit in {root}; fetch it, as a shallow clone lacks most"
-        )
-    left_at = _ask(root, "merge-base", "HEAD", _answered(where, root, *named))
-    base = left_at.stdout.decode().strip() or revision
-    tracked = {os.path.realpath(os.path.join(root, name)) for name in tracked_files(root)}
-    return Changes(root, tracked, _changed_lines(root, _answered(where, root, *_DIFF, base, "--")))
-
-
-def _changed_lines(root: str, diff: str) -> dict[str, set[int]]:
-    """Returns the new lines of each file of a unified diff without context."""
-    changed: dict[str, set[int]] = defaultdict(set)
-    path = ""
-    for line in os.fsencode(diff).split(b"\n"):
+        raise UserError(f"--since {revision}: git is not installed") from None
+    if top.returncode:
+        raise UserError(f"--since {revision}: {folder} is in no repository that git reads")
+    root = os.path.realpath(os.fsdecode(top.stdout.removesuffix(b"\n")))
+    named = f"{revision}^{{commit}}"
+    commit = _ask(root, "rev-parse", "--verify", "--end-of-options", named).stdout.decode().strip()
+    if not commit:
+        raise UserError(f"--since {revision}: git knows no such commit in {root}; fetch it first")
+    base = _ask(root, "merge-base", "HEAD", commit).stdout.decode().strip() or commit
+    names = tracked_files(root)
+    changed = {os.path.realpath(os.path.join(root, name)): set[int]() for name in names}
+    lines = set[int]()
+    for line in _ask(root, *_DIFF, base, "--").stdout.split(b"\n"):
         if line.startswith(b"+++ "):
-            name = line[4:].removesuffix(b"\t")
-            if name.startswith(b'"'):  # escaped as in C
-                name = name[1:-1].decode("unicode_escape").encode("latin-1")
-            path = os.path.join(root, os.fsdecode(name.removeprefix(b"b/")))
+            lines = changed.setdefault(os.path.join(root, _named(line)), set())
         elif hunk := _HUNK.match(line):
             first = int(hunk["first"])
-            changed[path].update(range(first, first + int(hunk["count"] or 1)))
+            lines.update(range(first, first + int(hunk["count"] or 1)))
     return changed
 
 
-def _answered(where: str, folder: str, *words: str) -> str:
-    answer = _ask(folder, *words)
-    if answer.returncode:
-        raise UserError(f"{where}: git: {answer.stderr.decode('utf-8', 'replace').strip()}")
-    return os.fsdecode(answer.stdout.removesuffix(b"\n"))
+def lines_that_count(changed: ChangedLines, path: str) -> Container[int]:
+    """Returns the changed lines of a file; all of one that git does not track."""
+    return changed.get(os.path.realpath(path), _EVERY)
+
+
+def _named(header: bytes) -> str:
+    """Returns the new name that a line of a diff has."""
+    name = header[4:].removesuffix(b"\t")
+    if name.startswith(b'"'):  # escaped as in C
+        name = name[1:-1].decode("unicode_escape").encode("latin-1")
+    return os.fsdecode(name.removeprefix(b"b/"))
 
 
 def _ask(folder: str, *words: str) -> "CompletedProcess[bytes]":

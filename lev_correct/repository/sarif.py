@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 RULES = {
-    "misspelling": ("warning", "A word that is misspelt, or written for another one"),
-    "misspelt-identifier": ("note", "A listed misspelling as a part of an identifier"),
+    "misspelling": "A word that is misspelt, or written for another one",
+    "misspelt-identifier": "A listed misspelling as a part of an identifier",
 }
 
 
@@ -24,42 +24,28 @@ def as_sarif(findings: Iterable["Found"]) -> str:
 
     Paths are relative to the current folder, as code scanning expects of the top of a repository.
     """
-    rules = [
-        {
-            "id": name,
-            "shortDescription": {"text": about},
-            "defaultConfiguration": {"level": level},
-        }
-        for name, (level, about) in RULES.items()
-    ]
+    rules = [{"id": name, "shortDescription": {"text": about}} for name, about in RULES.items()]
     driver = {"name": "lev-correct", "semanticVersion": __version__, "rules": rules}
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": list(map(_result, findings)),
-    }
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    run: dict[str, Any] = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints"}
+    run["results"] = [*map(_result, findings)]
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
 def _result(found: "Found") -> dict[str, Any]:
-    file = {"uri": quote(os.fsencode(os.path.relpath(found.file)).replace(os.sep.encode(), b"/"))}
-    region = _region(found.line, found.column, found.column + len(found.before))
-    result = {
+    file = {"artifactLocation": {"uri": quote(os.fsencode(os.path.relpath(found.file)))}}
+    region = _region(found.line, found.column, found.before)
+    result: dict[str, Any] = {
         "ruleId": found.rule,
-        "ruleIndex": [*RULES].index(found.rule),
-        "level": RULES[found.rule][0],
+        "level": "warning" if found.edit else "note",
         "message": {"text": printable(found.message)},
-        "locations": [{"physicalLocation": {"artifactLocation": file, "region": region}}],
+        "locations": [{"physicalLocation": {**file, "region": region}}],
     }
-    if found.fix:
-        first, last, text = found.fix
-        replaced = _region(found.line, first, last)
-        replacement = {"deletedRegion": replaced, "insertedContent": {"text": text}}
-        changes = [{"artifactLocation": file, "replacements": [replacement]}]
-        result["fixes"] = [{"description": result["message"], "artifactChanges": changes}]
+    if found.edit and found.edit.applied:
+        region = _region(found.line, found.edit_column, found.edit.before)
+        replacement = {"deletedRegion": region, "insertedContent": {"text": found.edit.after}}
+        result["fixes"] = [{"artifactChanges": [{**file, "replacements": [replacement]}]}]
     return result
 
 
-def _region(line: int, first: int, last: int) -> dict[str, int]:
-    return {"startLine": line, "startColumn": first, "endLine": line, "endColumn": last}
+def _region(line: int, column: int, text: str) -> dict[str, int]:
+    return {"startLine": line, "startColumn": column, "endColumn": column + len(text)}
