@@ -1,0 +1,104 @@
+"""Text as a checkpoint's model reads it: its dictionaries, tokenizer, subwords and casing."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from fairseq.data import Dictionary
+from omegaconf import MISSING
+
+from lev_runtime.errors import UserError
+from lev_runtime.io.options import TEXT_PROCESSING
+from lev_runtime.io.text_files import read_lines
+
+from ..fairseq_patches.checkpoint_files import AnyPath, plain
+from ..systems.levenshtein.config import LevenshteinEditorConfig
+from ..systems.levenshtein.stock import editor_config
+from ..tasks.post_editing import PLACEHOLDER, without_placeholder
+from .checkpoints import ENCODERS, find_checkpoint, load_state, load_task, text_encoders
+from .text_processing import TextProcessing
+
+#: Share of unknown tokens from which text is cut in another way than the dictionary.
+OTHERWISE = 0.5
+#: What subwords have where a word begins, or ends.
+_SUBWORDS = {"\u2581": "sentencepiece", "@@": "subword_nmt"}
+
+
+@dataclass(frozen=True)
+class CheckpointText:
+    """Dictionaries of source and target, and how text becomes their tokens.
+
+    flags: of fairseq-train, for a ``levenshtein_editor`` of the model's form.
+    """
+
+    path: str
+    source: Dictionary
+    target: Dictionary
+    processing: TextProcessing
+    flags: tuple[str, ...]
+
+    @classmethod
+    def of(cls, path: AnyPath, data: AnyPath | None, **overrides: Any) -> "CheckpointText":
+        """Reads a checkpoint; arguments, errors as of ``LevenshteinEditor.from_pretrained``."""
+        path = find_checkpoint(path)
+        state = load_state(path)
+        task = load_task(state, path, data)
+        sides = [
+            without_placeholder(side) if PLACEHOLDER in side.indices else side
+            for side in (task.src_dict, task.tgt_dict)
+        ]
+        encoders = text_encoders(state["cfg"], overrides, [path], data)
+        settings = {}
+        for kind in ENCODERS:
+            trained = plain(state["cfg"].get(kind))
+            settings |= {name: trained[name] for name in TEXT_PROCESSING if trained.get(name)}
+            settings |= {kind: trained["_name"]} if trained.get("_name") else {}
+        flags = training_flags(state["cfg"].model, path, settings | overrides)
+        return cls(path, *sides, TextProcessing(*encoders), flags)
+
+    def write(self, text: str, out: str, dictionary: Dictionary) -> None:
+        """Writes the tokens of a file of text.
+
+        Raises:
+            UserError: most of them are unknown.
+        """
+        symbols = dictionary.symbols[dictionary.nspecial :]
+        is_small = not any(symbol != symbol.lower() for symbol in symbols)
+        tokens = unknown = 0
+        with open(out, "w", encoding="utf-8") as file:
+            for line in read_lines(text):
+                words = self.processing.tokens(line.lower() if is_small else line)
+                tokens += len(words)
+                unknown += sum(word not in dictionary.indices for word in words)
+                file.write(" ".join(words) + "\n")
+        if unknown > OTHERWISE * tokens:
+            kinds = (kind for mark, kind in _SUBWORDS.items() if any(mark in it for it in symbols))
+            kind = next(kinds, None)
+            way = f"give --bpe {kind} and its file" if kind else "cut it as the training text was"
+            raise UserError(
+                f"{text}: the dictionary of {self.path} lacks {100 * unknown / tokens:.0f} % of "
+                f"its tokens; {way}"
+            )
+
+
+def training_flags(model: Any, path: str, text: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns flags of fairseq-train that start from a LevT, ours or stock's; of others none.
+
+    text: options of text processing.
+    """
+    name = str(getattr(model, "_name", None) or getattr(model, "arch", ""))
+    if name.startswith("levenshtein_transformer"):
+        model = editor_config(model)
+    elif not name.startswith("levenshtein_editor"):
+        return ()
+    flags = ["--arch", "levenshtein_editor"]
+    for field in fields(LevenshteinEditorConfig):
+        value = getattr(model, field.name, field.default)
+        flag = "--" + field.name.replace("_", "-")
+        if field.name == "_name" or value in (field.default, None, MISSING):
+            continue
+        flags += [flag] if value is True else [flag, str(value)]
+    for name, value in text.items():
+        flags += ["--" + name.replace("_", "-"), str(value)]
+    return (*flags, "--finetune-from-model", os.path.abspath(path))
