@@ -16,7 +16,14 @@ from ..fairseq_patches.checkpoint_files import AnyPath, plain
 from ..systems.levenshtein.config import LevenshteinEditorConfig
 from ..systems.levenshtein.stock import editor_config
 from ..tasks.post_editing import PLACEHOLDER, without_placeholder
-from .checkpoints import ENCODERS, find_checkpoint, load_state, load_task, text_encoders
+from .checkpoints import (
+    ENCODERS,
+    SWITCHED_OFF,
+    find_checkpoint,
+    load_state,
+    load_task,
+    text_encoders,
+)
 from .text_processing import TextProcessing
 
 #: Share of unknown tokens from which text is cut in another way than the dictionary.
@@ -44,18 +51,18 @@ class CheckpointText:
         path = find_checkpoint(path)
         state = load_state(path)
         task = load_task(state, path, data)
-        sides = [
+        source, target = (
             without_placeholder(side) if PLACEHOLDER in side.indices else side
             for side in (task.src_dict, task.tgt_dict)
-        ]
+        )
         encoders = text_encoders(state["cfg"], overrides, [path], data)
-        settings = {}
+        settings: dict[str, Any] = {}
         for kind in ENCODERS:
             trained = plain(state["cfg"].get(kind))
             settings |= {name: trained[name] for name in TEXT_PROCESSING if trained.get(name)}
             settings |= {kind: trained["_name"]} if trained.get("_name") else {}
         flags = training_flags(state["cfg"].model, path, settings | overrides)
-        return cls(path, *sides, TextProcessing(*encoders), flags)
+        return cls(path, source, target, TextProcessing(*encoders), flags)
 
     def write(self, text: str, out: str, dictionary: Dictionary) -> None:
         """Writes the tokens of a file of text.
@@ -100,5 +107,6 @@ def training_flags(model: Any, path: str, text: Mapping[str, Any]) -> tuple[str,
             continue
         flags += [flag] if value is True else [flag, str(value)]
     for name, value in text.items():
-        flags += ["--" + name.replace("_", "-"), str(value)]
+        if value not in SWITCHED_OFF:
+            flags += ["--" + name.replace("_", "-"), str(value)]
     return (*flags, "--finetune-from-model", os.path.abspath(path))
