@@ -10,28 +10,18 @@ from ..fairseq_patches.checkpoint_files import plain
 from ..inference.checkpoints import CheckpointState
 
 CARD, WEIGHTS = "README.md", "model.safetensors"
-#: Settings of a training that its card shows.
-_SHOWN = {
-    "model": "encoder_embed_dim encoder_layers decoder_layers dropout",
-    "optimization": "lr max_update update_freq clip_norm",
-    "dataset": "max_tokens batch_size",
-    "common": "seed fp16 bf16",
-}
 _BODY = """\
 # {name}
 
-{arch} of fairseq's task {task}: {parameters:,} parameters after {updates:,} updates. Without torch
-and fairseq, in the folder above this one:
+{arch} of fairseq's task {task}: {parameters:,} parameters after {updates:,} updates.{valid}
+
+Without torch and fairseq, in the folder above this one:
 
 ```python
 from lev_runtime import load
 
 model = load({name!r})
 ```
-
-| setting of its training | value |
-|---|---|
-{rows}
 """
 
 
@@ -41,34 +31,25 @@ def write_card(folder: str, state: CheckpointState, name: str, license: str) -> 
     Languages are those sides that are codes of languages; the metric is the one that chose the best
     checkpoint. What is not known is left out.
     """
-    cfg = {part: plain(state["cfg"][part]) for part in ("task", "checkpoint", *_SHOWN)}
-    task, arch = (str(cfg[part]["_name"]) for part in ("task", "model"))
-    sides = [cfg["task"].get("source_lang"), cfg["task"].get("target_lang")]
-    data = os.path.basename(os.path.normpath(str(cfg["task"].get("data")).split(os.pathsep)[0]))
+    cfg, best = state["cfg"], (state.get("extra_state") or {}).get("best")
+    data = os.path.basename(os.path.normpath(str(cfg.task.data).split(os.pathsep)[0]))
+    metric = cfg.checkpoint.best_checkpoint_metric
+    sides = [plain(cfg.task).get(f"{side}_lang") for side in ("source", "target")]
     head = {
         "license": license,
         "language": [*dict.fromkeys(filter(_is_language, sides))],
         "library_name": "lev_plugins",
-        "tags": ["fairseq", "onnx", arch],
+        "tags": ["fairseq", "onnx", cfg.model._name],
         "datasets": [data],
+        "metrics": [] if best is None else [metric],
     }
-    best = (state.get("extra_state") or {}).get("best")
-    if best is not None:
-        metric = cfg["checkpoint"]["best_checkpoint_metric"]
-        result = {
-            "task": {"type": task},
-            "dataset": {"type": data, "name": data},
-            "metrics": [{"type": metric, "value": best}],
-        }
-        head |= {"metrics": [metric], "model-index": [{"name": name, "results": [result]}]}
-    shown = {setting: cfg[part].get(setting) for part in _SHOWN for setting in _SHOWN[part].split()}
     body = _BODY.format(
         name=name,
-        arch=arch,
-        task=task,
+        arch=cfg.model._name,
+        task=cfg.task._name,
         parameters=sum(tensor.numel() for tensor in state["model"].values()),
-        updates=sum(run.get("num_updates", 0) for run in state["optimizer_history"][-1:]),
-        rows="\n".join(f"| {key} | {value} |" for key, value in shown.items() if value),
+        updates=sum(run["num_updates"] for run in state["optimizer_history"][-1:]),
+        valid="" if best is None else f" On its validation data: {metric} {best:.4g}.",
     )
     lines = [f"{key}: {json.dumps(value)}" for key, value in head.items() if value]
     Path(folder, CARD).write_text("\n".join(["---", *lines, "---", "", body]), "utf-8")

@@ -28,8 +28,6 @@ from .text_processing import TextProcessing
 
 #: Share of unknown tokens from which text is cut in another way than the dictionary.
 OTHERWISE = 0.5
-#: What subwords have where a word begins, or ends.
-_SUBWORDS = {"\u2581": "sentencepiece", "@@": "subword_nmt"}
 
 
 @dataclass(frozen=True)
@@ -56,12 +54,13 @@ class CheckpointText:
             for side in (task.src_dict, task.tgt_dict)
         )
         encoders = text_encoders(state["cfg"], overrides, [path], data)
-        settings: dict[str, Any] = {}
+        text: dict[str, Any] = {}
         for kind in ENCODERS:
             trained = plain(state["cfg"].get(kind))
-            settings |= {name: trained[name] for name in TEXT_PROCESSING if trained.get(name)}
-            settings |= {kind: trained["_name"]} if trained.get("_name") else {}
-        flags = training_flags(state["cfg"].model, path, settings | overrides)
+            text |= {name: value for name, value in trained.items() if name in TEXT_PROCESSING}
+            text[kind] = trained.get("_name")
+        text = {name: it for name, it in (text | overrides).items() if it not in SWITCHED_OFF}
+        flags = training_flags(state["cfg"].model, path, text)
         return cls(path, source, target, TextProcessing(*encoders), flags)
 
     def write(self, text: str, out: str, dictionary: Dictionary) -> None:
@@ -80,12 +79,9 @@ class CheckpointText:
                 unknown += sum(word not in dictionary.indices for word in words)
                 file.write(" ".join(words) + "\n")
         if unknown > OTHERWISE * tokens:
-            kinds = (kind for mark, kind in _SUBWORDS.items() if any(mark in it for it in symbols))
-            kind = next(kinds, None)
-            way = f"give --bpe {kind} and its file" if kind else "cut it as the training text was"
             raise UserError(
                 f"{text}: the dictionary of {self.path} lacks {100 * unknown / tokens:.0f} % of "
-                f"its tokens; {way}"
+                "its tokens; give the --bpe of its training and its file, or text that is cut so"
             )
 
 
@@ -99,14 +95,12 @@ def training_flags(model: Any, path: str, text: Mapping[str, Any]) -> tuple[str,
         model = editor_config(model)
     elif not name.startswith("levenshtein_editor"):
         return ()
+    defaults = {field.name: field.default for field in fields(LevenshteinEditorConfig)}
+    options = {name: getattr(model, name, None) for name in defaults} | text
+    options |= {"_name": None, "finetune_from_model": os.path.abspath(path)}
     flags = ["--arch", "levenshtein_editor"]
-    for field in fields(LevenshteinEditorConfig):
-        value = getattr(model, field.name, field.default)
-        flag = "--" + field.name.replace("_", "-")
-        if field.name == "_name" or value in (field.default, None, MISSING):
-            continue
-        flags += [flag] if value is True else [flag, str(value)]
-    for name, value in text.items():
-        if value not in SWITCHED_OFF:
-            flags += ["--" + name.replace("_", "-"), str(value)]
-    return (*flags, "--finetune-from-model", os.path.abspath(path))
+    for name, value in options.items():
+        if value not in (defaults.get(name), None, MISSING):
+            flag = "--" + name.replace("_", "-")
+            flags += [flag] if value is True else [flag, str(value)]
+    return tuple(flags)

@@ -66,7 +66,6 @@ def test_a_card_has_the_head_of_the_run_and_the_parameters_are_those_of_the_chec
     export.main([str(checkpoint), str(out), *flags])
     front, text = (out / "README.md").read_text().removeprefix("---\n").split("\n---\n")
     head = yaml.safe_load(front)
-    (model,) = head.pop("model-index")
     assert head == {
         "license": "mit",
         "language": ["de"],
@@ -75,9 +74,7 @@ def test_a_card_has_the_head_of_the_run_and_the_parameters_are_those_of_the_chec
         "datasets": ["corpus"],
         "metrics": ["bleu"],
     }
-    assert model["name"] == "a model"
-    assert model["results"][0]["metrics"] == [{"type": "bleu", "value": 12.5}]
-    assert "encoder_embed_dim | 16" in text
+    assert "bleu 12.5" in text
     parameters = load_file(out / "model.safetensors")
     assert parameters.keys() == state["model"].keys()
     assert all(torch.equal(parameters[name], state["model"][name]) for name in parameters)
