@@ -1,10 +1,10 @@
-"""What model hubs read beside an export: a card, and the parameters as safetensors."""
+"""Writes what model hubs read beside an export: a card, and the parameters as safetensors."""
 
 import json
 import os
 from pathlib import Path
 
-from babel import Locale, UnknownLocaleError
+from babel import Locale
 
 from ..fairseq_patches.checkpoint_files import plain
 from ..inference.checkpoints import CheckpointState
@@ -34,10 +34,11 @@ def write_card(folder: str, state: CheckpointState, name: str, license: str) -> 
     cfg, best = state["cfg"], (state.get("extra_state") or {}).get("best")
     data = os.path.basename(os.path.normpath(str(cfg.task.data).split(os.pathsep)[0]))
     metric = cfg.checkpoint.best_checkpoint_metric
+    languages = Locale("en").languages
     sides = [plain(cfg.task).get(f"{side}_lang") for side in ("source", "target")]
     head = {
         "license": license,
-        "language": [*dict.fromkeys(filter(_is_language, sides))],
+        "language": [*dict.fromkeys(side for side in sides if side in languages)],
         "library_name": "lev_plugins",
         "tags": ["fairseq", "onnx", cfg.model._name],
         "datasets": [data],
@@ -57,14 +58,7 @@ def write_card(folder: str, state: CheckpointState, name: str, license: str) -> 
 
 def write_safetensors(folder: str, state: CheckpointState) -> None:
     """Writes the checkpoint's parameters by fairseq's names."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     tensors = {name: tensor.clone().contiguous() for name, tensor in state["model"].items()}
-    save_file(tensors, Path(folder, WEIGHTS), {"format": "pt"})
-
-
-def _is_language(code: str | None) -> bool:
-    try:
-        return bool(code and Locale.parse(code))
-    except (UnknownLocaleError, ValueError):
-        return False
+    Path(folder, WEIGHTS).write_bytes(save(tensors, {"format": "pt"}))
