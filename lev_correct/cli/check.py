@@ -64,7 +64,7 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
             if args.signature:
                 check.report.signature = signed(corrector, args)
             read = {*map(os.path.realpath, chosen.files)}
-            others = [path for path in changed if path not in read]
+            others = [path for path in changed if os.path.isfile(path) and path not in read]
             around = read_lines_of(checked_files(others, repository.excludes).files)
             for file in _corrected(corrector, texts, args, around, chosen.problems):
                 check.note(file)
