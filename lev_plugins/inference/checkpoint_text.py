@@ -96,8 +96,8 @@ def training_flags(model: Any, path: str, text: Mapping[str, Any]) -> tuple[str,
     elif not name.startswith("levenshtein_editor"):
         return ()
     defaults = {field.name: field.default for field in fields(LevenshteinEditorConfig)}
-    options = {name: getattr(model, name, None) for name in defaults} | text
-    options |= {"_name": None, "finetune_from_model": os.path.abspath(path)}
+    options = {name: getattr(model, name, None) for name in defaults if name != "_name"}
+    options |= {**text, "finetune_from_model": os.path.abspath(path)}
     flags = ["--arch", "levenshtein_editor"]
     for name, value in options.items():
         if value not in (defaults.get(name), None, MISSING):
