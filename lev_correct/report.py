@@ -80,11 +80,14 @@ class Report:
         yield from self.kinds()
 
     def unfinished(self) -> Iterator[str]:
-        """Lines that the model's answer had no end of, a note for each file."""
-        for file, lines in self.unterminated.items():
-            place = f"{file}: " if self.named else ""
-            count = counted(len(lines), "line")
-            yield f"{place}{_UNTERMINATED}: {count} ({few(lines, 5)})"
+        """Lines that the model's answer had no end of, in one note."""
+        lines = [
+            f"{file}:{line}" if self.named else line
+            for file, numbers in self.unterminated.items()
+            for line in numbers
+        ]
+        if lines:
+            yield f"{_UNTERMINATED}: {counted(len(lines), 'line')} ({few(lines, 5)})"
 
     def kinds(self) -> Iterator[str]:
         """Which files were left out, by kind."""

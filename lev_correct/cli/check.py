@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -13,16 +13,20 @@ from lev_runtime.io.options import say
 from lev_runtime.io.output import standard_output
 from lev_runtime.io.text_files import few
 
+from ..lines import Correction
 from ..report import Report, diff
 from ..repository.checked_files import CheckedFiles, checked_files
 from ..repository.findings import FORMATS, Finding, findings
-from ..repository.repository import Repository, find_repository
+from ..repository.git import ChangedLines, changed_lines, lines_that_count
+from ..repository.identifiers import Identifier, identifiers
+from ..repository.repository import Repository, common_folder, find_repository
 from .files import (
     CorrectedFile,
     FileText,
     corrected_files,
     protection_of,
     read_file,
+    read_lines_of,
 )
 from .options import check_overwriting
 from .signature import signed
@@ -40,23 +44,32 @@ HINT = (
 
 def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]) -> int:
     """Checks files, prints what it finds; returns the status."""
-    repository = find_repository([path for path in args.files if not is_stream(path)])
+    named = [args.stdin_filename] if args.stdin_filename else args.files
+    repository = find_repository([path for path in named if not is_stream(path)])
     protection = protection_of(args, repository)
     if args.exclude:
         repository = replace(repository, exclude=tuple(args.exclude), root=os.curdir)
-    chosen = checked_files(args.files or [STANDARD_STREAM], repository.excludes)
+    changed: ChangedLines = {}
+    if args.since:
+        changed = changed_lines(args.since, common_folder(args.files))
+    chosen = _chosen(args, repository, changed)
     check_overwriting(args, chosen.files)
     with ExitStack() as stack:
-        check = Check(args, Report.opened(args.edits, bool(args.files), stack))
+        check = Check(args, Report.opened(args.edits, bool(named), stack), changed)
         check.report.left_out.update(chosen.left_out)
-        texts = list(_readable(chosen))
+        texts = list(_readable(chosen, args.stdin_filename))
         if texts:
             corrector = load(args)
             corrector.protections.append(protection)
             if args.signature:
                 check.report.signature = signed(corrector, args)
-            for file in _corrected(corrector, texts, args, chosen.problems):
+            read = {*map(os.path.realpath, chosen.files)}
+            others = [path for path in changed if os.path.isfile(path) and path not in read]
+            around = read_lines_of(checked_files(others, repository.excludes).files)
+            for file in _corrected(corrector, texts, args, around, chosen.problems):
                 check.note(file)
+            if args.identifiers:
+                check.note_identifiers(corrector)
         for problem in chosen.problems:
             say(f"error: {problem}")
         if args.accept:
@@ -66,10 +79,22 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
     return FAILED if chosen.problems else FINDINGS if check.findings else 0
 
 
-def _readable(chosen: CheckedFiles) -> Iterator[FileText]:
+def _chosen(
+    args: argparse.Namespace, repository: Repository, changed: ChangedLines
+) -> CheckedFiles:
+    """Returns the files that are to be read: of a revision's changes those that have some."""
+    if name := args.stdin_filename:
+        return CheckedFiles([] if repository.excludes(name) else [STANDARD_STREAM])
+    paths = args.files or [os.curdir if args.since else STANDARD_STREAM]
+    return checked_files(
+        paths, lambda path: repository.excludes(path) or not lines_that_count(changed, path)
+    )
+
+
+def _readable(chosen: CheckedFiles, name: str | None) -> Iterator[FileText]:
     for path in chosen.files:
         try:
-            yield read_file(path)
+            yield read_file(path, name)
         except UserError as error:
             chosen.problems.append(str(error))
 
@@ -78,12 +103,13 @@ def _corrected(
     corrector: "Corrector",
     texts: Sequence[FileText],
     args: argparse.Namespace,
+    around: Iterable[str],
     problems: list[str],
 ) -> Iterator[CorrectedFile]:
     """Yields all files together; where one of them is too odd for that, each of the rest alone."""
     done = 0
     try:
-        for file in corrected_files(corrector, texts, args):
+        for file in corrected_files(corrector, texts, args, around):
             done += 1
             yield file
     except Exception:
@@ -101,24 +127,43 @@ class Check:
 
     args: argparse.Namespace
     report: Report
+    changed: ChangedLines
     findings: list[Finding] = field(default_factory=list)
+    lines: list[tuple[str, int, str]] = field(default_factory=list)  # file, number, text
+    identifiers: list[Identifier] = field(default_factory=list)
     diffs: list[bytes] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+    unended: list[str] = field(default_factory=list)  # comments that ignore all that follows
 
     def note(self, file: CorrectedFile) -> None:
-        """Notes the findings of a file."""
-        path = file.text.path
-        self.report.begin(path, file.left_out)
-        self.report.add(file.corrections)
-        for number, correction in enumerate(file.corrections, start=1):
+        """Notes the findings of a file in its lines that count."""
+        path, corrections = file.text.path, list[Correction]()
+        changed = lines_that_count(self.changed, path)
+        lines = zip(file.corrections, file.text.ignored, strict=True)
+        for number, (correction, ignored) in enumerate(lines, start=1):
+            if number not in changed:
+                correction = Correction(correction.source, correction.source, ())
+            elif not ignored:
+                self.lines.append((path, number, correction.source))
+            corrections.append(correction)
             self.findings += findings(path, number, correction)
+        self.report.begin(path, file.left_out)
+        self.report.add(corrections)
         if self.args.diff:
-            hunks = diff(1, file.corrections, file.text.ends)
+            hunks = diff(1, corrections, file.text.ends)
             self.diffs += [diff_header(path), hunks] if hunks else []
         if file.foreign:
             self.foreign.append(path)
         if file.text.ignored_since:
-            say(f"note: {path}: line {file.text.ignored_since}: no lev-correct: ignore-end follows")
+            self.unended.append(f"{path}:{file.text.ignored_since}")
+
+    def note_identifiers(self, corrector: "Corrector") -> None:
+        """Notes the identifiers of these lines that have misspelt parts."""
+        self.identifiers = [
+            it
+            for it in identifiers(self.lines, corrector.backend.misspelt)
+            if not any(stay.spans(f"{it.identifier} {it.before}") for stay in corrector.protections)
+        ]
 
     def accept(self, repository: Repository) -> None:
         """Puts the words that were found into the repository's list; what has no word stays."""
@@ -134,9 +179,8 @@ class Check:
         if self.args.diff:
             output.writelines(self.diffs)
         elif self.args.edits != STANDARD_STREAM:  # else these are there
-            shown = FORMATS[self.args.format or "text"]
-            lines = map(shown, self.findings)
-            output.writelines(line.encode("utf-8", "surrogateescape") for line in lines)
+            text = FORMATS[self.args.format or "text"]([*self.findings, *self.identifiers])
+            output.write(text.encode("utf-8", "surrogateescape"))
         output.flush()
 
     def summarize(self, files: int) -> None:
@@ -144,9 +188,15 @@ class Check:
         say(*self.report.unfinished())
         if self.foreign:
             say(f"note: mostly of unknown words, as in another language: {few(self.foreign, 5)}")
+        if self.unended:
+            say(f"note: no lev-correct: ignore-end follows: {few(self.unended, 5)}")
         code = f", {self.report.code:,} left alone as code" if self.report.code else ""
         lines = f"{counted(self.report.lines, 'line')}{code}"
-        say(f"{counted(len(self.findings), 'finding')} in {counted(files, 'file')} ({lines})")
+        since = f" since {self.args.since}" if self.args.since else ""
+        found = counted(len(self.findings), "finding")
+        say(f"{found}{since} in {counted(files, 'file')} ({lines})")
+        if self.args.identifiers:
+            say(f"{counted(len(self.identifiers), 'identifier')} to look at; they do not fail")
         say(*self.report.kinds())
         if self.findings and not (self.args.accept or self.args.diff):
             say(HINT)

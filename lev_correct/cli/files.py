@@ -1,9 +1,10 @@
 """Files that ``correct`` reads whole, all of them before it corrects the first."""
 
 import argparse
+import contextlib
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -71,13 +72,25 @@ def require_text(paths: Sequence[str]) -> None:
             raise UserError(f"{path} contains zero bytes, so it is not text")
 
 
-def read_file(path: str) -> FileText:
-    """A file or standard input (``-``); raises UserError where it cannot be read."""
+def read_file(path: str, name: str | None = None) -> FileText:
+    """A file or standard input (``-``), with the name that it has elsewhere; raises UserError where
+    it cannot be read."""
     raw = list(source_lines(path))
     ends = [b"\n" if line.endswith(b"\n") else b"" for line in raw]
-    lines = [line.removesuffix(b"\n").decode("utf-8", "surrogateescape") for line in raw]
+    lines = list(map(_body, raw))
     comments = IgnoreComments()
-    return FileText(path, lines, ends, comments.read(lines), comments.open_since)
+    return FileText(name or path, lines, ends, comments.read(lines), comments.open_since)
+
+
+def read_lines_of(paths: Iterable[str]) -> Iterator[str]:
+    """Yields the lines of files without their ends; of one that cannot be read none."""
+    for path in paths:
+        with contextlib.suppress(UserError):
+            yield from map(_body, source_lines(path))
+
+
+def _body(line: bytes) -> str:
+    return line.removesuffix(b"\n").decode("utf-8", "surrogateescape")
 
 
 def source_lines(path: str) -> Iterator[bytes]:
@@ -116,16 +129,26 @@ def joined(
 
 
 def corrected_files(
-    corrector: "Corrector", texts: Sequence[FileText], args: argparse.Namespace
+    corrector: "Corrector",
+    texts: Sequence[FileText],
+    args: argparse.Namespace,
+    around: Iterable[str] = (),
 ) -> Iterator[CorrectedFile]:
-    """All files, in order; words that return in any of them count for all. Progress is shown."""
+    """All files, in order; words that return in any of them count for all. Progress is shown.
+
+    Args:
+        around: lines of files that are not corrected, whose words count too.
+    """
     documents: list[Document | None] = []
+    others = corrector.document()
+    if others:
+        others.judge.survey(around)
     for text in texts:
-        others = documents[-1] if documents else None
         document = corrector.document(others, text.path, text.lines)
         if document:
             document.judge.survey(text.lines)
         documents.append(document)
+        others = document
 
     def parts() -> Iterator[tuple[Sequence[str], "Document | None", Sequence[bool]]]:
         files = zip(texts, documents, strict=True)

@@ -12,7 +12,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lev_runtime.io.commands import run_cli
@@ -24,6 +24,7 @@ from lev_runtime.io.lines import (
 )
 from lev_runtime.io.options import as_flags, say, text_processing
 from lev_runtime.io.output import standard_output, whole_file
+from lev_runtime.io.text_files import few
 
 from ..report import Report, diff
 from ..repository.ignore import IgnoreComments
@@ -101,6 +102,8 @@ def correct(
             run.in_place()
         else:
             run.to_standard_output()
+    if run.foreign:
+        say(f"note: {few(run.foreign, 5)}: {FOREIGN}")
     say(*report.notes())
     return 0
 
@@ -120,6 +123,7 @@ class Run:
     corrector: "Corrector"
     args: argparse.Namespace
     report: Report
+    foreign: list[str] = field(default_factory=list)  # files
 
     def say_settings(self) -> None:
         """Prints which settings are in use, where they were tuned."""
@@ -156,7 +160,7 @@ class Run:
             path = file.text.path
             self.report.begin(path, file.left_out)
             if file.foreign:
-                self._say_foreign(path)
+                self._note_foreign(path)
             with whole_file(path) as out:
                 shutil.copymode(path, out.name)
                 out.buffer.write(joined(file.corrections, file.text.ends, encoding_at(path)))
@@ -186,8 +190,11 @@ class Run:
         for correction in corrections:
             if document and document.foreign and not noted:
                 noted = True
-                self._say_foreign(path)
+                self._note_foreign(path)
             yield correction, ends.popleft()
 
-    def _say_foreign(self, path: str) -> None:
-        say(f"note: {f'{path}: ' if self.args.files else ''}{FOREIGN}")
+    def _note_foreign(self, path: str) -> None:
+        if self.args.files:
+            self.foreign.append(path)
+        else:  # a stream may have no end
+            say(f"note: {FOREIGN}")

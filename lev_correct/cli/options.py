@@ -97,8 +97,11 @@ def _add_correct(parser: argparse.ArgumentParser, add: Add) -> None:
 def _add_check(parser: argparse.ArgumentParser, add: Add) -> None:
     _add_edits(add)
     add("--exclude GLOB", "paths to skip; repeatable", action="append")
+    add("--since REV", "only lines changed since a git revision; all files count as context")
+    add("--identifiers", "also report listed misspellings in parts of identifiers, as no findings")
+    add("--stdin-filename PATH", "name of the file that standard input is, for an editor")
     add = adder(parser.add_mutually_exclusive_group())
-    add("--format NAME", "text, github, json (default: text)", choices=[*FORMATS])
+    add("--format NAME", "text, github, json, sarif (default: text)", choices=[*FORMATS])
     add("--diff", "print the changes as a unified diff")
     add("--accept", "add the words found to the repository's word list")
 
@@ -167,6 +170,8 @@ def check(args: argparse.Namespace) -> None:
             raise UserError(f"{flag} {path} cannot be read twice, as tune needs; give a file")
     if args.command != "tune":
         _check_edits(args)
+    if args.command == "check":
+        _check_input(args)
 
 
 def _check_edits(args: argparse.Namespace) -> None:
@@ -179,6 +184,14 @@ def _check_edits(args: argparse.Namespace) -> None:
     if args.edits == STANDARD_STREAM and has_text:
         raise UserError("--edits -: standard output is used for the text; name a file")
     check_overwriting(args, args.files)
+
+
+def _check_input(args: argparse.Namespace) -> None:
+    """Refuses what asks for standard input and files at once."""
+    if args.stdin_filename and (args.since or args.files not in ([], [STANDARD_STREAM])):
+        raise UserError("--stdin-filename is for standard input: leave out the files and --since")
+    if args.since and any(map(is_stream, args.files)):
+        raise UserError("--since: standard input has no revision; name files or folders")
 
 
 def check_overwriting(args: argparse.Namespace, files: Sequence[str]) -> None:

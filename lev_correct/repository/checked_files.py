@@ -9,12 +9,9 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.lines import STANDARD_STREAM, is_stream
 from lev_runtime.io.text_files import reading
 
+from .git import tracked_files
 from .kinds import HEAD, encoding_of, left_alone
 
-#: Variables by which a hook of git names its own repository, whatever folder git is asked about.
-_OF_HOOKS = (
-    "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY".split()
-)
 #: Folders outside of git that hold what others wrote, or what programs did.
 FOREIGN_FOLDERS = set(
     "bower_components build dist node_modules out site-packages target third_party venv vendor "
@@ -77,7 +74,7 @@ def kind_left_out(path: str) -> str:
 def _below(folder: str, chosen: CheckedFiles) -> Iterator[str]:
     """Files below a folder, in order."""
     try:
-        tracked = _tracked(folder)
+        tracked = tracked_files(folder)
     except UserError as error:
         chosen.problems.append(str(error))
         return
@@ -88,27 +85,6 @@ def _below(folder: str, chosen: CheckedFiles) -> Iterator[str]:
             chosen.left_out["hidden files"] += 1
         elif os.path.isfile(path) and not os.path.islink(path):
             yield path
-
-
-def _tracked(folder: str) -> list[str]:
-    """Names of the files below a folder that git tracks; none outside of its repositories.
-
-    Raises:
-        UserError: git refuses to say, as of a repository that is somebody else's.
-    """
-    import subprocess  # slow to import
-
-    environment = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
-    command = ["git", "-C", folder, "ls-files", "-z"]
-    try:
-        answer = subprocess.run(command, capture_output=True, env={**environment, "LC_ALL": "C"})
-    except OSError:  # git is not installed
-        return []
-    message = answer.stderr.decode("utf-8", "replace").strip()
-    if answer.returncode and "not a git repository" not in message:
-        raise UserError(f"{folder}: git cannot list its files: {message}")
-    names = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
-    return sorted({name for name in names if name})
 
 
 def _walked(folder: str, chosen: CheckedFiles) -> Iterator[str]:

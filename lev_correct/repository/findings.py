@@ -1,8 +1,8 @@
-"""Findings of a check, a line each: for people, for GitHub's annotations, as JSON."""
+"""Findings of a check: for people, for GitHub's annotations, as JSON, as SARIF."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from os.path import commonprefix
 
 from lev_runtime.errors import printable
@@ -10,6 +10,8 @@ from lev_runtime.io.lines import json_line
 
 from ..lines import Correction, Edit
 from ..text.units import APOSTROPHES, HYPHENS
+from .identifiers import Identifier
+from .sarif import as_sarif
 
 #: The word, or its beginning, that a text ends with, and the same where no escape is a part of it.
 _LAST_WORD = re.compile(rf"[^\W_][{HYPHENS}\w{APOSTROPHES}]*\Z")
@@ -24,7 +26,7 @@ class Finding:
     """A word of a file, or several side by side, that is to be another.
 
     line and column count from 1, columns in characters. before, after: without the punctuation that
-    both have around them. probability: of the edit, in [0, 1]. why: as of :class:`.Edit`.
+    both have around them. edit: as it is made, or only reported; edit_column: where it begins.
     """
 
     file: str
@@ -32,14 +34,16 @@ class Finding:
     column: int
     before: str
     after: str
-    probability: float
-    why: Mapping[str, float] = field(default_factory=dict)
+    edit: Edit
+    edit_column: int
+
+    rule = "misspelling"
 
     @property
     def message(self) -> str:
         """``teh -> the (0.98)``."""
         after = printable(self.after) or "nothing"
-        return f"{printable(self.before)} -> {after} ({self.probability:.2f})"
+        return f"{printable(self.before)} -> {after} ({self.edit.probability:.2f})"
 
 
 def findings(file: str, line: int, correction: Correction) -> Iterator[Finding]:
@@ -49,8 +53,8 @@ def findings(file: str, line: int, correction: Correction) -> Iterator[Finding]:
     for edit in correction.edits:
         if edit.applied or edit.reason == "reported":
             start, before, after = _bare(edit)
-            why = edit.to_dict()["why"]
-            yield Finding(file, line, start - hidden + 1, before, after, edit.probability, why)
+            columns = start - hidden + 1, edit.offset - hidden + 1
+            yield Finding(file, line, columns[0], before, after, edit, columns[1])
 
 
 def _bare(edit: Edit) -> tuple[int, str, str]:
@@ -77,30 +81,43 @@ def _around(before: str, after: str, last_word: re.Pattern[str]) -> int:
     return word.start() if word else len(same)
 
 
-def as_text(finding: Finding) -> str:
+Found = Finding | Identifier
+
+
+def as_text(found: Found) -> str:
     """``file:line:column: word -> words (probability)``."""
-    place = f"{printable(finding.file)}:{finding.line}:{finding.column}"
-    return f"{place}: {finding.message}\n"
+    return f"{printable(found.file)}:{found.line}:{found.column}: {found.message}\n"
 
 
-def as_github(finding: Finding) -> str:
+def as_github(found: Found) -> str:
     """A command of GitHub Actions, which shows the finding at its line."""
-    file = _escaped(finding.file, _IN_PROPERTY)
-    message = _escaped(finding.message, _IN_MESSAGE)
-    end = finding.column + len(finding.before)
-    place = f"file={file},line={finding.line},col={finding.column},endColumn={end}"
-    return f"::warning {place},title=lev-correct::{message}\n"
+    file = _escaped(found.file, _IN_PROPERTY)
+    message = _escaped(found.message, _IN_MESSAGE)
+    end = found.column + len(found.before)
+    place = f"file={file},line={found.line},col={found.column},endColumn={end}"
+    command = "warning" if found.edit else "notice"
+    return f"::{command} {place},title=lev-correct::{message}\n"
 
 
-def as_json(finding: Finding) -> str:
-    """An object of the fields of :class:`Finding`, in a line."""
-    return json_line(asdict(finding))
+def as_json(found: Found) -> str:
+    """An object of what a finding has, in a line."""
+    record = {name: value for name, value in vars(found).items() if not name.startswith("edit")}
+    if found.edit:
+        why = found.edit.to_dict()["why"]
+        record |= {"probability": found.edit.probability, "why": why}
+    return json_line(record)
 
 
-FORMATS: Mapping[str, Callable[[Finding], str]] = {
-    "text": as_text,
-    "github": as_github,
-    "json": as_json,
+def _each(shown: Callable[[Found], str]) -> Callable[[Iterable[Found]], str]:
+    return lambda found: "".join(map(shown, found))
+
+
+#: All findings of a run as one text.
+FORMATS: Mapping[str, Callable[[Iterable[Found]], str]] = {
+    "text": _each(as_text),
+    "github": _each(as_github),
+    "json": _each(as_json),
+    "sarif": as_sarif,
 }
 
 

@@ -84,8 +84,7 @@ def find_repository(paths: Sequence[str]) -> Repository:
     Raises:
         UserError: settings that cannot be read, or are wrong: the file and the name.
     """
-    folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in paths]
-    start = folder = os.path.commonpath([os.path.abspath(path) for path in folders or [os.curdir]])
+    start = folder = common_folder(paths)
     while True:
         path = os.path.join(folder, FILE)
         if os.path.isfile(path) and (repository := _read(path)):
@@ -95,6 +94,12 @@ def find_repository(paths: Sequence[str]) -> Repository:
         if folder == os.path.dirname(folder):
             return Repository(_shown(start), word_list=_shown(os.path.join(start, WORD_LIST)))
         folder = os.path.dirname(folder)
+
+
+def common_folder(paths: Sequence[str]) -> str:
+    """Returns the folder that has all files and folders; of none the current one."""
+    folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in paths]
+    return os.path.commonpath([os.path.abspath(path) for path in folders or [os.curdir]])
 
 
 def _read(path: str) -> Repository | None:

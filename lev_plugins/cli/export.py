@@ -6,7 +6,8 @@ model also its settings and lists, which load at once.
 """
 
 import argparse
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 
 from lev_runtime.errors import require_extra
 from lev_runtime.io.options import (
@@ -28,18 +29,41 @@ def build_parser() -> argparse.ArgumentParser:
         "--int8",
         "8-bit layers: smaller and faster; near ties may end differently, in every batch alike",
     )
+    add("--card", "also write README.md, with the head that model hubs read")
+    add("--license NAME", "licence of the model, for --card (default: unknown)", "unknown")
+    add("--safetensors", "also write the parameters as model.safetensors, by fairseq's names")
     add_model_data(add, none=", or none", advanced=True)
     return parser
+
+
+def _completing(args: argparse.Namespace) -> Callable[[str], None]:
+    """Returns what writes the rest of an export into its folder."""
+    from ..export.hub import write_card, write_safetensors
+    from ..inference.checkpoints import find_checkpoint, load_state
+    from ..inference.correcting import settings_writer
+
+    write_settings = settings_writer(args.checkpoint)
+
+    def complete(folder: str) -> None:
+        write_settings(folder)
+        if args.card or args.safetensors:
+            state = load_state(find_checkpoint(args.checkpoint))
+        if args.card:
+            write_card(folder, state, os.path.basename(os.path.abspath(args.out)), args.license)
+        if args.safetensors:
+            write_safetensors(folder, state)
+
+    return complete
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command; raises :class:`.UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     require_extra("train", "export")
+    if args.safetensors:
+        require_extra("export", modules=["safetensors"])
     from ..export.folder import export
-    from ..inference.correcting import settings_writer
 
-    write_settings = settings_writer(args.checkpoint)
     processing = text_processing(args)
-    export(args.checkpoint, args.out, args.int8, args.data, write_settings, **processing)
+    export(args.checkpoint, args.out, args.int8, args.data, _completing(args), **processing)
     print(f"{args.out}: exported for lev_runtime")

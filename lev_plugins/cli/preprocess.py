@@ -4,17 +4,26 @@ All flags of fairseq-preprocess keep their meaning, and without ``--draft-lang``
 data are those that it would write, byte for byte. With ``--draft-lang mt`` the drafts (y⁰, what an
 editor starts from) are read from ``PREFIX.mt`` and written as ``SPLIT.SRC-TGT.mt`` in the
 target's numbering. Training drafts count towards the target (or joined) dictionary: a draft token
-that is kept must be printable. Every file is read and checked first, and the output is moved into
-place at the end.
+that is kept must be printable. With ``--like CHECKPOINT`` the files are text, and become data for
+that model. Every file is read and checked first, and the output is moved into place at the end.
 """
 
 import argparse
 import os
+import shlex
 import sys
+import tempfile
 from collections.abc import Sequence
 
 from lev_runtime.errors import UserError
-from lev_runtime.io.options import HELP_ALL, adder, make_parser
+from lev_runtime.io.options import (
+    HELP_ALL,
+    add_model_data,
+    adder,
+    as_flags,
+    make_parser,
+    text_processing,
+)
 from lev_runtime.io.output import staging_directory
 
 from ..registration import register
@@ -45,8 +54,10 @@ def build_parser() -> argparse.ArgumentParser:
     add("--srcdict FILE", "source dictionary to use")
     add("--tgtdict FILE", "target dictionary to use")
     add("--joined-dictionary", "one dictionary for all sides")
+    add("--like CHECKPOINT", "cut text as this model does, and take its dictionaries")
     add("--only-source", "process only the source language")
     add("--workers N", "number of parallel workers (default: 1)", 1)
+    add_model_data(adder(parser.add_argument_group("with --like")), ", or none", advanced=True)
     return parser
 
 
@@ -86,6 +97,15 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
         raise UserError("--draft-lang needs the target side: leave out --only-source")
 
 
+def _refuse_beside_like(args: argparse.Namespace) -> None:
+    own = "srcdict tgtdict joined_dictionary alignfile only_source dict_only".split()
+    if args.like and (given := [name for name in own if getattr(args, name)]):
+        flag = "--" + given[0].replace("_", "-")
+        raise UserError(f"--like brings the dictionaries of pairs: leave out {flag}")
+    if not args.like and (args.data or text_processing(args)):
+        raise UserError("--data, --bpe and other options of text processing need --like CHECKPOINT")
+
+
 def refuse_old_dictionaries(args: argparse.Namespace) -> None:
     """Refuses to overwrite a dictionary: data made with the old one would be lost."""
     from ..data.binarization import dictionary_path
@@ -110,6 +130,24 @@ def main(argv: Sequence[str] | None = None) -> None:
     if HELP_ALL not in words:
         build_parser().parse_known_args(words)  # --help ends here, without fairseq
     args = _complete_parser().parse_args(words)
+    _refuse_beside_like(args)
+    flags: Sequence[str] = ()
+    with tempfile.TemporaryDirectory() as scratch:
+        if args.like:
+            flags = _cut_like(args, scratch)
+        _write(args)
+    print(f"written: {args.destdir}")
+    if flags:
+        task = f"--user-dir lev_plugins --task translation_edit --draft-lang {args.draft_lang}"
+        training = f"{task} --criterion edit_policy_loss {shlex.join(flags)}"
+        print(f"next: fairseq-train {args.destdir} {training}")
+    else:
+        guide = "post_editing" if args.draft_lang else "correcting_text"
+        print(f"next: examples/guides/{guide}.md")
+
+
+def _write(args: argparse.Namespace) -> None:
+    """Checks the files and writes all data, or nothing."""
     _refuse_contradictions(args)
     from ..data.binarization import check_split, find_splits, write_all
 
@@ -120,6 +158,26 @@ def main(argv: Sequence[str] | None = None) -> None:
         check_split(paths)
     with staging_directory(args.destdir) as folder:
         write_all(args, folder, splits)
-    print(f"written: {args.destdir}")
-    guide = "post_editing" if args.draft_lang else "correcting_text"
-    print(f"next: examples/guides/{guide}.md")
+
+
+def _cut_like(args: argparse.Namespace, folder: str) -> Sequence[str]:
+    """Cuts the files into a folder as a checkpoint's model does, sets the options to these and its
+    dictionaries; returns the flags that train from it."""
+    from ..data.binarization import check_split, dictionary_path, find_splits
+    from ..inference.checkpoint_text import CheckpointText
+
+    with as_flags(args):
+        model = CheckpointText.of(args.like, args.data, **text_processing(args))
+    args.srcdict, args.tgtdict = (dictionary_path(folder, side) for side in ("source", "target"))
+    model.source.save(args.srcdict)
+    model.target.save(args.tgtdict)
+    _refuse_contradictions(args)
+    names: dict[str, list[str]] = {}
+    for name, paths in find_splits(args).items():
+        check_split(paths)
+        for path, dictionary in zip(paths, (model.source, model.target, model.target)):
+            model.write(path, os.path.join(folder, name + os.path.splitext(path)[1]), dictionary)
+        names.setdefault(name.rstrip("0123456789"), []).append(os.path.join(folder, name))
+    for part, prefixes in names.items():
+        setattr(args, f"{part}pref", ",".join(prefixes))
+    return model.flags

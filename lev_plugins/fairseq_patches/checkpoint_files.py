@@ -105,9 +105,9 @@ def _own_folders(paths: Iterable[AnyPath], data: object = None) -> list[str]:
 
 
 def has_dictionaries(folder: str, languages: Iterable[str | None]) -> bool:
-    """Returns whether a folder has a dictionary for each language."""
-    files = (os.path.join(folder, f"dict.{language}.txt") for language in languages)
-    return all(map(os.path.isfile, files))
+    """Returns whether a folder has a dictionary for each language; any for one of no name."""
+    names = (glob.escape(language) if language else "*" for language in languages)
+    return all(glob.glob(f"{glob.escape(folder)}/dict.{name}.txt") for name in names)
 
 
 def dictionary_folder(

@@ -5,7 +5,10 @@ import functools
 import pytest
 import saved
 import tiny
+import torch
+import yaml
 from refusals import refusal
+from safetensors.torch import load_file
 
 from lev_plugins import LevenshteinEditor
 from lev_plugins.cli import export
@@ -46,3 +49,33 @@ def test_what_cannot_be_exported_is_refused_with_nothing_written(checkpoint, tmp
     for place in (tmp_path / "data", checkpoint):
         assert "already exists" in refused(checkpoint, place)
     assert str(checkpoint / "below") in refused(checkpoint, checkpoint / "below")
+
+
+def test_a_card_has_the_head_of_the_run_and_the_parameters_are_those_of_the_checkpoint(
+    checkpoint, tmp_path
+):
+    state = torch.load(checkpoint, weights_only=False)
+    cfg = state["cfg"]
+    cfg["task"] |= {"source_lang": "de", "target_lang": "tgt", "data": "some/corpus"}
+    cfg["checkpoint"]["best_checkpoint_metric"] = "bleu"
+    state["extra_state"] = {"best": 12.5}
+    (tmp_path / "data/dict.src.txt").rename(tmp_path / "data/dict.de.txt")
+    torch.save(state, checkpoint)
+    out = tmp_path / "a model"
+    flags = ["--data", str(tmp_path / "data"), "--card", "--license", "mit", "--safetensors"]
+    export.main([str(checkpoint), str(out), *flags])
+    front, text = (out / "README.md").read_text().removeprefix("---\n").split("\n---\n")
+    head = yaml.safe_load(front)
+    assert head == {
+        "license": "mit",
+        "language": ["de"],
+        "library_name": "lev_plugins",
+        "tags": ["fairseq", "onnx", "levenshtein_editor_char"],
+        "datasets": ["corpus"],
+        "metrics": ["bleu"],
+    }
+    assert "bleu 12.5" in text
+    parameters = load_file(out / "model.safetensors")
+    assert parameters.keys() == state["model"].keys()
+    assert all(torch.equal(parameters[name], state["model"][name]) for name in parameters)
+    Editor(out)

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import saved
+import tiny
 from fairseq import options
 from fairseq.binarizer import BinarizeSummary, FileBinarizer
 from fairseq.data import Dictionary, data_utils
 from fairseq_cli import preprocess as fairseq_preprocess
 from plain_files import put
 from refusals import refuses
+from tables import rows
 
 from lev_plugins.cli import preprocess
 from lev_plugins.systems.levenshtein.task import PLACEHOLDER
@@ -185,3 +188,46 @@ def test_every_symbol_that_the_task_knows_is_refused_as_text():
     dictionary = Dictionary()
     control = {dictionary.bos_word, dictionary.pad_word, dictionary.eos_word, PLACEHOLDER}
     assert control == SPECIAL_TOKENS
+
+
+@pytest.fixture
+def checkpoint(corpus):
+    """An edit model of small letters, and text with capitals."""
+    for part in ("train", "valid"):
+        for lang in LANGS:
+            put(f"{part}.{lang}", ["aBc", "hgf", ""] if lang == "mt" else ["ABh", "Abd", "c"])
+    return saved.save(corpus / "model.pt", tiny.dictionaries(corpus / "data"), "editor")
+
+
+def test_text_becomes_data_for_a_checkpoint_s_model(checkpoint, capsys):
+    run(f"--trainpref train --validpref valid,valid --like {checkpoint} --bpe characters")
+    for lang, side in (("src", "src"), ("pe", "tgt")):
+        assert (
+            Path(f"bin/dict.{lang}.txt").read_bytes() == Path(f"data/dict.{side}.txt").read_bytes()
+        )
+    target = Dictionary.load("bin/dict.pe.txt")
+    assert binarised("bin", "train.src-pe.mt", target) == ["a b c", "h g f", ""]
+    assert binarised("bin", "valid1.src-pe.src", target) == ["a b h", "a b d", "c"]
+    flags = capsys.readouterr().out.rpartition("next: fairseq-train bin ")[2].split()
+    parser = options.get_training_parser()
+    args = options.parse_args_and_arch(parser, ["bin", "--optimizer", "adam", *flags[2:]])
+    sizes = args.encoder_embed_dim, args.encoder_layers, args.decoder_layers
+    assert sizes == (16, 1, 1) and args.finetune_from_model == str(checkpoint)
+    assert (args.arch, args.bpe) == ("levenshtein_editor", "characters")
+
+
+#: options besides those of the files | what is said of them
+UNLIKE = """
+--like model.pt | train.src
+--like gone.pt | gone.pt
+--like model.pt --srcdict given.txt | --srcdict
+--like model.pt --joined-dictionary | --joined-dictionary
+--bpe characters | --like
+"""
+
+
+@pytest.mark.parametrize("flags, said", rows(UNLIKE))
+def test_text_that_is_not_the_checkpoint_s_is_refused(checkpoint, flags, said):
+    with refuses(said):
+        run(f"--trainpref train {flags}")
+    assert not Path("bin").exists()

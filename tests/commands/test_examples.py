@@ -95,6 +95,7 @@ UPDATES=2 post_editing/train.sh {work} finetuned {both}
 UPDATES=2 post_editing/train.sh {work} concat {both}
 post_editing/evaluate.sh {work} finetuned | finetuned$
 post_editing/evaluate.sh {work} concat | concat$
+UPDATES=2 post_editing/from_checkpoint.sh {work}/translation {data} {work}/b | zero-shot +finetuned$
 """,
     "denoising": r"""
 WORDS=2 TEST_LINES=3 ELSEWHERE={data}/other.txt denoising/prepare.sh {data} {work}

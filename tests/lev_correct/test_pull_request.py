@@ -1,0 +1,218 @@
+"""``correct check`` where a change is looked at: changed lines, identifiers, SARIF, a buffer."""
+
+import json
+import subprocess
+from functools import partial
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from fake_backend import FakeBackend
+from refusals import refuses
+from scripted_command import TEH, put, run_scripted
+from tables import rows
+
+from lev_correct.cli import main as correct
+from lev_correct.repository.identifiers import identifiers
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """:func:`.run_scripted` in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda flags, words=TEH, status=0, text=b"": run_scripted(
+        monkeypatch, text, flags, words, status
+    ).decode()
+
+
+def git(*words):
+    who = ["-c", "user.name=a", "-c", "user.email=a"]
+    subprocess.run(["git", *who, *words], check=True, capture_output=True)
+
+
+def commit(**files):
+    put(**files)
+    git("add", "-A")
+    git("commit", "-qm", "some")
+
+
+def places(printed):
+    """``file:line`` of what a check printed."""
+    return [":".join(line.split(":")[:2]) for line in printed.splitlines()]
+
+
+ODD = 'é "b\\.md'
+
+
+@pytest.fixture
+def changed(run):
+    """A repository on a branch, with changes that are committed, added, and only written."""
+    git("init", "-q", "-b", "main")
+    git("config", "diff.noprefix", "true")  # settings of users change what diff prints
+    git("config", "diff.interHunkContext", "9")
+    old = b"teh\nright\n" * 3
+    commit(a=old, gone=old, moved=old, mode=old, **{ODD: old})
+    git("checkout", "-q", "-b", "branch")
+    commit(a=old + b"teh\n")
+    git("mv", "moved", "in")
+    git("rm", "-q", "gone")
+    git("add", "-A")
+    put(**{ODD: b"++ teh\n" + old[:-6], "in": old.replace(b"right", b"right teh", 1)})
+    Path("mode").chmod(0o755)
+    put(untracked=b"teh\n")
+    return run
+
+
+def test_changed_lines_alone_are_found(changed):
+    found = [f"{ODD}:1", "a:7", "in:2"]
+    assert sorted(places(changed("check --since main", status=1))) == sorted(found)
+    assert places(changed("check --since HEAD a in", status=1)) == ["in:2"]
+    assert places(changed("check --since main untracked", status=1)) == ["untracked:1"]
+    hunks = changed("check --since main --diff in", status=1).split("\n", 2)[2]
+    assert hunks == "@@ -2 +2 @@\n-right teh\n+right the\n"
+
+
+def test_what_others_changed_since_the_branch_began_is_not_found(changed):
+    git("commit", "-aqm", "branch")
+    git("checkout", "-q", "main")
+    commit(a=b"right\n")
+    git("checkout", "-q", "branch")
+    assert "a:1" not in places(changed("check --since main", status=1))
+
+
+def test_the_whole_repository_tells_what_is_a_term(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q")
+    commit(a=b"right\n", b=b"right\n")
+    put(a=b"He wrote to the goverrnor of it.\n")
+    assert correct.main(["check", "--since", "HEAD"]) == 1
+    commit(b=b"x.goverrnor()\n")
+    assert correct.main(["check", "--since", "HEAD~1", "a"]) == 0
+
+
+#: options | what is said of them
+REFUSED = """
+--since gone | gone
+--since HEAD - | --since
+--since HEAD --stdin-filename a | --stdin-filename
+--stdin-filename a a | --stdin-filename
+"""
+
+
+@pytest.mark.parametrize("flags, said", rows(REFUSED))
+def test_what_cannot_be_compared_is_refused(changed, flags, said):
+    with refuses(said) as caught:
+        changed(f"check {flags}")
+    assert caught.value.exit_status == 2
+
+
+def test_without_a_repository_no_revision_is_known(run):
+    with refuses("--since"):
+        run("check --since HEAD")
+
+
+#: identifier | its misspelt parts and their corrections
+NAMES = """
+getFormatedText | Formated Formatted
+test_recieve_message2 | recieve receive
+HTTPRecieve | Recieve Receive
+recieve |
+_recieve_ |
+RECIEVE_MESSAGE |
+get_adres |
+received_text |
+myExistant | Existant Existent
+seperatedBy_occurence | seperated separated occurence occurrence
+"""
+LISTED = dict(
+    recieve=["receive"], formated=["formatted"], adres=["address"], existant=["existent"],
+    seperated=["separated"], occurence=["occurrence"], message=["massage", "mess age"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name, wanted", rows(NAMES))
+def test_misspelt_parts_of_identifiers_are_reported(name, wanted):
+    find = partial(identifiers, misspelt=lambda word: LISTED.get(word, ()))
+    found = find([("a", 7, f"  {name}()"), ("b", 1, name)])
+    assert " ".join(f"{it.before} {it.after}" for it in found) == wanted
+    assert all((it.file, it.line, it.places) == ("a", 7, 2) for it in found)
+    assert all(f"  {name}"[it.column - 1 :].startswith(it.before) for it in found)
+
+
+def test_identifiers_are_no_findings(run, monkeypatch):
+    monkeypatch.setattr(FakeBackend, "misspelt", lambda self, word: LISTED.get(word, ()))
+    put(a=b"isRecieve\nmyRecieve lev-correct: ignore\nok_recieve\n")
+    words = "check a --protect-words words --identifiers"
+    put(words=b"ok_recieve\n")
+    assert places(run(words)) == ["a:1"]
+    assert json.loads(run(f"{words} --format json"))["identifier"] == "isRecieve"
+    run(f"{words} --accept")
+    assert not Path(".lev-correct-words.txt").exists()
+
+
+REGION = dict.fromkeys(("startLine", "startColumn", "endColumn"), int)
+MESSAGE, FILE = {"text": str}, {"uri": str}
+CHANGE = {
+    "artifactLocation": FILE,
+    "replacements": [{"deletedRegion": REGION, "insertedContent": MESSAGE}],
+}
+RESULT = {
+    "ruleId": str,
+    "level": str,
+    "message": MESSAGE,
+    "locations": [{"physicalLocation": {"artifactLocation": FILE, "region": REGION}}],
+    "fixes": [{"artifactChanges": [CHANGE]}],
+}
+RULE = {"id": str, "shortDescription": MESSAGE}
+DRIVER = {"name": str, "semanticVersion": str, "rules": [RULE]}
+#: What a log has, of the names and types that SARIF 2.1.0 knows.
+LOG = {
+    "$schema": str,
+    "version": str,
+    "runs": [{"tool": {"driver": DRIVER}, "columnKind": str, "results": [RESULT]}],
+}
+
+
+def conforms(value, shape):
+    if isinstance(shape, dict):
+        known = all(conforms(value[name], shape[name]) for name in value)
+        return known and {*shape} - {*value} <= {"fixes"}
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(conforms(item, shape[0]) for item in value)
+    return type(value) is shape and (shape is not int or value >= 0)
+
+
+def test_the_fixes_of_a_log_of_sarif_make_what_the_corrector_makes(run):
+    name, words = "in/a% b.md", {**TEH, "uh": "", "(teh": "(the"}
+    text = "\ufeffteh uh 𝕏 (teh teh\r\nso uh teh uh\n"
+    Path("in").mkdir()
+    Path(name).write_text(text, newline="")
+    flags = ["check", "in", "--unit", "word", "--format", "sarif"]
+    log = json.loads(run(flags, words, 1))
+    assert conforms(log, LOG)
+    assert log["version"] == "2.1.0" and log["runs"][0]["columnKind"] == "unicodeCodePoints"
+    lines = text.removeprefix("\ufeff").split("\n")
+    for result in reversed(log["runs"][0]["results"]):
+        (fix,) = result["fixes"]
+        (change,) = fix["artifactChanges"]
+        (replacement,) = change["replacements"]
+        assert unquote(change["artifactLocation"]["uri"]) == name
+        region = replacement["deletedRegion"]
+        line = lines[region["startLine"] - 1]
+        before, after = line[: region["startColumn"] - 1], line[region["endColumn"] - 1 :]
+        text_ = replacement["insertedContent"]["text"]
+        lines[region["startLine"] - 1] = before + text_ + after
+    assert "\ufeff" + "\n".join(lines) == run([name, "--unit", "word"], words)
+    put(a=b"right\n")
+    assert conforms(json.loads(run("check a --format sarif")), LOG), "of no finding"
+
+
+def test_a_buffer_is_checked_as_the_file_that_it_is(run):
+    Path("in").mkdir()
+    Path("pyproject.toml").write_text("[tool.lev-correct]\nexclude = ['out']\nwords = ['tx']")
+    words, text = {**TEH, "tx": "ty"}, b"teh\ntx\n"
+    flags = "check --unit word --stdin-filename"
+    assert places(run(f"{flags} in/a.txt", words, 1, text)) == ["in/a.txt:1"]
+    assert places(run(f"{flags} in/a.txt -", words, 1, text)) == ["in/a.txt:1"]
+    assert run(f"{flags} out/a.txt", words, 0, text) == ""
+    assert places(run("check --unit word", {**TEH}, 1, text)) == ["-:1"]
