@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,11 +26,13 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from lev_memory.formats.files import read_document
-from lev_memory.formats.units import Proposal
+from lev_memory.formats.units import Document, Proposal
 from lev_memory.repair import confidence
+from lev_memory.repair.entries import Repairer, Words
+from lev_memory.repair.lines import replaced
 from lev_memory.repair.plurals import counting
 from lev_memory.scores import ter
-from lev_memory.translation_memory import TranslationMemory
+from lev_memory.translation_memory import Draft, TranslationMemory
 
 #: names and versions on PyPI
 PROJECTS = """
@@ -49,6 +51,7 @@ kiwitcms 8.0 12.0
 trytond-account 5.0.0 7.0.0
 """
 LANGUAGES = "fr de es pl it".split()
+Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 def unpacked(folder: Path, name: str, version: str) -> Path:
@@ -136,8 +139,15 @@ def words(text: str) -> list[str]:
     return str(ter().metric._preprocess_segment(text)).split()
 
 
-def rows_of(folder: Path, name: str, language: str, most: int) -> list[Row]:
-    """Returns the entries of a project in a language."""
+class Entries(NamedTuple):
+    """Entries of a project in a language, with their files and what was written."""
+
+    memory: TranslationMemory
+    entries: list[tuple[Document, Draft, str]]
+
+
+def entries_of(folder: Path, name: str, language: str, most: int) -> Entries:
+    """Returns entries of a project in a language, and their memory."""
     merged = folder / name / "MERGED" / language
     paths = sorted(merged.rglob("*.po"))
     memory = TranslationMemory.of(paths, language=language)
@@ -151,8 +161,43 @@ def rows_of(folder: Path, name: str, language: str, most: int) -> list[Row]:
             if draft.way == "kept" and unit.form is None and unit.source in written:
                 entries.append((document, draft, written[unit.source]))
     random.Random(1).shuffle(entries)
+    return Entries(memory, entries[:most])
+
+
+def distance(text: str, wanted: str) -> int:
+    """Returns the word edits between two texts."""
+    return Levenshtein.distance(words(text), words(wanted))
+
+
+class Place(NamedTuple):
+    """A stretch of an entry: edits without a repair, and the features of each look-up with the
+    edits after it."""
+
+    project: str
+    kept: int
+    ways: list[tuple[Mapping[str, float], int]]
+
+
+def places_of(name: str, language: str, part: Entries) -> Iterator[Place]:
+    """Yields the stretches that have look-ups."""
+    repairer = part.memory.repairer
+    for document, draft, wanted in part.entries:
+        change = part.memory.change(draft, counting(language, document.form_of))
+        text, between, _ = repairer.habits.marked(change.between, change.new, change.draft)
+        entry = Words(repairer.lookup, between, change.new, text)
+        for stretch in entry.stretches():
+            edits = entry.replacements(*stretch)
+            ways = [(e.features, distance(replaced(text, [e[:3]]), wanted)) for e in edits]
+            if ways:
+                yield Place(name, distance(text, wanted), ways)
+
+
+def rows_of(name: str, language: str, part: Entries, choice: Mapping[str, float]) -> list[Row]:
+    """Returns the entries with their repairs by the weights of a choice."""
+    memory = part.memory
+    memory.repairer = Repairer(memory.memory.all_pairs, choice)
     rows = []
-    for document, draft, wanted in entries[:most]:
+    for document, draft, wanted in part.entries:
         unit = draft.unit
         change = memory.change(draft, counting(language, document.form_of))
         repair = memory.repair(draft, change)
@@ -161,29 +206,48 @@ def rows_of(folder: Path, name: str, language: str, most: int) -> list[Row]:
         if memory.lacking(document, draft, proposal, change.draft):
             text = unit.target
         rule = memory.written(unit, change.draft) if change.is_all else unit.target
-        kept, by_rule, after = (
-            Levenshtein.distance(words(each), words(wanted)) for each in (unit.target, rule, text)
-        )
         texts = unit.source, unit.old, unit.target, text, wanted
-        counts = kept, by_rule, after, len(words(wanted))
+        counts = [distance(each, wanted) for each in (unit.target, rule, text)]
         sure = repair.kinds, repair.is_all, repair.features
-        rows.append(Row(name, language, texts, *sure, *counts))
+        rows.append(Row(name, language, texts, *sure, *counts, len(words(wanted))))
     return rows
 
 
-def fitted(rows: Iterable[Row]) -> dict[str, float]:
-    """Returns the weights of a logistic regression: does the repair need fewer edits?"""
-    rows = [row for row in rows if row.is_proposed]
-    names = sorted({name for row in rows for name in row.features})
-    table = np.array([[1.0, *(float(row.features.get(n, 0)) for n in names)] for row in rows])
-    better = np.array([row.repaired < row.kept for row in rows], float)
-    weights, ridge = np.zeros(len(names) + 1), np.diag([1e-6, *[2.0] * len(names)])
+def regression(
+    names: Sequence[str], table: Table, labels: Table, counts: Table
+) -> dict[str, float]:
+    """Returns the weights of a logistic regression; ``counts``: how often a row counts."""
+    weights = np.zeros(len(names))
+    ridge = np.diag([1e-6 if name == "bias" else 2.0 for name in names])
     for _ in range(20):  # Newton's method
         chance = 1 / (1 + np.exp(-table @ weights))
-        slope = table.T @ (better - chance) - ridge @ weights
-        curve = (table * (chance * (1 - chance))[:, None]).T @ table + ridge
+        slope = table.T @ (counts * (labels - chance)) - ridge @ weights
+        curve = (table * (counts * chance * (1 - chance))[:, None]).T @ table + ridge
         weights += np.linalg.solve(curve, slope)
-    return {name: round(float(w), 3) for name, w in zip(["bias", *names], weights)}
+    return {name: round(float(w), 3) for name, w in zip(names, weights)}
+
+
+def chosen(places: Iterable[Place]) -> dict[str, float]:
+    """Returns the weights of a choice: of two look-ups, or one and none, which needs fewer edits?"""
+    names = ["bias", *CHOICE]
+    pairs, counts = [], list[float]()
+    for place in places:
+        ways = [([1.0, *(float(f[n]) for n in CHOICE)], edits) for f, edits in place.ways]
+        ways.append(([0.0] * len(names), place.kept))
+        both = [np.subtract(x, y) for x, a in ways for y, b in ways if a < b]
+        pairs += both
+        counts += [1 / len(both)] * len(both)
+    table = np.array([*pairs, *(-pair for pair in pairs)])
+    return regression(names, table, np.repeat([1.0, 0.0], len(pairs)), np.array([*counts, *counts]))
+
+
+def fitted(rows: Iterable[Row]) -> dict[str, float]:
+    """Returns the weights of a probability: does the repair need fewer edits?"""
+    rows = [row for row in rows if row.is_proposed]
+    names = sorted({name for row in rows for name in row.features} - {"alone"})
+    table = np.array([[1.0, *(float(row.features.get(n, 0)) for n in names)] for row in rows])
+    better = np.array([row.repaired < row.kept for row in rows], float)
+    return regression(["bias", *names], table, better, np.ones(len(rows)))
 
 
 def least(rows: Iterable[Row], chances: Iterable[float], precision: float) -> float:
@@ -197,6 +261,8 @@ def least(rows: Iterable[Row], chances: Iterable[float], precision: float) -> fl
     return lowest
 
 
+#: features of a look-up that tell how good it is among others
+CHOICE = "neighbours share left ending alone covered known longer".split() + ["other marks"]
 SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
@@ -273,13 +339,18 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true", help="write lev_memory's numbers")
     parser.add_argument("--examples", type=Path, help="write the proposals as JSON")
     args = parser.parse_args()
-    rows: list[Row] = []
+    names = []
     for name, old, new in map(str.split, filter(None, PROJECTS.splitlines())):
         if not (args.folder / name).is_dir():
             make(args.folder, name, old, new)
-        for language in LANGUAGES:
-            rows += rows_of(args.folder, name, language, args.most)
-        print(f"{name}: {len(rows)} entries", file=sys.stderr, flush=True)
+        names += [(name, language) for language in LANGUAGES]
+    places, rows = list[Place](), list[Row]()
+    for each in names:
+        places += places_of(*each, entries_of(args.folder, *each, args.most))
+    for name, language in names:
+        choice = chosen(place for place in places if place.project != name)
+        rows += rows_of(name, language, entries_of(args.folder, name, language, args.most), choice)
+        print(f"{name}, {language}: {len(rows)} entries", file=sys.stderr, flush=True)
     print(tables(rows, args.precision))
     if args.examples:
         made = [row for row, is_made in zip(rows, judged(rows, args.precision)) if is_made]
@@ -287,7 +358,8 @@ def main() -> None:
     if args.fit:
         weights, limits = numbers_of(rows)
         path = Path(confidence.__file__).with_suffix(".json")
-        path.write_text(json.dumps({"weights": weights, "least": limits}, indent=1) + "\n", "utf-8")
+        numbers = {"choice": chosen(places), "weights": weights, "least": limits}
+        path.write_text(json.dumps(numbers, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

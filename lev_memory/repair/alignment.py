@@ -6,7 +6,7 @@ iterations), this 0.8 (four); links come from both directions, which NLTK has no
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -100,6 +100,14 @@ class Lexicon:
                 self.translations[source][target] = both
             if both > best.get(target, LIKELY):
                 best[target], self.source_of[target] = both, source
+
+    def covered(self, words: Iterable[str], there: Set[str]) -> float:
+        """Returns the least probability of the words' likeliest translations among those there."""
+        chances = []
+        for word in filter(is_word, words):
+            known = (self.translations.get(word) or {}).items()
+            chances.append(max((c for w, c in known if w in there), default=float(word in there)))
+        return min(chances, default=0.0)
 
     def links(self, source: Sequence[Token], target: Sequence[Token]) -> tuple[Links, Links]:
         """Returns which token of a translation each one of its source has, and the reverse: each at

@@ -1,8 +1,8 @@
 """How often a repair like this one needs fewer edits than the draft.
 
-The numbers of confidence.json are fitted by ``benchmarks/translation_history.py --fit``: a logistic
-regression over the repairs of all its projects, and for some shares of right repairs the least
-probability from which on so many are right.
+The numbers of confidence.json are fitted by ``benchmarks/translation_history.py --fit``: two
+logistic regressions, which of the look-ups of a place needs fewer edits, and whether a repair does;
+and for some shares of right repairs the least probability from which on so many are right.
 """
 
 import json
@@ -13,6 +13,7 @@ from importlib import resources
 import numpy as np
 
 _NUMBERS = json.loads(resources.files(__package__).joinpath("confidence.json").read_text("utf-8"))
+CHOICE: dict[str, float] = _NUMBERS["choice"]
 WEIGHTS: dict[str, float] = _NUMBERS["weights"]
 
 

@@ -6,21 +6,20 @@ by deleting what the deleted words are linked to. What finds no repair stays.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
 from .alignment import Lexicon, is_word, tokens_of
-from .confidence import probability
+from .confidence import CHOICE, probability
 from .lines import replaced
-from .lookup import Found, Lookup, joined, stretch
+from .lookup import ENDING, Found, Lookup, joined, span, stretch
 from .marks import Habits
 from .scripts import goes_on
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
-MANY = 3  # of them, from which on all words of the old source must have a link
-LEAST_SHARE = 0.3  # of a translation among all
+MOST_FOUND = 5  # translations of a phrase that are tried
 # share of a change without a repair from which on marks alone help nobody: 55 of 81 needed fewer
 # edits, by the mark
 MOST_OPEN = 0.4
@@ -28,26 +27,13 @@ RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 
 
 class Edit(NamedTuple):
-    """A replacement in a draft, and what tells how sure it is.
-
-    times, share: of the translation in the memory. linked: share of the old words with a link.
-    neighbours: how many were looked up too. agrees: whether another word was made to agree.
-    """
+    """A replacement in a draft; ``features`` tell how sure a look-up is."""
 
     start: int
     end: int
     text: str
     kind: str
-    times: int = 1
-    share: float = 1.0
-    linked: float = 1.0
-    neighbours: int = 0
-    agrees: bool = False
-
-    @property
-    def weight(self) -> float:
-        """Returns by what the best of several look-ups is chosen."""
-        return self.share * (1 - 0.5 / self.times) * (1 + self.linked)
+    features: Mapping[str, float] = {}
 
 
 class Repair(NamedTuple):
@@ -78,38 +64,84 @@ class Words:
                 yield range(i, j), range(k, m)
             i, k = j + size, m + size
 
-    def edit(self, old: range, new: range) -> Edit | None:
-        """Returns the repair of a stretch with as many neighbours as possible, None without one."""
-        for count in range(NEIGHBOURS, -1, -1):
-            ways = (self.looked_up(old, new, left, count - left) for left in range(count + 1))
-            if found := [*filter(None, ways)]:
-                return max(found, key=lambda edit: edit.weight)
+    def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Edit | None:
+        """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
+        than none; else the deletion, if there is one."""
+        looked_up = [
+            (probability(edit.features, choice), edit) for edit in self.replacements(old, new)
+        ]
+        chance, best = max(looked_up, key=lambda pair: pair[0], default=(0.0, None))
+        if chance > 0.5:
+            return best
         return self.deletion(old) if old and not new else None
 
-    def looked_up(self, old: range, new: range, left: int, right: int) -> Edit | None:
-        """Returns the repair by a look-up of the new words with neighbours on both sides."""
+    def replacements(self, old: range, new: range) -> Iterator[Edit]:
+        """Yields the look-ups of the new words of a stretch, with neighbours on both sides."""
         before, after = self.keys
-        if min(old.start, new.start) < left:
-            return None
-        if old.stop + right > len(before) or new.stop + right > len(after):
-            return None
-        old, new = (range(side.start - left, side.stop + right) for side in (old, new))
-        words = after[new.start : new.stop]
-        there = stretch(old, self.forward, self.backward)
-        if there and len(old) == len(before):
-            there = 0, len(self.target) - 1
-        linked = sum(i in self.forward for i in old) / max(len(old), 1)
-        if there is None or not any(map(is_word, words)) or (left + right >= MANY and linked < 1):
-            return None
-        found = self.lookup.translations(words)
-        if not found or found[0].share < LEAST_SHARE:
-            return None
-        first, last = there
-        text = self.cased(found[0], first, self.new[new.start].text)
-        start, text, agrees = self.agreed(first, last, text)
-        end = self.target[last].end
-        sure = found[0].times, found[0].share, linked, left + right, agrees
-        return Edit(start, end, self.apart(start, end, text), LOOKED_UP, *sure)
+        most = min(len(before) - old.stop, len(after) - new.stop)
+        for left in range(min(old.start, new.start, NEIGHBOURS) + 1):
+            for right in range(min(most, NEIGHBOURS - left) + 1):
+                places = range(old.start - left, old.stop + right)
+                there = stretch(places, self.forward, self.backward)
+                if there and len(places) == len(before):
+                    there = range(len(self.target))
+                if there:
+                    words = range(new.start - left, new.stop + right)
+                    yield from self.looked_up(places, words, there, left + right)
+
+    def looked_up(self, old: range, new: range, there: range, neighbours: int) -> Iterator[Edit]:
+        """Yields what may replace the tokens of the draft that are ``there``."""
+        before, after = (keys[s.start : s.stop] for keys, s in zip(self.keys, (old, new)))
+        start, end = span(self.target, there)
+        features = {
+            "neighbours": neighbours / NEIGHBOURS,
+            "known": self.lookup.share(before, self.draft[start:end]),
+            "linked": sum(i in self.forward for i in old) / max(len(old), 1),
+            "new words": math.log1p(len(after) - neighbours),
+            "old words": math.log1p(len(before) - neighbours),
+        }
+        for found in self.lookup.translations(after)[:MOST_FOUND]:
+            text = self.cased(found, there.start, self.new[new.start].text)
+            for place, form in sorted({(start, text), self.agreed(there, text)}):
+                gone = [token.key for token in self.target[: there.stop] if token.start >= place]
+                sides = gone, [token.key for token in tokens_of(form)], before, after
+                if any(map(is_word, sides[1])):
+                    sure = features | self.sureness(found, there.stop, *sides)
+                    sure["alone"] = found.is_alone and len(old) == len(self.old)
+                    yield Edit(place, end, self.apart(place, end, form), LOOKED_UP, sure)
+
+    def sureness(
+        self,
+        found: Found,
+        stop: int,
+        gone: Sequence[str],
+        written: Sequence[str],
+        before: Sequence[str],
+        after: Sequence[str],
+    ) -> dict[str, float]:
+        """Returns features of a look-up: whether the memory has the words side by side, covers the
+        source and has as many of them.
+
+        stop: of the tokens ``gone`` from the draft. before, after: tokens of the sources.
+        """
+        seen = self.lookup.neighbours
+        left, right = self.target[: stop - len(gone)][-1:], self.target[stop : stop + 1]
+        counts = [sum(map(is_word, side)) for side in (written, before, gone, after)]
+        marks = [len(side) - n for side, n in zip((written, before, gone, after), counts)]
+        more, fewer = (math.log((1 + x) * (1 + y)) for x, y in (counts[:2], counts[2:]))
+        return {
+            "share": found.share,
+            "once": found.times == 1,
+            "left": not left or seen[left[0].key, written[0]] > 0,
+            "right": not right or seen[written[-1], right[0].key] > 0,
+            "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
+            "covered": self.lookup.lexicon.covered(after, {*written}),
+            "longer": max(more - fewer, 0.0),
+            "shorter": max(fewer - more, 0.0),
+            "other marks": sum(marks[:2]) != sum(marks[2:]),
+            "letter": len("".join(written)) <= 2,
+            "words": math.log1p(len(written)),
+        }
 
     def cased(self, found: Found, first: int, new: str) -> str:
         """Returns a translation with a capital where it replaces one at the beginning, and in small
@@ -129,32 +161,28 @@ class Words:
             text = f" {text}"
         return f"{text} " if goes_on(text[-1:], self.draft[end:][:1]) else text
 
-    def agreed(self, first: int, last: int, text: str) -> tuple[int, str, bool]:
+    def agreed(self, there: range, text: str) -> tuple[int, str]:
         """Returns where a replacement starts, and its text: its last word in the form that the
         memory has before the next one, and the word before it in the form for its first."""
-        start, agrees = self.target[first].start, False
-        parts, following = tokens_of(text), self.target[last + 1 : last + 2]
-        if not parts:
-            return start, text, False
-        if following and is_word(following[0].text):
+        start, _ = span(self.target, there)
+        following, parts = self.target[there.stop : there.stop + 1], tokens_of(text)
+        if parts and following and is_word(following[0].text):
             final = parts[-1]
             form = self.lookup.agreeing(final.text, following[0].text)
-            agrees = form != final.text
             text = text[: final.start] + form + text[final.end :]
-        if first:
-            small = self.target[first - 1]
+        if parts and there.start:
+            small = self.target[there.start - 1]
             form = self.lookup.agreeing(small.text, tokens_of(text)[0].text)
             if form != small.text:
-                text = form + joined(form, self.draft[small.end : start]) + text
-                start, agrees = small.start, True
-        return start, text, agrees
+                return small.start, form + joined(form, self.draft[small.end : start]) + text
+        return start, text
 
     def deletion(self, old: range) -> Edit | None:
         """Returns the deletion of what all words of a stretch are linked to."""
         there = stretch(old, self.forward, self.backward)
-        if there is None or any(i not in self.forward for i in old):
+        if not there or any(i not in self.forward for i in old):
             return None
-        start, end = self.target[there[0]].start, self.target[there[1]].end
+        start, end = span(self.target, there)
         if self.draft[:start].endswith(" "):
             start -= 1
         elif self.draft[end:].startswith(" "):
@@ -165,8 +193,10 @@ class Words:
 class Repairer:
     """Repairs the drafts of a project from the pairs of its memory."""
 
-    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
-        self.lookup, self.habits = Lookup(pairs), Habits(pairs)
+    def __init__(
+        self, pairs: Sequence[tuple[str, str]], choice: Mapping[str, float] = CHOICE
+    ) -> None:
+        self.lookup, self.habits, self.choice = Lookup(pairs), Habits(pairs), choice
 
     def repair(self, sources: tuple[str, str], draft: str, ruled: str, between: str) -> Repair:
         """Returns a draft with all repairs that are found.
@@ -181,8 +211,8 @@ class Repairer:
         kinds = {RULE} if ruled != draft else set()
         text, between, marked = self.habits.marked(between, new, ruled)
         words = Words(self.lookup, between, new, text)
-        found = [(stretch, words.edit(*stretch)) for stretch in words.stretches()]
-        edits = sorted(edit for _, edit in found if edit)
+        found = [(stretch, words.edit(*stretch, self.choice)) for stretch in words.stretches()]
+        edits = sorted((edit for _, edit in found if edit), key=lambda edit: edit[:2])
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
             edits = []
         opened = sum(sum(map(len, stretch)) for stretch, edit in found if edit not in edits)
@@ -193,7 +223,7 @@ class Repairer:
         kinds |= marked | {edit.kind for edit in edits}
         features = {kind: 1.0 for kind in kinds}
         if opened or kinds != {RULE}:  # the rule does not depend on the memory
-            features |= sureness([edit for edit in edits if edit.kind == LOOKED_UP])
+            features |= means([edit.features for edit in edits if edit.kind == LOOKED_UP])
             features |= fit(self.lookup.lexicon, old, draft)
             features |= {
                 "edits": len(edits),
@@ -205,20 +235,10 @@ class Repairer:
         return Repair(repaired, tuple(sorted(kinds)), not opened, probability(features), features)
 
 
-def sureness(edits: Sequence[Edit]) -> dict[str, float]:
-    """Returns features of the least sure look-up of several."""
-    if not edits:
-        return {}
-    return {
-        "share": min(edit.share for edit in edits),
-        "count": min(math.log(edit.times) for edit in edits),
-        "once": min(edit.times for edit in edits) == 1,
-        "linked": min(edit.linked for edit in edits),
-        "neighbours": min(min(edit.neighbours, 2) for edit in edits),
-        "agrees": any(edit.agrees for edit in edits),
-        "words": math.log(1 + sum(len(edit.text.split()) for edit in edits)),
-        "letter": any(len(edit.text.strip()) <= 2 for edit in edits),
-    }
+def means(features: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Returns the mean features of several look-ups."""
+    names = features[0] if features else ()
+    return {name: sum(each[name] for each in features) / len(features) for name in names}
 
 
 def fit(lexicon: Lexicon, old: str, draft: str) -> dict[str, float]:

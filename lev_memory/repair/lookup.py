@@ -15,13 +15,14 @@ _APOSTROPHES = "'’"
 
 
 class Found(NamedTuple):
-    """A translation of a phrase: how often a memory has it, its share of all, and whether it was
-    seen after other words, where its capitals are its own."""
+    """A translation of a phrase: how often a memory has it, its share of all, whether it was seen
+    after other words, where its capitals are its own, and whether an entry is nothing else."""
 
     text: str
     times: int
     share: float
     is_inner: bool
+    is_alone: bool
 
 
 class Entry(NamedTuple):
@@ -81,10 +82,20 @@ class Lookup:
             self._found[key] = self._search([*phrase])
         return self._found[key]
 
+    def share(self, phrase: Sequence[str], text: str) -> float:
+        """Returns the share of a text among the translations of a phrase."""
+        alike = (
+            found.share for found in self.translations(phrase) if found.text.lower() == text.lower()
+        )
+        return next(alike, 0.0)
+
     def _search(self, phrase: list[str]) -> list[Found]:
         """Reads the entries with the rarest word of a phrase."""
+        if not any(map(is_word, phrase)):
+            return []
         rarest = min((self.places.get(word, []) for word in phrase), key=len)
         counts: Counter[str] = Counter()
+        alone = set()
         spellings: defaultdict[str, Counter[tuple[bool, str]]] = defaultdict(Counter)
         total = 0
         for number in rarest[:MOST_ENTRIES]:
@@ -97,18 +108,19 @@ class Lookup:
             total += weight
             there = stretch(range(start, start + len(phrase)), *self.links(number))
             if weight == WHOLE:
-                there = 0, len(entry.target) - 1
-            if there and entry.target:
-                first, last = there
-                text = entry.text[entry.target[first].start : entry.target[last].end]
+                there = range(len(entry.target))
+            if there:
+                text = entry.text[slice(*span(entry.target, there))]
                 counts[text.lower()] += weight
-                spellings[text.lower()][first > 0, text] += 1
+                if weight == WHOLE:
+                    alone.add(text.lower())
+                spellings[text.lower()][there.start > 0, text] += 1
         found = []
         for low, count in counts.most_common():
             (is_inner, text), _ = max(
                 spellings[low].items(), key=lambda item: (item[0][0], item[1])
             )
-            found.append(Found(text, count, count / total, is_inner))
+            found.append(Found(text, count, count / total, is_inner, low in alone))
         return found
 
     def agreeing(self, word: str, following: str) -> str:
@@ -134,16 +146,17 @@ class Lookup:
         return stem >= SHORT and word[:stem] == other[:stem]
 
 
-def stretch(places: range, forward: Links, backward: Links) -> tuple[int, int] | None:
-    """Returns the first and last token of a translation that source tokens are linked to; None if
-    there is none, or another token's translation stands between."""
+def stretch(places: range, forward: Links, backward: Links) -> range:
+    """Returns the tokens of a translation that source tokens are linked to; none if another
+    token's translation stands between."""
     linked = [forward[i] for i in places if i in forward]
-    if not linked:
-        return None
-    first, last = min(linked), max(linked)
-    if any(backward.get(j, places.start) not in places for j in range(first, last + 1)):
-        return None
-    return first, last
+    there = range(min(linked, default=0), max(linked, default=-1) + 1)
+    return there if all(backward.get(j, places.start) in places for j in there) else range(0)
+
+
+def span(tokens: Sequence[Token], there: range) -> tuple[int, int]:
+    """Returns where some tokens stand in their text."""
+    return tokens[there.start].start, tokens[there.stop - 1].end
 
 
 def joined(word: str, gap: str) -> str:

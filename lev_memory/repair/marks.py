@@ -10,6 +10,7 @@ MOST = 0.8  # least share of them
 _NO_END = r"\p{Ps}\p{Pe}\p{Pi}\p{Pf}\"'%*/\\_@#&`\-"
 _END = regex.compile(rf"(?V1)[\s⍽⎵]*(?:[\p{{P}}--[{_NO_END}]]+)?\s*$")
 _FIRST = regex.compile(r"\p{L}")
+_SMALL = regex.compile(r"\b\p{Ll}\p{L}*")
 _OPENING = regex.compile(r"[¿¡]")
 
 
@@ -33,10 +34,12 @@ class Habits:
     """Holds what translations have for the end marks and the capitals of their sources."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.small = set[str]()  # words that it has with a small letter
         ends: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.capitals: Counter[tuple[bool | None, bool | None]] = Counter()
         for source, target in pairs:
             ends[end_of(source).strip()][end_of(target)] += 1
+            self.small.update(_SMALL.findall(target))
             self.capitals[capital(source), capital(target)] += 1
         self.ends = {
             mark: counts.most_common(1)[0][0]
@@ -77,6 +80,7 @@ class Habits:
         kept, changed = (self.capitals[is_capital, way] for way in (is_capital, not is_capital))
         if not first or first[0].isupper() == is_capital or kept < MOST * (kept + changed):
             return None
-        rest = draft[first.end() :]
         letter = first[0].upper() if is_capital else first[0].lower()
-        return None if rest[:1].isupper() else draft[: first.start()] + letter + rest
+        cased = draft[: first.start()] + letter + draft[first.end() :]
+        is_name = not is_capital and _SMALL.findall(cased)[0] not in self.small
+        return None if is_name or draft[first.end() :][:1].isupper() else cased
