@@ -12,6 +12,7 @@ those of numbers fitted on the other projects. Edits are of words, without TER's
 """
 
 import argparse
+import itertools
 import json
 import random
 import re
@@ -228,7 +229,7 @@ def regression(
 
 
 def chosen(places: Iterable[Place]) -> dict[str, float]:
-    """Returns the weights of a choice: of two look-ups, or one and none, which needs fewer edits?"""
+    """Returns the weights of a choice: which of two look-ups (or none) needs fewer?"""
     names = ["bias", *CHOICE]
     pairs, counts = [], list[float]()
     for place in places:
@@ -244,7 +245,7 @@ def chosen(places: Iterable[Place]) -> dict[str, float]:
 def fitted(rows: Iterable[Row]) -> dict[str, float]:
     """Returns the weights of a probability: does the repair need fewer edits?"""
     rows = [row for row in rows if row.is_proposed]
-    names = sorted({name for row in rows for name in row.features} - {"alone"})
+    names = sorted({name for row in rows for name in row.features})
     table = np.array([[1.0, *(float(row.features.get(n, 0)) for n in names)] for row in rows])
     better = np.array([row.repaired < row.kept for row in rows], float)
     return regression(["bias", *names], table, better, np.ones(len(rows)))
@@ -343,14 +344,16 @@ def main() -> None:
     for name, old, new in map(str.split, filter(None, PROJECTS.splitlines())):
         if not (args.folder / name).is_dir():
             make(args.folder, name, old, new)
-        names += [(name, language) for language in LANGUAGES]
+        names.append(name)
     places, rows = list[Place](), list[Row]()
-    for each in names:
-        places += places_of(*each, entries_of(args.folder, *each, args.most))
-    for name, language in names:
+    for name, language in itertools.product(names, LANGUAGES):
+        places += places_of(name, language, entries_of(args.folder, name, language, args.most))
+    for name in names:
         choice = chosen(place for place in places if place.project != name)
-        rows += rows_of(name, language, entries_of(args.folder, name, language, args.most), choice)
-        print(f"{name}, {language}: {len(rows)} entries", file=sys.stderr, flush=True)
+        for language in LANGUAGES:
+            part = entries_of(args.folder, name, language, args.most)
+            rows += rows_of(name, language, part, choice)
+        print(f"{name}: {len(rows)} entries", file=sys.stderr, flush=True)
     print(tables(rows, args.precision))
     if args.examples:
         made = [row for row, is_made in zip(rows, judged(rows, args.precision)) if is_made]

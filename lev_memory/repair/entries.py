@@ -20,9 +20,6 @@ from .scripts import goes_on
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 MOST_FOUND = 5  # translations of a phrase that are tried
-# share of a change without a repair from which on marks alone help nobody: 55 of 81 needed fewer
-# edits, by the mark
-MOST_OPEN = 0.4
 RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 
 
@@ -217,8 +214,6 @@ class Repairer:
             edits = []
         opened = sum(sum(map(len, stretch)) for stretch, edit in found if edit not in edits)
         share = opened / max(len(words.old) + len(words.new), 1)
-        if not edits and share > MOST_OPEN:
-            text, marked = ruled, set()
         repaired = replaced(text, (edit[:3] for edit in edits))
         kinds |= marked | {edit.kind for edit in edits}
         features = {kind: 1.0 for kind in kinds}
