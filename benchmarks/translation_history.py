@@ -237,7 +237,7 @@ def chosen(places: Iterable[Place]) -> dict[str, float]:
         ways.append(([0.0] * len(names), place.kept))
         both = [np.subtract(x, y) for x, a in ways for y, b in ways if a < b]
         pairs += both
-        counts += [1 / len(both)] * len(both)
+        counts += [1 / max(len(both), 1)] * len(both)
     table = np.array([*pairs, *(-pair for pair in pairs)])
     return regression(names, table, np.repeat([1.0, 0.0], len(pairs)), np.array([*counts, *counts]))
 

@@ -52,12 +52,11 @@ def probabilities(
     pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
 ) -> dict[tuple[int, int], float]:
     """Returns t(target word | source word) of IBM model 1, for numbered words; 0 is no word."""
-    cells = [(np.tile([0, *x], len(y)), np.repeat(y, len(x) + 1)) for x, y in pairs]
-    source, target = (np.concatenate(column) for column in zip(*cells))
-    widths = np.concatenate([np.full(len(y), len(x) + 1) for x, y in pairs])
+    size = 1 + max(max(y) for _, y in pairs)
+    cells = [np.tile([0, *x], len(y)) * size + np.repeat(y, len(x) + 1) for x, y in pairs]
+    coded, index = np.unique(np.concatenate(cells), return_inverse=True)
+    widths = np.repeat([len(x) + 1 for x, _ in pairs], [len(y) for _, y in pairs])
     starts = np.cumsum(widths) - widths
-    size = int(target.max()) + 1
-    coded, index = np.unique(source * size + target, return_inverse=True)
     given = coded // size
     table = np.ones(len(coded), np.float32)
     for _ in range(ITERATIONS):

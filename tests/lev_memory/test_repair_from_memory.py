@@ -14,7 +14,7 @@ from test_translation_files import HEADER, written
 from lev_memory import TranslationMemory, cli, typos
 from lev_memory.formats import files, tmx
 from lev_memory.memory import Memory
-from lev_memory.repair import alignment, confidence, lookup, marks
+from lev_memory.repair import alignment, confidence, entries, lookup, marks
 
 NOUNS = {
     "file": "le fichier",
@@ -109,6 +109,21 @@ def test_a_habit_is_what_most_translations_have():
     assert habits.with_end("Print", "Print:", "Imprimer") == "Imprimer\u00a0:"
     assert habits.with_capital(True, "imprimer") == "Imprimer"
     assert marks.Habits([]).with_end("Go.", "Go!", "Va…") is None, "another mark stood there"
+
+
+def test_a_word_that_the_language_has_only_with_a_capital_keeps_it():
+    german = marks.Habits([("month", "Monat"), *[(f"all {n}", f"alle {n}") for n in range(20)]])
+    assert german.with_capital(False, "Alle Monate") == "alle Monate"
+    assert german.with_capital(False, "Monate") is None
+
+
+def test_a_look_up_is_made_only_if_it_is_better_than_none():
+    memory = lookup.Lookup([("red wine", "vin rouge"), ("red", "rouge"), *PAIRS])
+    words = entries.Words(memory, "The big table", "The red table", "La table grande")
+    ((old, new),) = words.stretches()
+    assert words.edit(old, new, confidence.CHOICE) in [*words.replacements(old, new)]
+    kept = {**confidence.CHOICE, "bias": -99.0}
+    assert words.edit(old, new, kept) is None
 
 
 # files --------------------------------------------------------------------------------------------
