@@ -11,6 +11,9 @@ import signal
 import socket
 import threading
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from lev_runtime.errors import UserError, require_extra
@@ -19,6 +22,7 @@ from lev_runtime.io.options import (
     add_model_data,
     adder,
     as_flags,
+    at_least_one,
     make_parser,
     say,
     text_processing,
@@ -27,6 +31,8 @@ from lev_runtime.io.signature import signature
 
 from ..packaged import ENGLISH_SPELLING
 
+TOKEN = "LEV_SERVE_TOKEN"  #: names the token in the environment
+ENGLISH = "en-US,en-GB,en-AU,en-CA,en-NZ,en-ZA"
 _LOOPBACK, _ANYWHERE = ("127.0.0.1", "localhost", "[::1]"), ("0.0.0.0", "::", "")
 
 
@@ -44,27 +50,54 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     if not 0 < args.timeout < threading.TIMEOUT_MAX:
         raise UserError(f"--timeout {args.timeout}: must be above 0 seconds")
+    at_least_one(args, "workers")
     require_extra("serve")
-    token = secrets.token_urlsafe(16)
+    token = given_token(args.token_file)
+    address_token = "" if token else f"?token={(token := secrets.token_urlsafe(16))}"
     with listen(args.host, args.port) as listening:
-        from ..serve import app, model
-
-        processing = text_processing(args)
-        with as_flags(args):
-            served = model.load(args.path, args.data, args.device, args.settings, **processing)
-        served.info["signature"] = signature(
-            args.path or ENGLISH_SPELLING, threshold=served.info.get("min_confidence")
-        )
-        served.info["model"] = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
         name = f"[{args.host}]" if ":" in args.host else args.host
-        hosts = [*_LOOPBACK, name]
+        hosts = [*_LOOPBACK, name, *args.allowed_host]
         if args.host in _ANYWHERE:
-            name, hosts = socket.gethostname(), ["*"]
-        print(f"http://{name}:{listening.getsockname()[1]}/?token={token}", flush=True)
+            name = socket.gethostname()
+            hosts = [*hosts, name] if args.allowed_host else ["*"]
+        make = partial(application, args, token, hosts)
+        served = make if args.workers > 1 else make()
+        print(f"http://{name}:{listening.getsockname()[1]}/{address_token}", flush=True)
         if name not in _LOOPBACK:
             say("note: other machines can reach this address, and the connection is not encrypted")
-        run(app.make_app(served, token, hosts, args.timeout), listening, args.timeout)
+        run(served, listening, args.timeout, args.workers)
     return 0
+
+
+def given_token(file: str | None) -> str | None:
+    """Returns the token of a file, or of the environment; None for none.
+
+    Raises:
+        UserError: a file that cannot be read, or a token that an address cannot hold.
+    """
+    place, token = f"--token-file {file}" if file else TOKEN, os.environ.get(TOKEN)
+    if file:
+        try:
+            token = Path(file).read_text("ascii").strip()
+        except (OSError, ValueError) as error:
+            raise UserError(f"{place}: {getattr(error, 'strerror', 'not plain text')}") from None
+    if token is not None and not re.fullmatch(r"[\w.~-]{16,}", token, re.ASCII):
+        raise UserError(f"{place}: has to be 16 or more letters, digits or . _ ~ -")
+    return token
+
+
+def application(args: argparse.Namespace, token: str, hosts: Sequence[str]) -> Any:
+    """Loads the model; returns the application that serves it."""
+    from ..serve import app, model
+
+    with as_flags(args):
+        processing = text_processing(args)
+        served = model.load(args.path, args.data, args.device, args.settings, **processing)
+    path = args.path or ENGLISH_SPELLING
+    served.info["signature"] = signature(path, threshold=served.info.get("min_confidence"))
+    served.info["model"] = os.path.basename(os.path.normpath(path))
+    languages = args.languages.split(",")
+    return app.make_app(served, token, hosts, args.timeout, languages, args.access_log)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -78,21 +111,38 @@ def listen(host: str, port: int) -> socket.socket:
         raise UserError(f"--host {host} --port {port}: {reason}; {way}") from None
 
 
-def run(application: object, listening: socket.socket, timeout: float) -> None:
-    """Runs the server until it is told to stop; requests that are under way are answered."""
+def run(served: Any, listening: socket.socket, timeout: float, workers: int = 1) -> None:
+    """Runs the server until it is told to stop; requests that are under way are answered.
+
+    Args:
+        served: an application; for several workers, what makes each its own. A worker that dies is
+            replaced.
+    """
     import uvicorn
+    from uvicorn.supervisors import Multiprocess
 
-    from ..serve.app import HttpProtocol
+    with TemporaryDirectory() as folder:
+        if workers > 1:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # before its first import
+        from ..serve.app import HttpProtocol
 
-    quiet: Any = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
-    patience = max(1, round(timeout))
-    config = uvicorn.Config(
-        application, http=HttpProtocol, timeout_graceful_shutdown=patience, **quiet
-    )
-    # uvicorn sends itself the signal again once it has shut down; by then all is done.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listening])
+        quiet: Any = {"log_level": "warning", "access_log": False, "server_header": False}
+        config = uvicorn.Config(
+            served,
+            http=HttpProtocol,
+            ws="none",
+            timeout_graceful_shutdown=max(1, round(timeout)),
+            workers=workers,
+            factory=workers > 1,
+            **quiet,
+        )
+        # uvicorn sends itself the signal again once it has shut down; by then all is done.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+        if workers > 1:
+            Multiprocess(config, sockets=[listening]).run()
+        else:
+            uvicorn.Server(config).run(sockets=[listening])
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -112,4 +162,17 @@ def build_parser() -> argparse.ArgumentParser:
     add("--host NAME", "address to listen on (default: 127.0.0.1, this machine only)", "127.0.0.1")
     add("--port N", "port; 0 chooses a free one (default: 8000)", 8000)
     add("--timeout SECONDS", "time limit of a request (default: 30)", 30.0)
+    add(
+        "--token-file FILE",
+        f"file with the token that requests have to bring (default: ${TOKEN}, or a new one)",
+    )
+    add(
+        "--allowed-host NAME",
+        "another name by which clients call the server, such as a proxy's; can be repeated",
+        [],
+        action="append",
+    )
+    add("--workers N", "processes, each with the model (default: 1)", 1)
+    add("--languages TAGS", f"for LanguageTool's clients (default: {ENGLISH})", ENGLISH)
+    add("--access-log", "print a line of JSON for each request, with its X-Request-ID")
     return parser

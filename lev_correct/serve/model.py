@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from os.path import commonprefix
 from typing import Any
+
+import regex
 
 import lev_runtime
 from lev_runtime.beam.prefixes import MODELS as LEFT_TO_RIGHT
@@ -31,6 +34,7 @@ PACKAGED = {
     "title": "English spelling",
     "example": "Teh goverment beleives that the new tecnology will accomodate evrybody.",
 }
+_MARKS = regex.compile(r"[^\p{L}\p{M}\p{N}\s]*")
 _SHOWN = ("text", "score", "terminated", "iterations")  # of a trace
 #: a request and some of its rows → as many results
 Runner = Callable[[Any, Sequence[Any]], list[Result]]
@@ -169,7 +173,19 @@ def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -
 
 
 def _records(edits: Sequence[Edit]) -> list[Result]:
-    return [{**edit.to_dict(), "probability": round(edit.probability, 6)} for edit in edits]
+    return [bare(edit).to_dict() for edit in edits]
+
+
+def bare(edit: Edit) -> Edit:
+    """Returns an edit without the punctuation around its words that stays: of *teh.*, *teh*."""
+    before, after = edit.before, edit.after
+    head = len(_MARKS.match(commonprefix([before, after]))[0])
+    tail = len(_MARKS.match(commonprefix([before[head:][::-1], after[head:][::-1]]))[0])
+    before, after = (text[head : len(text) - tail] for text in (before, after))
+    probability = round(edit.probability, 6)
+    return replace(
+        edit, offset=edit.offset + head, before=before, after=after, probability=probability
+    )
 
 
 def _predict(model: TextLabeler, asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from lev_runtime import __version__
 from lev_runtime.errors import UserError, counted
 
 #: of a request, and characters of each of its texts: a model must not be busy with one for long
@@ -110,3 +111,80 @@ class PredictRequest(Asked):
             pairs = counted(len(self.pairs), "pair")
             raise UserError(f"{texts} but {pairs}; send as many")
         return list(zip(self.texts, self.pairs))
+
+
+# answers: described, not checked, as they are the package's own
+
+
+class EditRecord(BaseModel):
+    """An edit of a text, by the keys of lev-correct."""
+
+    offset: int
+    length: int
+    before: str
+    after: str
+    probability: float
+    applied: bool
+    reason: str | None
+    why: dict[str, float]
+
+
+class Corrected(BaseModel):
+    """A line, what became of it, and whether it was left alone as code."""
+
+    source: str
+    text: str
+    edits: list[EditRecord]
+    code: bool
+
+
+class Hypothesis(BaseModel):
+    """An output for a sentence, and how the model came to it."""
+
+    text: str
+    score: float
+    terminated: bool
+    edits: list[EditRecord]
+    iterations: list[Result]
+
+
+class Edited(BaseModel):
+    """A sentence and its outputs, best first."""
+
+    source: str
+    draft: str | None
+    hypotheses: list[Hypothesis]
+
+
+class Results(BaseModel):
+    """A result for each row of a request, in order."""
+
+    results: list[Corrected] | list[Edited] | list[Result]
+
+
+class Checked(BaseModel):
+    """What LanguageTool's clients read; places are in UTF-16 code units."""
+
+    software: Result
+    language: Result
+    matches: list[Result]
+
+
+class Failure(BaseModel):
+    """Why a request was refused, in one line."""
+
+    error: str
+
+
+#: LanguageTool's form, as OpenAPI describes it, and what stands in each answer. An editor offers to
+#: add a word to its dictionary where the rule's name ends so.
+_FIELDS = dict.fromkeys(("language", "text", "data"), {"type": "string"})
+_SCHEMA = {"schema": {"type": "object", "properties": _FIELDS}}
+FORM = {"requestBody": {"content": {"application/x-www-form-urlencoded": _SCHEMA}}}
+SOFTWARE = {"name": "lev-serve", "version": __version__, "apiVersion": 1}
+RULE = {
+    "id": "LEV_CORRECT_SPELLER_RULE",
+    "description": "Possible spelling mistake",
+    "issueType": "misspelling",
+    "category": {"id": "TYPOS", "name": "Possible typo"},
+}
