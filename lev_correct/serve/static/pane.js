@@ -5,10 +5,11 @@ import { endOf, visible } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
 const SURE = 0.95; // probability below which it is shown
-const NAMES = { certain: "the model is certain", sure: "the model is very certain" };
+const MODEL = "the model's own estimate";
+const NAMES = { certain: MODEL, sure: MODEL };
 const mirror = $("mirror").appendChild(new Text(" "));
 const field = $("text");
-export const pop = { edit: null }; // what the pop-up is about
+export const pop = { edit: null, last: null }; // what the pop-up is, and was, about
 
 export function element(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -19,11 +20,12 @@ export function element(name, properties, ...children) {
 export const isDoubtful = ({ applied, probability }) => !applied || (probability ?? 1) < SURE;
 
 // What of the mirror is underlined for an edit: its words, or a letter beside what is inserted.
-function stretch({ offset, before }) {
+function stretch({ offset, before, after }) {
   const { data } = mirror;
   let [start, end] = [offset, offset + before.length];
-  if (!before && offset && data[offset - 1] !== "\n") start -= 1;
-  else if (!before && offset < data.length - 1 && data[offset] !== "\n") end += 1;
+  const isInside = !before && !after.startsWith("\n"); // a line
+  if (isInside && offset && data[offset - 1] !== "\n") start -= 1;
+  else if (isInside && offset < data.length - 1 && data[offset] !== "\n") end += 1;
   const [startContainer, endContainer] = [mirror, mirror];
   return { startContainer, startOffset: start, endContainer, endOffset: end };
 }
@@ -64,14 +66,14 @@ export function open(edit) {
   const { before, after, probability, why = {} } = edit;
   const [old, text] = [before, after].map((words) => visible(words.trim()));
   const does = !text ? "Delete" : old ? "" : "Insert";
-  pop.edit = edit;
+  pop.edit = pop.last = edit;
   $("take").replaceChildren(does ? `${does} ` : "", element("b", {}, text || old));
   $("take").ariaLabel = does ? null : `${text}: replace ${old}`;
   $("doubt").textContent = isDoubtful(edit) ? `${Math.floor(100 * probability)} % sure` : "";
-  const terms = Object.entries(why).map(([name, nats]) =>
-    element("li", {}, `${nats > 0 ? "for" : "against"} it: ${NAMES[name] ?? name}`));
-  $("reasons").replaceChildren(...terms);
-  $("why").hidden = !terms.length;
+  const terms = new Set(Object.entries(why).map(([name, nats]) =>
+    `${nats > 0 ? "for" : "against"} it: ${NAMES[name] ?? name}`));
+  $("reasons").replaceChildren(...[...terms].map((term) => element("li", {}, term)));
+  $("why").hidden = !terms.size;
   $("why").open = false;
   $("pop").hidden = false;
   const { left, top, width } = rectangle(edit);
@@ -99,8 +101,7 @@ export const at = (edits, caret) =>
   edits.find((edit) => edit.offset <= caret && caret <= endOf(edit));
 export function beside(edits, back) {
   const { selectionStart: start, selectionEnd: end } = field;
-  const isNext = ({ offset }) => offset >= end && offset > start;
-  const next = pop.edit ? ({ offset }) => offset > pop.edit.offset : isNext;
+  const next = (edit) => edit.offset >= end && edit !== pop.last;
   if (back) return edits.findLast(({ offset }) => offset < start) ?? edits.at(-1);
   return edits.find(next) ?? edits[0];
 }
