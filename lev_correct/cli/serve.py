@@ -11,9 +11,6 @@ import signal
 import socket
 import threading
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from lev_runtime.errors import UserError, require_extra
@@ -22,12 +19,12 @@ from lev_runtime.io.options import (
     add_model_data,
     adder,
     as_flags,
-    at_least_one,
     make_parser,
     say,
     text_processing,
 )
 from lev_runtime.io.signature import signature
+from lev_runtime.io.text_files import read_lines
 
 from ..packaged import ENGLISH_SPELLING
 
@@ -50,39 +47,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     if not 0 < args.timeout < threading.TIMEOUT_MAX:
         raise UserError(f"--timeout {args.timeout}: must be above 0 seconds")
-    at_least_one(args, "workers")
     require_extra("serve")
-    token = given_token(args.token_file)
-    address_token = "" if token else f"?token={(token := secrets.token_urlsafe(16))}"
+    fixed = fixed_token(args.token_file)
+    token = fixed or secrets.token_urlsafe(16)
     with listen(args.host, args.port) as listening:
         name = f"[{args.host}]" if ":" in args.host else args.host
         hosts = [*_LOOPBACK, name, *args.allowed_host]
         if args.host in _ANYWHERE:
             name = socket.gethostname()
             hosts = [*hosts, name] if args.allowed_host else ["*"]
-        make = partial(application, args, token, hosts)
-        served = make if args.workers > 1 else make()
-        print(f"http://{name}:{listening.getsockname()[1]}/{address_token}", flush=True)
+        served = application(args, token, hosts)
+        print(
+            f"http://{name}:{listening.getsockname()[1]}/{'' if fixed else f'?token={token}'}",
+            flush=True,
+        )
         if name not in _LOOPBACK:
             say("note: other machines can reach this address, and the connection is not encrypted")
-        run(served, listening, args.timeout, args.workers)
+        run(served, listening, args.timeout)
     return 0
 
 
-def given_token(file: str | None) -> str | None:
+def fixed_token(file: str | None) -> str | None:
     """Returns the token of a file, or of the environment; None for none.
 
     Raises:
-        UserError: a file that cannot be read, or a token that an address cannot hold.
+        UserError: a file that cannot be read, or a token that is short or no part of an address.
     """
-    place, token = f"--token-file {file}" if file else TOKEN, os.environ.get(TOKEN)
-    if file:
-        try:
-            token = Path(file).read_text("ascii").strip()
-        except (OSError, ValueError) as error:
-            raise UserError(f"{place}: {getattr(error, 'strerror', 'not plain text')}") from None
+    token = next(read_lines(file), "") if file else os.environ.get(TOKEN)
     if token is not None and not re.fullmatch(r"[\w.~-]{16,}", token, re.ASCII):
-        raise UserError(f"{place}: has to be 16 or more letters, digits or . _ ~ -")
+        raise UserError(f"{file or TOKEN}: a token has 16 or more letters, digits and . _ ~ -")
     return token
 
 
@@ -111,38 +104,21 @@ def listen(host: str, port: int) -> socket.socket:
         raise UserError(f"--host {host} --port {port}: {reason}; {way}") from None
 
 
-def run(served: Any, listening: socket.socket, timeout: float, workers: int = 1) -> None:
-    """Runs the server until it is told to stop; requests that are under way are answered.
-
-    Args:
-        served: an application; for several workers, what makes each its own. A worker that dies is
-            replaced.
-    """
+def run(application: object, listening: socket.socket, timeout: float) -> None:
+    """Runs the server until it is told to stop; requests that are under way are answered."""
     import uvicorn
-    from uvicorn.supervisors import Multiprocess
 
-    with TemporaryDirectory() as folder:
-        if workers > 1:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # before its first import
-        from ..serve.app import HttpProtocol
+    from ..serve.app import HttpProtocol
 
-        quiet: Any = {"log_level": "warning", "access_log": False, "server_header": False}
-        config = uvicorn.Config(
-            served,
-            http=HttpProtocol,
-            ws="none",
-            timeout_graceful_shutdown=max(1, round(timeout)),
-            workers=workers,
-            factory=workers > 1,
-            **quiet,
-        )
-        # uvicorn sends itself the signal again once it has shut down; by then all is done.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
-        if workers > 1:
-            Multiprocess(config, sockets=[listening]).run()
-        else:
-            uvicorn.Server(config).run(sockets=[listening])
+    quiet: Any = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
+    patience = max(1, round(timeout))
+    config = uvicorn.Config(
+        application, http=HttpProtocol, timeout_graceful_shutdown=patience, **quiet
+    )
+    # uvicorn sends itself the signal again once it has shut down; by then all is done.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    uvicorn.Server(config).run(sockets=[listening])
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -172,7 +148,6 @@ def build_parser() -> argparse.ArgumentParser:
         [],
         action="append",
     )
-    add("--workers N", "processes, each with the model (default: 1)", 1)
     add("--languages TAGS", f"for LanguageTool's clients (default: {ENGLISH})", ENGLISH)
     add("--access-log", "print a line of JSON for each request, with its X-Request-ID")
     return parser

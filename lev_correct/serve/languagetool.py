@@ -5,69 +5,69 @@ Places in a text are counted in UTF-16 code units, from 0, as LanguageTool count
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 
 from lev_runtime.errors import UserError
 
-from .schema import FORM, RULE, SOFTWARE, Checked, Result
+from .schema import FORM, RULE, Result
 
-#: Probability below which a message tells it; characters around a match that are its context.
-SURE, CONTEXT = 0.95, 40
-Correct = Callable[[list[str]], Awaitable[list[Result]]]
+CONTEXT = 40  #: characters around a match that are shown with it
 
 
-def languagetool(correct: Correct, tags: list[str]) -> APIRouter:
+def languagetool(correct: Any, tags: Sequence[str]) -> APIRouter:
     """Returns ``/check`` and ``/languages``.
 
     Args:
-        correct: gives the records of a text's lines. tags: of the languages, such as en-US.
+        correct: awaits the records of a text's lines. tags: of the languages, such as en-US.
     """
     router = APIRouter(tags=["LanguageTool"])
 
     @router.get("/languages")
-    def languages() -> list[dict[str, str]]:
+    def languages() -> list[Result]:
         """List the languages that are checked."""
         return [{"name": tag, "code": tag[:2], "longCode": tag} for tag in tags]
 
-    @router.post("/check", response_model=Checked, openapi_extra=FORM)
+    @router.post("/check", openapi_extra=FORM)
     async def check(request: Request) -> Result:
-        """Find misspellings in a text."""
-        form = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
-        tag = form.get("language", "auto")
-        if tag[:2] not in ("au", *(known[:2] for known in tags)):
+        """Find misspellings in a text: ``matches``, in UTF-16 code units."""
+        body = (await request.body()).decode("utf-8", "replace")
+        form = dict(parse_qsl(body, keep_blank_values=True))
+        tag = form.get("language", "auto").replace("auto", tags[0])
+        if not any(tag[:2] == known[:2] for known in tags):
             raise UserError(f"language={tag}: this server checks {', '.join(tags)}")
-        tag = tags[0] if tag == "auto" else tag
-        language = {"name": tag, "code": tag}
         results = await correct(read_text(form).split("\n"))
-        language["detectedLanguage"] = dict(language)
-        return {"software": SOFTWARE, "language": language, "matches": [*matches(results)]}
+        language = {"name": tag, "code": tag}
+        return {
+            "software": {"name": "lev-serve", "apiVersion": 1},
+            "language": {**language, "detectedLanguage": language},
+            "matches": [*matches(results)],
+        }
 
     return router
 
 
-def read_text(form: dict[str, str]) -> str:
+def read_text(form: Mapping[str, str]) -> str:
     """Returns the text of a request, with spaces instead of markup.
 
     Raises:
         UserError: neither ``text`` nor ``data`` as LanguageTool describes it.
     """
     try:
-        if "text" in form:
-            return form["text"]
-        data = json.loads(form["data"])
-        parts = data.get("annotation", [data])
+        data: Any = json.loads(form["data"]) if "data" in form else form
         return "".join(
-            part.get("text") or re.sub(r"\S", " ", part["markup"]) for part in parts
+            part["text"] if "text" in part else re.sub(r"\S", " ", part["markup"])
+            for part in data.get("annotation", [data])
         )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise UserError('send text=…, or data={"annotation": [{"text": …}, …]}') from None
 
 
-def matches(results: list[Result]) -> Iterator[Result]:
-    """Yields LanguageTool's record of each edit that is made in consecutive lines."""
+def matches(results: Iterable[Result]) -> Iterator[Result]:
+    """Yields LanguageTool's record of each edit that is made in the lines of a text."""
     start = 0
     for result in results:
         line = result["source"]
@@ -79,14 +79,13 @@ def matches(results: list[Result]) -> Iterator[Result]:
 
 def match(line: str, start: int, edit: Result) -> Result:
     """Returns the record of an edit; ``start``: of its line in the text."""
-    offset, length, sure = edit["offset"], utf16(edit["before"]), edit["probability"]
+    offset, length = edit["offset"], utf16(edit["before"])
     head = line[:offset][-CONTEXT:]
     around = head + line[offset:][: edit["length"] + CONTEXT]
-    doubt = f" ({sure:.0%} sure)" if sure < SURE else ""
     return {
         "offset": start + utf16(line[:offset]),
         "length": length,
-        "message": f"Possible spelling mistake{doubt}",
+        "message": RULE["description"],
         "shortMessage": "Spelling",
         "replacements": [{"value": edit["after"]}],
         "context": {"text": around, "offset": utf16(head), "length": length},

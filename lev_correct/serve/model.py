@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from os.path import commonprefix
 from typing import Any
 
 import regex
@@ -34,7 +33,8 @@ PACKAGED = {
     "title": "English spelling",
     "example": "Teh goverment beleives that the new tecnology will accomodate evrybody.",
 }
-_MARKS = regex.compile(r"[^\p{L}\p{M}\p{N}\s]*")
+#: an edit and what stays of it: both texts, a character between them that no text has
+_BARE = regex.compile(r"(?s)([^\p{L}\p{M}\p{N}\s]*)(.*?)([^\p{L}\p{M}\p{N}\s]*)\ud800\1(.*)\3$")
 _SHOWN = ("text", "score", "terminated", "iterations")  # of a trace
 #: a request and some of its rows → as many results
 Runner = Callable[[Any, Sequence[Any]], list[Result]]
@@ -173,19 +173,14 @@ def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -
 
 
 def _records(edits: Sequence[Edit]) -> list[Result]:
-    return [bare(edit).to_dict() for edit in edits]
+    records = (bare(edit).to_dict() for edit in edits)
+    return [{**record, "probability": round(record["probability"], 6)} for record in records]
 
 
 def bare(edit: Edit) -> Edit:
     """Returns an edit without the punctuation around its words that stays: of *teh.*, *teh*."""
-    before, after = edit.before, edit.after
-    head = len(_MARKS.match(commonprefix([before, after]))[0])
-    tail = len(_MARKS.match(commonprefix([before[head:][::-1], after[head:][::-1]]))[0])
-    before, after = (text[head : len(text) - tail] for text in (before, after))
-    probability = round(edit.probability, 6)
-    return replace(
-        edit, offset=edit.offset + head, before=before, after=after, probability=probability
-    )
+    head, before, _, after = _BARE.match(f"{edit.before}\ud800{edit.after}").groups()
+    return replace(edit, offset=edit.offset + len(head), before=before, after=after)
 
 
 def _predict(model: TextLabeler, asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from lev_runtime import __version__
 from lev_runtime.errors import UserError, counted
 
 #: of a request, and characters of each of its texts: a model must not be busy with one for long
@@ -138,22 +137,12 @@ class Corrected(BaseModel):
     code: bool
 
 
-class Hypothesis(BaseModel):
-    """An output for a sentence, and how the model came to it."""
-
-    text: str
-    score: float
-    terminated: bool
-    edits: list[EditRecord]
-    iterations: list[Result]
-
-
 class Edited(BaseModel):
-    """A sentence and its outputs, best first."""
+    """A sentence and its outputs, best first: text, score, terminated, edits and iterations."""
 
     source: str
     draft: str | None
-    hypotheses: list[Hypothesis]
+    hypotheses: list[Result]
 
 
 class Results(BaseModel):
@@ -162,26 +151,17 @@ class Results(BaseModel):
     results: list[Corrected] | list[Edited] | list[Result]
 
 
-class Checked(BaseModel):
-    """What LanguageTool's clients read; places are in UTF-16 code units."""
-
-    software: Result
-    language: Result
-    matches: list[Result]
-
-
 class Failure(BaseModel):
     """Why a request was refused, in one line."""
 
     error: str
 
 
-#: LanguageTool's form, as OpenAPI describes it, and what stands in each answer. An editor offers to
-#: add a word to its dictionary where the rule's name ends so.
+#: LanguageTool's form, as OpenAPI describes it, and its name of what is found: an editor offers to
+#: add a word to its dictionary where a name ends so.
 _FIELDS = dict.fromkeys(("language", "text", "data"), {"type": "string"})
 _SCHEMA = {"schema": {"type": "object", "properties": _FIELDS}}
 FORM = {"requestBody": {"content": {"application/x-www-form-urlencoded": _SCHEMA}}}
-SOFTWARE = {"name": "lev-serve", "version": __version__, "apiVersion": 1}
 RULE = {
     "id": "LEV_CORRECT_SPELLER_RULE",
     "description": "Possible spelling mistake",

@@ -276,7 +276,7 @@ def test_drafts_are_edited_beside_their_sources(page, tmp_path):
     wanted = b"teh source\tteh large cat\r\nfine\tfine\r\nteh new\tthe new\r\n"
     assert page.saved(file.name) == wanted
     for payload in PAYLOADS:
-        page.put(f"teh {payload}")
+        page.put(f"a teh {payload}")
         page.marks("teh")
     assert page.driver.title == "<i>m</i>.pt"
 
