@@ -40,7 +40,6 @@ from .service import metrics, observer
 
 MAX_BYTES = 1_000_000  # of a request
 SECONDS = 10.0  # for a whole request to come in
-PATIENCE = 2.0  # seconds in which the model of a server that is ready gets to a request
 ROWS = 64  # that the model reads before other requests have their turn
 STATIC = Path(__file__).parent / "static"
 HEADERS = {
@@ -166,9 +165,9 @@ class Worker:
         self._thread = ThreadPoolExecutor(1, "lev-serve model")
 
     async def is_ready(self) -> bool:
-        """Returns whether a request would have its turn soon."""
+        """Returns whether a request would have its turn within half of its time."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self.seconds / 2):
                 await asyncio.get_running_loop().run_in_executor(self._thread, int)
         except TimeoutError:
             return False
@@ -213,7 +212,7 @@ def _add_page(app: FastAPI, info: Result, worker: Worker) -> None:
     async def ready() -> Result:
         """Say whether a request would be answered soon."""
         if not await worker.is_ready():
-            raise HTTPException(503, f"the model was busy for {PATIENCE:g} s")
+            raise HTTPException(503, "the model is busy")
         return {"status": "ready"}
 
     @app.get("/info", dependencies=_TOKEN)

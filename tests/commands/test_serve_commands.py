@@ -13,6 +13,7 @@ from conftest import ROOT
 
 fastapi = pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
+pytest.importorskip("prometheus_client")
 # wherever pip put it
 PLACES = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(fastapi.__file__).parents[1])])}
 
