@@ -47,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     if not 0 < args.timeout < threading.TIMEOUT_MAX:
         raise UserError(f"--timeout {args.timeout}: must be above 0 seconds")
+    for name in args.allowed_host:
+        if not re.fullmatch(r"(\*\.)?[\w.-]+|\[[\da-f:.]+\]", name):
+            raise UserError(f"--allowed-host {name}: a name, *.NAME or [IPv6], without a port")
     require_extra("serve")
     fixed = fixed_token(args.token_file)
     token = fixed or secrets.token_urlsafe(16)

@@ -108,22 +108,20 @@ def _guard(token: bytes) -> Callable[..., Awaitable[Response]]:
         for_editor = EDITORS.match(path)
         kind, _, credentials = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
-            in_path = for_editor[1] if for_editor else None
+            in_path = for_editor and for_editor[1]
             credentials = in_path or request.query_params.get("token", "")
         public = path in ("/health", "/ready") or path.startswith("/static/")
         encoding = request.headers.get("content-encoding", "identity")
-        headers = HEADERS
         if not (public or hmac.compare_digest(credentials.encode("utf-8", "replace"), token)):
             response = JSONResponse({"error": message}, 403)
         elif encoding != "identity":
             response = JSONResponse(
                 {"error": f"Content-Encoding: {encoding}; send plain JSON"}, 415
             )
-        elif for_editor:
-            headers, response = HEADERS | CORS, await answer(request)
         else:
             response = await answer(request)
-        response.headers.update(headers)
+            response.headers.update(CORS if for_editor else {})
+        response.headers.update(HEADERS)
         return response
 
     return guard

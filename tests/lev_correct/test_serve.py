@@ -155,7 +155,7 @@ def test_predict_gives_the_models_own_records(kind, pairs):
     assert threshold.status_code == (200 if kind == "multilabel" else 422)
 
 
-# an editor's plug-in -------------------------------------------------------------------------------
+# an editor's plug-in ------------------------------------------------------------------------------
 
 
 def spelled(asked, rows):
@@ -384,7 +384,11 @@ def test_a_long_request_does_not_hold_up_a_short_one(rows):
 
 
 @pytest.mark.parametrize(
-    "flags", ["--port 70000", "--timeout -1", "--timeout inf", "--host 192.0.2.1", "--port {}"]
+    "flags",
+    [
+        *["--port 70000", "--timeout -1", "--timeout inf", "--host 192.0.2.1", "--port {}"],
+        *["--allowed-host a*", "--allowed-host a:80"],
+    ],
 )
 def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flags):
     with serve.listen("127.0.0.1", 0) as listening:

@@ -223,15 +223,27 @@ def test_what_is_typed_is_not_touched_before_it_is_finished(page):
     page.marks("teh")  # after a rest
     page.keys("x")
     page.marks("")
-    page.put("x\t teh  \n\n" * 300)
-    page.until(lambda: page.run("return CSS.highlights.get('sure').size") == 300)
+    page.put("x\t teh  \n\n" * 30)
+    page.until(lambda: page.run("return CSS.highlights.get('sure').size") == 30)
     page.keys(Keys.UP, Keys.UP, "teh ")
-    text = "x\t teh  \n\n" * 299 + "teh x\t teh  \n\n"
-    page.until(lambda: page.run("return CSS.highlights.get('sure').size") == 301)
+    text = "x\t teh  \n\n" * 29 + "teh x\t teh  \n\n"
+    page.until(lambda: page.run("return CSS.highlights.get('sure').size") == 31)
     assert page.value() == text
     page.until(lambda: page.keys("z", held=[Keys.CONTROL]) or page.value() == "a tehx")
     over = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     assert page.run(over)
+
+
+def test_a_long_text_is_corrected_at_once_and_taken_back_at_once(page, tmp_path):
+    file, text = tmp_path / "long.txt", "teh cat sat uh there.\n" * 1500
+    file.write_text(text)
+    page["load"].send_keys(str(file))
+    page.until(lambda: page.run("return CSS.highlights.get('sure').size") == 3000)
+    page["all"].click()
+    page.reads(text.replace("teh", "the").replace("uh ", ""))
+    page.keys("z", held=[Keys.CONTROL])
+    page.reads(text)
+    page.until(lambda: page.run("return CSS.highlights.get('sure').size") == 3000)
 
 
 def test_a_click_on_a_word_opens_its_correction_and_the_caret_stays(page):

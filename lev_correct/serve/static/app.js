@@ -2,7 +2,7 @@
 // model read lines, the one at the caret before others.
 
 import {
-  at, beside, close, element, isDoubtful, open, paint, pop, showPrediction, write,
+  at, beside, close, element, open, paint, pop, showPrediction, undo, write,
 } from "./pane.js";
 import { apply, clash, counted, difference, endOf, shift, toPoints, toUnits, visible } from "./text.js";
 
@@ -252,6 +252,7 @@ function again(isOne) {
 }
 
 function typed() {
+  if (pop.busy) return;
   state.typing = $("text").selectionStart;
   clearTimeout(calm);
   calm = setTimeout(rest, CALM);
@@ -332,6 +333,8 @@ function pressed(event) {
   if (event.key === "Escape" && pop.edit) {
     close();
     show();
+  } else if (inside && event.key === "z" && (event.ctrlKey || event.metaKey)) {
+    if (undo()) event.preventDefault();
   } else if (inside && event.altKey && ["ArrowDown", "ArrowUp"].includes(event.key)) {
     event.preventDefault();
     rest();
@@ -362,7 +365,7 @@ async function load({ target }) {
 function fill(text, source) {
   $("source").value = source;
   write({ offset: 0, before: $("text").value }, text);
-  return changed();
+  rest();
 }
 
 // The text as a file has it: for an edit model with its source, and that before it was changed.

@@ -9,7 +9,9 @@ const MODEL = "the model's own estimate";
 const NAMES = { certain: MODEL, sure: MODEL };
 const mirror = $("mirror").appendChild(new Text(" "));
 const field = $("text");
-export const pop = { edit: null, last: null }; // what the pop-up is, and was, about
+const LINES = 60; // that a browser inserts quickly
+// what the pop-up is, and was, about; whether the text is being written, and what undo() takes back
+export const pop = { edit: null, last: null, busy: false, done: null };
 
 export function element(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -88,12 +90,29 @@ export function close() {
   pop.edit = null;
 }
 
-// Puts a text in a place as if a person had typed it, so that undo takes it back.
+// Puts a text in a place as if a person had typed it, so that undo takes it back. Of many lines
+// browsers are slow to do that: those are put there at once, and undo is undo() below.
 export function write({ offset, before }, after) {
+  const [old, end] = [field.value, offset + before.length];
   field.focus({ preventScroll: true });
-  field.setSelectionRange(offset, offset + before.length);
-  if (after) document.execCommand("insertText", false, after);
+  field.setSelectionRange(offset, end);
+  pop.busy = true;
+  if (after.split("\n", LINES).length === LINES) field.setRangeText(after, offset, end, "end");
+  else if (after) document.execCommand("insertText", false, after);
   else document.execCommand("delete");
+  pop.busy = false;
+  if (after.split("\n", LINES).length === LINES) pop.done = { old, now: field.value };
+  field.dispatchEvent(new Event("input"));
+}
+
+// Takes back what write() put there at once, if nothing happened since; returns whether it did.
+export function undo() {
+  const { old, now } = pop.done ?? {};
+  if (old === undefined || field.value !== now) return false;
+  field.value = old;
+  pop.done = null;
+  field.dispatchEvent(new Event("input"));
+  return true;
 }
 
 // The edit at the caret, and the first one behind it or (`back`) the last before it, or the first.
