@@ -1,4 +1,4 @@
-"""What the operator of lev-serve sees: metrics, and a line for each request."""
+"""Shows the operator of lev-serve metrics, and a line for each request."""
 
 import json
 import re
