@@ -33,8 +33,9 @@ def observer(access_log: bool) -> Callable[..., Awaitable[Response]]:
             status = response.status_code
         finally:
             seconds = time.perf_counter() - started
-            # a path that is not there is anybody's to name
-            TAKEN.labels("other" if status in (400, 403, 404) else path, status).observe(seconds)
+            # a path that is not there is anybody's to name, and may have the token in it
+            path = "other" if status in (400, 403, 404) else path
+            TAKEN.labels(path, status).observe(seconds)
             if access_log:
                 record = {"id": number, "method": request.method, "path": path, "status": status}
                 say(json.dumps({**record, "ms": round(1000 * seconds, 1)}))

@@ -274,7 +274,7 @@ def test_a_server_whose_model_is_busy_lives_but_is_not_ready():
 def test_requests_are_counted_and_logged_without_token_and_text(capfd):
     with scripted(spelled, access_log=True) as http:
         http.post(f"/{TOKEN}/v2/check", data={"text": "secret teh"})
-        http.get(f"/nowhere-{time.time()}?token={TOKEN}")
+        http.get(f"/{TOKEN}/nowhere-{time.time()}?token={TOKEN}")
         answer = http.get(f"/info?token={TOKEN}", headers={"X-Request-ID": "mine"})
         assert answer.headers["X-Request-ID"] == "mine"
         measured = http.get("/metrics").text

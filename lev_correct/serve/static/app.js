@@ -168,6 +168,7 @@ async function predict() {
 }
 
 function read() {
+  if (!mode) return null; // the server has not answered yet
   reading ??= (mode === "predict" ? predict() : readLines())
     .catch((error) => fail(error.message))
     .finally(() => {
@@ -453,22 +454,20 @@ window.addEventListener("unhandledrejection", (event) => {
 });
 
 async function begin() {
-  model = await call("info");
-  document.title = $("model").textContent = visible(`${model.title ?? model.model ?? "lev-serve"}`);
-  const kept = restored(sessionStorage, {});
-  const { mode: was, ...rest } = kept;
+  const { mode: was, ...rest } = restored(sessionStorage, {});
   Object.assign(state, rest);
   [$("text").value, $("source").value] = [state.text, state.source];
+  $("text").focus(); // one may write before the server answers
+  model = await call("info");
+  document.title = $("model").textContent = visible(`${model.title ?? model.model ?? "lev-serve"}`);
   $("mode").replaceChildren(...model.modes.map((name) => new Option(MODES[name], name)));
   $("mode").value = model.modes.includes(was) ? was : model.modes[0];
   $("mode").hidden = model.modes.length < 2;
   const token = new URLSearchParams(location.search).get("token") ?? "";
   $("address").textContent = new URL(`${token}/v2`, location.href.split("?")[0]).href;
-  mode = $("mode").value;
   setWords(restored(localStorage, []));
-  $("text").focus();
   document.body.dataset.ready = "true";
-  await setMode(mode);
+  await setMode($("mode").value);
 }
 
 begin();

@@ -77,6 +77,7 @@ export function open(edit) {
   $("reasons").replaceChildren(...[...terms].map((term) => element("li", {}, term)));
   $("why").hidden = !terms.size;
   $("why").open = false;
+  $("always").hidden = !old;
   $("pop").hidden = false;
   const { left, top, width } = rectangle(edit);
   const room = width - $("pop").offsetWidth;
