@@ -54,19 +54,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     fixed = fixed_token(args.token_file)
     token = fixed or secrets.token_urlsafe(16)
     with listen(args.host, args.port) as listening:
+        from ..serve import app, model
+
+        processing = text_processing(args)
+        with as_flags(args):
+            served = model.load(args.path, args.data, args.device, args.settings, **processing)
+        path = args.path or ENGLISH_SPELLING
+        served.info["signature"] = signature(path, threshold=served.info.get("min_confidence"))
+        served.info["model"] = os.path.basename(os.path.normpath(path))
         name = f"[{args.host}]" if ":" in args.host else args.host
         hosts = [*_LOOPBACK, name, *args.allowed_host]
         if args.host in _ANYWHERE:
             name = socket.gethostname()
             hosts = [*hosts, name] if args.allowed_host else ["*"]
-        served = application(args, token, hosts)
         print(
             f"http://{name}:{listening.getsockname()[1]}/{'' if fixed else f'?token={token}'}",
             flush=True,
         )
         if name not in _LOOPBACK:
             say("note: other machines can reach this address, and the connection is not encrypted")
-        run(served, listening, args.timeout)
+        languages = args.languages.split(",")
+        application = app.make_app(served, token, hosts, args.timeout, languages, args.access_log)
+        run(application, listening, args.timeout)
     return 0
 
 
@@ -80,20 +89,6 @@ def fixed_token(file: str | None) -> str | None:
     if token is not None and not re.fullmatch(r"[\w.~-]{16,}", token, re.ASCII):
         raise UserError(f"{file or TOKEN}: a token has 16 or more letters, digits and . _ ~ -")
     return token
-
-
-def application(args: argparse.Namespace, token: str, hosts: Sequence[str]) -> Any:
-    """Loads the model; returns the application that serves it."""
-    from ..serve import app, model
-
-    with as_flags(args):
-        processing = text_processing(args)
-        served = model.load(args.path, args.data, args.device, args.settings, **processing)
-    path = args.path or ENGLISH_SPELLING
-    served.info["signature"] = signature(path, threshold=served.info.get("min_confidence"))
-    served.info["model"] = os.path.basename(os.path.normpath(path))
-    languages = args.languages.split(",")
-    return app.make_app(served, token, hosts, args.timeout, languages, args.access_log)
 
 
 def listen(host: str, port: int) -> socket.socket:

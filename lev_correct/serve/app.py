@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from .schema import (
     Results,
     size,
 )
-from .service import metrics, observer
+from .service import Answer, Middleware, metrics, observer
 
 MAX_BYTES = 1_000_000  # of a request
 SECONDS = 10.0  # for a whole request to come in
@@ -100,10 +100,10 @@ def make_app(
     return app
 
 
-def _guard(token: bytes) -> Callable[..., Awaitable[Response]]:
+def _guard(token: bytes) -> Middleware:
     message = "the token is missing or wrong: open the address that lev-serve printed"
 
-    async def guard(request: Request, answer: Callable[..., Awaitable[Response]]) -> Response:
+    async def guard(request: Request, answer: Answer) -> Response:
         path = request.url.path
         for_editor = EDITORS.match(path)
         kind, _, credentials = request.headers.get("authorization", "").partition(" ")
@@ -127,7 +127,7 @@ def _guard(token: bytes) -> Callable[..., Awaitable[Response]]:
     return guard
 
 
-async def _as_json(request: Request, answer: Callable[..., Awaitable[Any]]) -> Response:
+async def _as_json(request: Request, answer: Answer) -> Response:
     """An answer, or in JSON what a library refuses in plain text."""
     response = await answer(request)
     kind = response.headers.get("content-type", "")
@@ -162,14 +162,13 @@ class Worker:
         self.runners, self.seconds = runners, seconds
         self._thread = ThreadPoolExecutor(1, "lev-serve model")
 
-    async def is_ready(self) -> bool:
-        """Returns whether a request would have its turn within half of its time."""
+    async def wait(self) -> None:
+        """Waits for a turn; raises an HTTPException after half of ``seconds``."""
         try:
             async with asyncio.timeout(self.seconds / 2):
                 await asyncio.get_running_loop().run_in_executor(self._thread, int)
         except TimeoutError:
-            return False
-        return True
+            raise HTTPException(503, "the model is busy") from None
 
     async def answer(self, kind: str, asked: Asked, rows: Sequence[Any]) -> list[Result]:
         """Returns a result for each row; raises an HTTPException after ``seconds``."""
@@ -190,7 +189,9 @@ class Worker:
         return results
 
     async def correct_text(self, lines: list[str]) -> list[Result]:
-        """Returns the corrections of a text of any number of lines."""
+        """Returns the corrections of a text of any number of lines, of which none is too long."""
+        if any(len(line) > MAX_CHARS for line in lines):
+            raise UserError(f"a line has more than {MAX_CHARS} characters")
         asked = CorrectRequest.model_construct(lines=lines, before=[])
         return await self.answer("correct", asked, lines)
 
@@ -209,8 +210,7 @@ def _add_page(app: FastAPI, info: Result, worker: Worker) -> None:
     @app.get("/ready")
     async def ready() -> Result:
         """Say whether a request would be answered soon."""
-        if not await worker.is_ready():
-            raise HTTPException(503, "the model is busy")
+        await worker.wait()
         return {"status": "ready"}
 
     @app.get("/info", dependencies=_TOKEN)

@@ -58,10 +58,11 @@ def read_text(form: Mapping[str, str]) -> str:
     """
     try:
         data: Any = json.loads(form["data"]) if "data" in form else form
-        return "".join(
+        text = "".join(
             part["text"] if "text" in part else re.sub(r"\S", " ", part["markup"])
             for part in data.get("annotation", [data])
         )
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise UserError('send text=…, or data={"annotation": [{"text": …}, …]}') from None
 
@@ -96,4 +97,4 @@ def match(line: str, start: int, edit: Result) -> Result:
 
 def utf16(text: str) -> int:
     """Returns how many code units of UTF-16 a text has."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return len(text.encode("utf-16-le")) // 2

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 from uuid import uuid4
 
 from fastapi import Request
@@ -12,18 +13,21 @@ from prometheus_client import Gauge, Histogram, generate_latest
 
 from lev_runtime.io.options import say
 
+#: What comes after a middleware, and a middleware.
+Answer = Callable[[Request], Awaitable[Any]]
+Middleware = Callable[[Request, Answer], Awaitable[Response]]
 TAKEN = Histogram("lev_serve_seconds", "Time that a request took", ["path", "status"])
 RUNNING = Gauge("lev_serve_running", "Requests under way")
 _TOKEN = re.compile("^/[^/]+(?=/v2/)")
 
 
-def observer(access_log: bool) -> Callable[..., Awaitable[Response]]:
+def observer(access_log: bool) -> Middleware:
     """Returns a middleware that measures requests, and prints them where ``access_log``.
 
     A request keeps the ``X-Request-ID`` that it brings. The token is never printed.
     """
 
-    async def observe(request: Request, answer: Callable[..., Awaitable[Response]]) -> Response:
+    async def observe(request: Request, answer: Answer) -> Response:
         path, status = _TOKEN.sub("", request.url.path), 500
         started = time.perf_counter()
         number = request.headers.get("x-request-id") or uuid4().hex

@@ -214,8 +214,10 @@ def test_markup_keeps_its_places_and_is_not_read(editor):
     [
         ({"text": "", "language": "en"}, 200),
         ({"data": '{"text": "teh"}'}, 200),
+        ({"data": '{"text": "half a character: \\ud83d"}'}, 200),
         ({"text": "teh", "language": "de-DE"}, 422),
         ({"language": "en-US"}, 422),
+        ({"text": "a\n" + "teh " * 3000}, 422),
         ({"data": "{"}, 422),
         ({"data": "[1]"}, 422),
         ({"data": '{"annotation": [{}]}'}, 422),
