@@ -91,7 +91,7 @@ _NEEDED = {"train": ("fairseq", "torch"), "export": ("onnx",), "serve": ("fastap
 #: what it brings besides: some of it works without
 _BROUGHT = {
     **dict.fromkeys("hydra omegaconf sacrebleu scipy sklearn yaml".split(), "train"),
-    **dict.fromkeys(("pydantic", "starlette"), "serve"),
+    **dict.fromkeys(("pydantic", "starlette", "prometheus_client"), "serve"),
 }
 
 

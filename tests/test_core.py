@@ -51,6 +51,7 @@ def test_what_needs_an_extra_says_so_in_a_line_and_writes_nothing(command, wante
     words, _, more = command.partition(" # ")
     if command.startswith("serve") and not more:
         pytest.importorskip("fastapi")
+        pytest.importorskip("prometheus_client")
     done = core(COMMAND, tmp_path, *f"lev-{words}".split(), hidden=f"{TRAIN},{more or 'none'}")
     assert done.stderr.startswith(f"error: {wanted}"), done.stderr
     assert done.stderr.count("\n") == 1 and done.stdout == ""

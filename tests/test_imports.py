@@ -101,7 +101,7 @@ def test_nobody_imports_what_he_should_know_nothing_of(root):
 ROOMS = {
     "lev_runtime": "numpy onnxruntime rapidfuzz regex sentencepiece tokenizers tqdm",
     "lev_correct": "lev_runtime numpy rapidfuzz regex markdown_it py3langid fastapi h11 starlette "
-    "pydantic uvicorn pygments",
+    "prometheus_client pydantic uvicorn pygments",
     # lev_correct: where it is installed, typos.py asks it whether a source had one
     "lev_memory": "babel lev_correct lev_runtime numpy rapidfuzz regex sacrebleu sentencepiece "
     "translate",

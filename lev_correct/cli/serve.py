@@ -24,9 +24,12 @@ from lev_runtime.io.options import (
     text_processing,
 )
 from lev_runtime.io.signature import signature
+from lev_runtime.io.text_files import read_lines
 
 from ..packaged import ENGLISH_SPELLING
 
+TOKEN = "LEV_SERVE_TOKEN"  #: names the token in the environment
+ENGLISH = "en-US,en-GB,en-AU,en-CA,en-NZ,en-ZA"
 _LOOPBACK, _ANYWHERE = ("127.0.0.1", "localhost", "[::1]"), ("0.0.0.0", "::", "")
 
 
@@ -44,27 +47,48 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     if not 0 < args.timeout < threading.TIMEOUT_MAX:
         raise UserError(f"--timeout {args.timeout}: must be above 0 seconds")
+    for name in args.allowed_host:
+        if not re.fullmatch(r"(\*\.)?[\w.-]+|\[[\da-f:.]+\]", name):
+            raise UserError(f"--allowed-host {name}: a name, *.NAME or [IPv6], without a port")
     require_extra("serve")
-    token = secrets.token_urlsafe(16)
+    fixed = fixed_token(args.token_file)
+    token = fixed or secrets.token_urlsafe(16)
     with listen(args.host, args.port) as listening:
         from ..serve import app, model
 
         processing = text_processing(args)
         with as_flags(args):
             served = model.load(args.path, args.data, args.device, args.settings, **processing)
-        served.info["signature"] = signature(
-            args.path or ENGLISH_SPELLING, threshold=served.info.get("min_confidence")
-        )
-        served.info["model"] = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
+        path = args.path or ENGLISH_SPELLING
+        served.info["signature"] = signature(path, threshold=served.info.get("min_confidence"))
+        served.info["model"] = os.path.basename(os.path.normpath(path))
         name = f"[{args.host}]" if ":" in args.host else args.host
-        hosts = [*_LOOPBACK, name]
+        hosts = [*_LOOPBACK, name, *args.allowed_host]
         if args.host in _ANYWHERE:
-            name, hosts = socket.gethostname(), ["*"]
-        print(f"http://{name}:{listening.getsockname()[1]}/?token={token}", flush=True)
+            name = socket.gethostname()
+            hosts = [*hosts, name] if args.allowed_host else ["*"]
+        print(
+            f"http://{name}:{listening.getsockname()[1]}/{'' if fixed else f'?token={token}'}",
+            flush=True,
+        )
         if name not in _LOOPBACK:
             say("note: other machines can reach this address, and the connection is not encrypted")
-        run(app.make_app(served, token, hosts, args.timeout), listening, args.timeout)
+        languages = args.languages.split(",")
+        application = app.make_app(served, token, hosts, args.timeout, languages, args.access_log)
+        run(application, listening, args.timeout)
     return 0
+
+
+def fixed_token(file: str | None) -> str | None:
+    """Returns the token of a file, or of the environment; None for none.
+
+    Raises:
+        UserError: a file that cannot be read, or a token that is short or no part of an address.
+    """
+    token = next(read_lines(file), "") if file else os.environ.get(TOKEN)
+    if token is not None and not re.fullmatch(r"[\w.~-]{16,}", token, re.ASCII):
+        raise UserError(f"{file or TOKEN}: a token has 16 or more letters, digits and . _ ~ -")
+    return token
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -112,4 +136,16 @@ def build_parser() -> argparse.ArgumentParser:
     add("--host NAME", "address to listen on (default: 127.0.0.1, this machine only)", "127.0.0.1")
     add("--port N", "port; 0 chooses a free one (default: 8000)", 8000)
     add("--timeout SECONDS", "time limit of a request (default: 30)", 30.0)
+    add(
+        "--token-file FILE",
+        f"file with the token that requests have to bring (default: ${TOKEN}, or a new one)",
+    )
+    add(
+        "--allowed-host NAME",
+        "another name by which clients call the server, such as a proxy's; can be repeated",
+        [],
+        action="append",
+    )
+    add("--languages TAGS", f"for LanguageTool's clients (default: {ENGLISH})", ENGLISH)
+    add("--access-log", "print a line of JSON for each request, with its X-Request-ID")
     return parser

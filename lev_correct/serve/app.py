@@ -2,15 +2,17 @@
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import h11
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from fastapi.security import APIKeyQuery, HTTPBearer
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
@@ -21,18 +23,21 @@ from lev_runtime import __version__
 from lev_runtime.batching import by_budget
 from lev_runtime.errors import UserError
 
+from .languagetool import languagetool
 from .model import Runner, ServedModel
 from .schema import (
     MAX_CHARS,
     Asked,
     CorrectRequest,
     EditRequest,
+    Failure,
     PredictRequest,
     Result,
+    Results,
     size,
 )
+from .service import Answer, Middleware, metrics, observer
 
-Results = dict[str, list[Result]]
 MAX_BYTES = 1_000_000  # of a request
 SECONDS = 10.0  # for a whole request to come in
 ROWS = 64  # that the model reads before other requests have their turn
@@ -45,43 +50,67 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",  # the token stands in the address
     "X-Content-Type-Options": "nosniff",
 }
+#: What an editor's plug-in asks, with the token in the path: it takes an address, no headers. Pages
+#: elsewhere may read the answer, as those of plug-ins are: they have the token.
+EDITORS = re.compile(r"(?:/([^/]+))?/v2/")
+CORS = {"Access-Control-Allow-Origin": "*"}
+#: How the token may be sent, in the description; who checks it is the guard.
+_TOKEN: Any = [
+    Security(HTTPBearer(auto_error=False)),
+    Security(APIKeyQuery(name="token", auto_error=False)),
+]
 
 
 def make_app(
-    model: ServedModel, token: str, hosts: Sequence[str] | None = None, seconds: float = 30.0
+    model: ServedModel,
+    token: str,
+    hosts: Sequence[str] | None = None,
+    seconds: float = 30.0,
+    languages: Sequence[str] = ("en-US",),
+    access_log: bool = False,
 ) -> FastAPI:
     """The application, ready for any ASGI server.
 
     Args:
         token: what a request has to bring. hosts: by which the server may be called; None for any.
-        seconds: after which a request is given up.
+        seconds: after which a request is given up. languages: of a corrector, for LanguageTool's
+            clients. access_log: whether each request is a line on standard error.
     """
     app = FastAPI(
         title="lev-serve",
         version=__version__,
         **dict.fromkeys(("docs_url", "redoc_url")),  # they load scripts from elsewhere
         telemetry={"tracing": False, "metrics": False, "logs": False},  # texts stay here
-        responses={"default": {"description": '{"error": "why, in one line"}'}},
+        responses=dict.fromkeys((422, "default"), {"model": Failure, "description": "Why"}),
     )
-    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BYTES)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts or ["*"], www_redirect=False)
-    app.middleware("http")(_guard(token.encode()))
-    app.middleware("http")(_as_json)
     for kind in (HTTPException, RequestValidationError, UserError, Exception):
         app.add_exception_handler(kind, _refused)
-    _add_page(app, model.info)
-    _add_model(app, model.runners, seconds)
+    worker = Worker(model.runners, seconds)
+    _add_page(app, model.info, worker)
+    _add_model(app, worker)
+    if "correct" in model.runners:
+        router = languagetool(worker.correct_text, languages)
+        app.include_router(router, prefix="/v2", dependencies=_TOKEN)
+        app.include_router(router, prefix="/{token}/v2", include_in_schema=False)
+    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BYTES)
+    app.middleware("http")(_guard(token.encode()))
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts or ["*"], www_redirect=False)
+    app.middleware("http")(_as_json)
+    app.middleware("http")(observer(access_log))
     return app
 
 
-def _guard(token: bytes) -> Callable[..., Awaitable[Response]]:
+def _guard(token: bytes) -> Middleware:
     message = "the token is missing or wrong: open the address that lev-serve printed"
 
-    async def guard(request: Request, answer: Callable[..., Awaitable[Response]]) -> Response:
+    async def guard(request: Request, answer: Answer) -> Response:
+        path = request.url.path
+        for_editor = EDITORS.match(path)
         kind, _, credentials = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
-            credentials = request.query_params.get("token", "")
-        public = request.url.path == "/health" or request.url.path.startswith("/static/")
+            in_path = for_editor and for_editor[1]
+            credentials = in_path or request.query_params.get("token", "")
+        public = path in ("/health", "/ready") or path.startswith("/static/")
         encoding = request.headers.get("content-encoding", "identity")
         if not (public or hmac.compare_digest(credentials.encode("utf-8", "replace"), token)):
             response = JSONResponse({"error": message}, 403)
@@ -91,16 +120,18 @@ def _guard(token: bytes) -> Callable[..., Awaitable[Response]]:
             )
         else:
             response = await answer(request)
+            response.headers.update(CORS if for_editor else {})
         response.headers.update(HEADERS)
         return response
 
     return guard
 
 
-async def _as_json(request: Request, answer: Callable[..., Awaitable[Any]]) -> Response:
+async def _as_json(request: Request, answer: Answer) -> Response:
     """An answer, or in JSON what a library refuses in plain text."""
     response = await answer(request)
-    if not response.headers.get("content-type", "").startswith("text/plain"):
+    kind = response.headers.get("content-type", "")
+    if response.status_code < 400 or not kind.startswith("text/plain"):
         return response
     reason = b"".join([part async for part in response.body_iterator]).decode()
     return JSONResponse({"error": reason}, response.status_code, HEADERS)
@@ -120,49 +151,92 @@ async def _refused(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": message}, status)
 
 
-def _add_page(app: FastAPI, info: Result) -> None:
-    page = (STATIC / "index.html").read_text("utf-8")
-    app.add_route("/", lambda _: Response(page, media_type="text/html"))
-    app.add_route("/health", lambda _: JSONResponse({"status": "ok"}))
-    app.add_route("/info", lambda _: JSONResponse({**info, "chars": MAX_CHARS}))
-    app.mount("/static", StaticFiles(directory=STATIC))
+class Worker:
+    """Owns a model: one thread, in which requests take turns.
 
+    Args:
+        seconds: after which a request is given up.
+    """
 
-def _add_model(app: FastAPI, runners: Mapping[str, Runner], seconds: float) -> None:
-    thread = ThreadPoolExecutor(1, "lev-serve model")  # owns the model
+    def __init__(self, runners: Mapping[str, Runner], seconds: float) -> None:
+        self.runners, self.seconds = runners, seconds
+        self._thread = ThreadPoolExecutor(1, "lev-serve model")
 
-    async def answer(kind: str, asked: Asked, rows: Sequence[Any]) -> Results:
+    async def wait(self) -> None:
+        """Waits for a turn; raises an HTTPException after half of ``seconds``."""
+        try:
+            async with asyncio.timeout(self.seconds / 2):
+                await asyncio.get_running_loop().run_in_executor(self._thread, int)
+        except TimeoutError:
+            raise HTTPException(503, "the model is busy") from None
+
+    async def answer(self, kind: str, asked: Asked, rows: Sequence[Any]) -> list[Result]:
+        """Returns a result for each row; raises an HTTPException after ``seconds``."""
         run = asyncio.get_running_loop().run_in_executor
         sizes = list(map(size, rows))
         results: list[Result] = []
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(self.seconds):
                 for part in by_budget(sizes, MAX_CHARS, ROWS):  # takes turns
                     batch = [rows[i] for i in part]
-                    results += await run(thread, runners[kind], asked, batch)
+                    results += await run(self._thread, self.runners[kind], asked, batch)
         except TimeoutError:
-            message = f"not done after {seconds:g} s; send fewer or shorter rows"
+            message = f"not done after {self.seconds:g} s; send fewer or shorter rows"
             raise HTTPException(504, message) from None
         except UserError as error:
             behind = f" (counted behind the first {len(results)})" if results else ""
             raise UserError(f"{error}{behind}") from None
-        return {"results": results}
+        return results
 
-    async def edit(asked: EditRequest) -> Results:
+    async def correct_text(self, lines: list[str]) -> list[Result]:
+        """Returns the corrections of a text of any number of lines, of which none is too long."""
+        if any(len(line) > MAX_CHARS for line in lines):
+            raise UserError(f"a line has more than {MAX_CHARS} characters")
+        asked = CorrectRequest.model_construct(lines=lines, before=[])
+        return await self.answer("correct", asked, lines)
+
+
+def _add_page(app: FastAPI, info: Result, worker: Worker) -> None:
+    page = (STATIC / "index.html").read_text("utf-8")
+    app.add_route("/", lambda _: Response(page, media_type="text/html"))
+    app.mount("/static", StaticFiles(directory=STATIC))
+    app.get("/metrics", dependencies=_TOKEN, response_class=Response)(metrics)
+
+    @app.get("/health")
+    def health() -> Result:
+        """Say that the process lives."""
+        return {"status": "ok"}
+
+    @app.get("/ready")
+    async def ready() -> Result:
+        """Say whether a request would be answered soon."""
+        await worker.wait()
+        return {"status": "ready"}
+
+    @app.get("/info", dependencies=_TOKEN)
+    def describe() -> Result:
+        """Describe the model."""
+        return {**info, "chars": MAX_CHARS}
+
+
+def _add_model(app: FastAPI, worker: Worker) -> None:
+    async def edit(asked: EditRequest) -> Any:
         """Edit drafts, or write new outputs."""
-        return await answer("edit", asked, asked.sentences)
+        return {"results": await worker.answer("edit", asked, asked.sentences)}
 
-    async def correct(asked: CorrectRequest) -> Results:
+    async def correct(asked: CorrectRequest) -> Any:
         """Correct lines."""
-        return await answer("correct", asked, asked.lines)
+        return {"results": await worker.answer("correct", asked, asked.lines)}
 
-    async def predict(asked: PredictRequest) -> Results:
+    async def predict(asked: PredictRequest) -> Any:
         """Predict labels, values or tags: the fields of a line of lev-predict."""
-        return await answer("predict", asked, asked.rows)
+        return {"results": await worker.answer("predict", asked, asked.rows)}
 
+    described: Any = {200: {"model": Results}}
     for handler in (edit, correct, predict):
-        if handler.__name__ in runners:
-            app.post(f"/{handler.__name__}")(handler)
+        if handler.__name__ in worker.runners:
+            path = f"/{handler.__name__}"
+            app.post(path, dependencies=_TOKEN, responses=described)(handler)
 
 
 class HttpProtocol(H11Protocol):

@@ -110,3 +110,61 @@ class PredictRequest(Asked):
             pairs = counted(len(self.pairs), "pair")
             raise UserError(f"{texts} but {pairs}; send as many")
         return list(zip(self.texts, self.pairs))
+
+
+# answers: described, not checked, as they are the package's own
+
+
+class EditRecord(BaseModel):
+    """An edit of a text, by the keys of lev-correct."""
+
+    offset: int
+    length: int
+    before: str
+    after: str
+    probability: float
+    applied: bool
+    reason: str | None
+    why: dict[str, float]
+
+
+class Corrected(BaseModel):
+    """A line, what became of it, and whether it was left alone as code."""
+
+    source: str
+    text: str
+    edits: list[EditRecord]
+    code: bool
+
+
+class Edited(BaseModel):
+    """A sentence and its outputs, best first: text, score, terminated, edits and iterations."""
+
+    source: str
+    draft: str | None
+    hypotheses: list[Result]
+
+
+class Results(BaseModel):
+    """A result for each row of a request, in order."""
+
+    results: list[Corrected] | list[Edited] | list[Result]
+
+
+class Failure(BaseModel):
+    """Why a request was refused, in one line."""
+
+    error: str
+
+
+#: LanguageTool's form, as OpenAPI describes it, and its name of what is found: an editor offers to
+#: add a word to its dictionary where a name ends so.
+_FIELDS = dict.fromkeys(("language", "text", "data"), {"type": "string"})
+_SCHEMA = {"schema": {"type": "object", "properties": _FIELDS}}
+FORM = {"requestBody": {"content": {"application/x-www-form-urlencoded": _SCHEMA}}}
+RULE = {
+    "id": "LEV_CORRECT_SPELLER_RULE",
+    "description": "Possible spelling mistake",
+    "issueType": "misspelling",
+    "category": {"id": "TYPOS", "name": "Possible typo"},
+}

@@ -13,8 +13,10 @@ from conftest import ROOT
 
 fastapi = pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
-# wherever pip put it
-PLACES = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(fastapi.__file__).parents[1])])}
+measures = pytest.importorskip("prometheus_client")
+# wherever pip put them
+PARENTS = [str(Path(module.__file__).parents[1]) for module in (fastapi, measures)]
+PLACES = {"PYTHONPATH": os.pathsep.join([str(ROOT), *PARENTS])}
 
 
 def asked(address: str, path: str, body: object = None) -> dict:

@@ -1,6 +1,7 @@
 """lev-serve without a browser: what requests get, what is refused, and nothing is mixed up."""
 
 import json
+import re
 import socket
 import threading
 import time
@@ -13,13 +14,16 @@ from tables import rows
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
+pytest.importorskip("prometheus_client")
 from serving import serving  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
+from lev_correct import Edit  # noqa: E402
 from lev_correct.cli import serve  # noqa: E402
 from lev_correct.serve import app  # noqa: E402
 from lev_correct.serve.model import (  # noqa: E402
     ServedModel,
+    bare,
     load,
     serve_corrector,
     serve_predictor,
@@ -74,12 +78,13 @@ def test_everything_but_files_and_health_needs_the_token():
     with scripted() as http:
         assert http.get("/openapi.json").json()["info"]["version"] == __version__
         http.headers.pop("Authorization")
-        for path in ("/", "/info", "/openapi.json"):
+        for path in ("/", "/info", "/openapi.json", "/metrics", "/v2/languages"):
             queries = (f"?token={TOKEN}", "", "?token=wrong", "?token=é")
             statuses = [http.get(path + query).status_code for query in queries]
             assert statuses == [200, 403, 403, 403]
         assert http.post("/correct", json={"lines": ["a"]}).status_code == 403
-        assert http.get("/health").status_code == http.get("/static/app.js").status_code == 200
+        for path in ("/health", "/ready", "/static/app.js"):
+            assert http.get(path).status_code == 200
 
 
 def test_a_page_elsewhere_cannot_call_the_server_and_ours_loads_nothing_from_there():
@@ -148,6 +153,155 @@ def test_predict_gives_the_models_own_records(kind, pairs):
         assert http.post("/predict", json={**asked, "pairs": ["a"]}).status_code == 422
     assert results == [prediction.to_dict() for prediction in model.predict(rows, **top)]
     assert threshold.status_code == (200 if kind == "multilabel" else 422)
+
+
+# an editor's plug-in ------------------------------------------------------------------------------
+
+
+def spelled(asked, rows):
+    """Puts *teh* right."""
+    return [
+        {
+            "source": row,
+            "text": row.replace("teh", "the"),
+            "edits": [
+                Edit(found.start(), "teh", "the", 0.9, "no" not in row).to_dict()
+                for found in re.finditer("teh", row)
+            ],
+            "code": False,
+        }
+        for row in rows
+    ]
+
+
+@pytest.fixture
+def editor():
+    with scripted(spelled, languages=["en-US", "en-GB"]) as http:
+        http.headers.pop("Authorization")
+        yield http
+
+
+def words_found(text, answer):
+    """Returns what the matches name, read as a client does that counts UTF-16 code units."""
+    units = text.encode("utf-16-le")
+    places = [(2 * match["offset"], 2 * match["length"]) for match in answer.json()["matches"]]
+    return [units[start : start + length].decode("utf-16-le") for start, length in places]
+
+
+TEXT = "😀 teh 𝒳 teh\n\nno teh\n" + "😀\n" * 300 + "teh 👍"
+
+
+def test_an_editor_gets_places_in_utf16_units_of_a_text_of_any_length(editor):
+    answer = editor.post(f"/{TOKEN}/v2/check", data={"text": TEXT, "language": "en-GB"})
+    assert words_found(TEXT, answer) == ["teh"] * 3
+    for match in answer.json()["matches"]:
+        context, sentence = match["context"], match["sentence"]
+        assert context["text"] in sentence and match["replacements"] == [{"value": "the"}]
+        start = 2 * context["offset"]
+        assert context["text"].encode("utf-16-le")[start:].decode("utf-16-le").startswith("teh")
+
+
+def test_markup_keeps_its_places_and_is_not_read(editor):
+    parts = [{"text": "a "}, {"markup": "<teh>", "interpretAs": "\n"}, {"text": "𝒳 teh"}]
+    text = "".join("".join(list(part.values())[:1]) for part in parts)
+    data = {"data": json.dumps({"annotation": parts}), "language": "auto"}
+    answer = editor.post(f"/{TOKEN}/v2/check", data=data)
+    assert words_found(text, answer) == ["teh"] and answer.json()["matches"][0]["offset"] > 7
+
+
+@pytest.mark.parametrize(
+    "form, status",
+    [
+        ({"text": "", "language": "en"}, 200),
+        ({"data": '{"text": "teh"}'}, 200),
+        ({"data": '{"text": "half a character: \\ud83d"}'}, 200),
+        ({"text": "teh", "language": "de-DE"}, 422),
+        ({"language": "en-US"}, 422),
+        ({"text": "a\n" + "teh " * 3000}, 422),
+        ({"data": "{"}, 422),
+        ({"data": "[1]"}, 422),
+        ({"data": '{"annotation": [{}]}'}, 422),
+        ({"data": '{"annotation": ["teh"]}'}, 422),
+        ({"data": '{"text": 3}'}, 422),
+    ],
+)
+def test_a_form_that_cannot_be_used_is_refused(editor, form, status):
+    answer = editor.post(f"/{TOKEN}/v2/check", data=form)
+    assert answer.status_code == status and ("error" in answer.json()) == (status == 422)
+
+
+def test_the_token_stands_in_the_path_and_only_who_has_it_may_read_from_elsewhere(editor):
+    elsewhere = {"Origin": "https://elsewhere.example"}
+
+    def answer(path, **headers):
+        got = editor.get(path, headers={**elsewhere, **headers})
+        return got.status_code, "access-control-allow-origin" in got.headers
+
+    assert answer(f"/{TOKEN}/v2/languages") == (200, True)
+    assert answer("/v2/languages", Authorization=f"Bearer {TOKEN}") == (200, True)
+    assert answer("/wrong/v2/languages") == answer("/v2/languages") == (403, False)
+    assert answer(f"/{TOKEN}/info") == answer(f"/v2/{TOKEN}/info") == (403, False)
+    assert answer(f"/info?token={TOKEN}") == (200, False)
+
+
+def test_a_word_comes_without_the_punctuation_around_it_and_the_edit_is_the_same():
+    for before, after in (("(recieve).", "(receive)."), ("uh ", ""), ("", " a"), ("...", "..")):
+        line = f"x {before} y"
+        edit = bare(Edit(2, before, after, 1.0))
+        put = line[: edit.offset] + edit.after + line[edit.end :]
+        assert put == f"x {after} y" and line[edit.offset : edit.end] == edit.before
+    assert bare(Edit(2, "(recieve).", "(receive).", 1.0)).before == "recieve"
+
+
+# what an operator sees ----------------------------------------------------------------------------
+
+
+def test_a_server_whose_model_is_busy_lives_but_is_not_ready():
+    begun, release = threading.Event(), threading.Event()
+
+    def slow(asked, rows):
+        begun.set()
+        release.wait(20)
+        return echo(asked, rows)
+
+    with scripted(slow, seconds=0.6) as http, ThreadPoolExecutor(1) as pool:
+        pool.submit(http.post, "/correct", json={"lines": ["a"]})
+        assert begun.wait(20)
+        assert http.get("/ready").status_code == 503
+        assert http.get("/health").status_code == 200
+        release.set()
+        assert any(http.get("/ready").status_code == 200 for _ in range(400))
+
+
+def test_requests_are_counted_and_logged_without_token_and_text(capfd):
+    with scripted(spelled, access_log=True) as http:
+        http.post(f"/{TOKEN}/v2/check", data={"text": "secret teh"})
+        http.get(f"/{TOKEN}/nowhere-{time.time()}?token={TOKEN}")
+        answer = http.get(f"/info?token={TOKEN}", headers={"X-Request-ID": "mine"})
+        assert answer.headers["X-Request-ID"] == "mine"
+        measured = http.get("/metrics").text
+    logged = capfd.readouterr().err
+    records = [json.loads(line) for line in logged.splitlines()]
+    assert [record["status"] for record in records] == [200, 404, 200, 200]
+    assert records[0]["path"] == "/v2/check" and records[2]["id"] == "mine"
+    assert 'lev_serve_seconds_count{path="/v2/check",status="200"}' in measured
+    for shown in (logged, measured):
+        assert TOKEN not in shown and "secret" not in shown
+    assert "nowhere" not in measured, "anybody could fill the memory"
+
+
+def test_the_description_has_types_and_how_to_send_the_token(editing):
+    described = editing.get("/openapi.json").json()
+    kinds = {scheme["type"] for scheme in described["components"]["securitySchemes"].values()}
+    assert kinds == {"http", "apiKey"}
+    for path in ("/edit", "/correct", "/v2/check", "/metrics"):
+        (operation,) = described["paths"][path].values()
+        assert operation["security"]
+    correct = described["paths"]["/correct"]["post"]["responses"]["200"]["content"]
+    assert "$ref" in correct["application/json"]["schema"]
+    assert {"offset", "before", "after"} <= {
+        *described["components"]["schemas"]["EditRecord"]["properties"]
+    }
 
 
 # what is refused ----------------------------------------------------------------------------------
@@ -232,13 +386,38 @@ def test_a_long_request_does_not_hold_up_a_short_one(rows):
 
 
 @pytest.mark.parametrize(
-    "flags", ["--port 70000", "--timeout -1", "--timeout inf", "--host 192.0.2.1", "--port {}"]
+    "flags",
+    [
+        *["--port 70000", "--timeout -1", "--timeout inf", "--host 192.0.2.1", "--port {}"],
+        *["--allowed-host a*", "--allowed-host a:80"],
+    ],
 )
 def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flags):
     with serve.listen("127.0.0.1", 0) as listening:
         flags = flags.format(listening.getsockname()[1])
         with refuses(flags):
             serve.main(["--path", "nowhere.pt", *flags.split()])
+
+
+@pytest.mark.parametrize("token", ["", "short", "a space, and enough letters", "é" * 20])
+def test_a_token_that_is_no_secret_is_refused(tmp_path, monkeypatch, token):
+    file = tmp_path / "token"
+    file.write_text(f"{token}\n", "utf-8")
+    with refuses(str(file)):
+        serve.main(["--path", "nowhere.pt", "--token-file", str(file)])
+    monkeypatch.setenv(serve.TOKEN, token)
+    with refuses(serve.TOKEN):
+        serve.main(["--path", "nowhere.pt"])
+
+
+def test_a_token_is_taken_from_a_file_before_the_environment(tmp_path, monkeypatch):
+    file = tmp_path / "token"
+    file.write_text("a-token-of-a-file\n")
+    monkeypatch.setenv(serve.TOKEN, "a-token-of-the-environment")
+    assert serve.fixed_token(str(file)) == "a-token-of-a-file"
+    assert serve.fixed_token(None) == "a-token-of-the-environment"
+    monkeypatch.delenv(serve.TOKEN)
+    assert serve.fixed_token(None) is None
 
 
 HEAD = f"POST /correct HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {TOKEN}\r\n"

@@ -1,557 +1,473 @@
-// The page: lines of a text field or a file, what the model says of them, what a person decides.
-// One loop has the model read lines, the line at hand before others.
+// The page: a text that a person writes, and what the model says of its lines. One loop has the
+// model read lines, the one at the caret before others.
 
-import * as Row from "./row.js";
-import { clash, counted, difference, visible } from "./text.js";
-import { element, showEdits, showLine, showPrediction, showVersions, showWords } from "./view.js";
+import {
+  at, beside, close, element, open, paint, pop, showPrediction, undo, write,
+} from "./pane.js";
+import { apply, clash, counted, difference, endOf, shift, toPoints, toUnits, visible } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
 const CHUNK = 16; // lines that are asked for at once
-const REST = 20; // times as long as it took, the document is not drawn anew for an answer
 const CONTEXT = { lines: 256, chars: 400 }; // beginnings of lines before, which tell what is code
-const MODES = {
-  edit: ["Edit a draft", "The model edits the draft. Click a word to lock, strike or replace it."],
-  correct: ["Correct", "Type or paste text, or open a file. Click an edit to accept or refuse it."],
-  predict: ["Predict", "Type or paste a text, or open a file with one a line."],
-};
-const KEPT = "lev-serve"; // of this tab's storage
+const WORTH = 0.2; // probability from which on an edit that is not made is shown
+const KEPT = "lev-serve"; // of the browser's storage
 const AGAIN = 2000; // ms until a server that is away is called again
-const AWAY = "lev-serve cannot be reached. The text stays here; the page tries again.";
+const CALM = 700; // ms without a key until the word at the caret is finished
+const MODES = { edit: "Edit a draft", correct: "Correct", predict: "Predict" };
+const AWAY = "lev-serve cannot be reached. Your text stays here; trying again …";
 const ANEW = "lev-serve was started anew: in this tab, open the address that it printed. "
-  + "The text stays.";
-const SAID = { waiting: "waiting for the model", failed: "no answer", code: "left alone as code" };
-const start = Row.newRow({});
-// `box`: the lines in the fields, side by side; `row`: the one at hand, of them; `caret`: where the
-// person typed last
-const state = { rows: [start], box: [start], row: start, selected: 0, caret: -1 };
-Object.assign(state, { file: "text.txt", unsaved: false, own: false }); // own: not the example
+  + "Your text stays.";
+const state = {
+  text: "", source: "",
+  lines: [], // {text, source, read, error}, of the text
+  edits: [], // of the text, in order
+  kept: [], // places that the person decided on
+  typing: -1, // caret, while a word is typed there
+  file: "text.txt", ending: "\n", old: [], // of a file: how lines end, a third column
+};
 let model = {}; // what the server says of it
 let mode = ""; // what it is to do
-let least = 0; // probability of an edit that it makes, in "correct"
-let trouble = ""; // that the server is away, or another one
-let calling = null; // until it is there again
-let keeping = 0; // of the text, soon
+let shown = []; // edits that are underlined
+let words = new Set(); // that always stay
 let reading = null; // until all lines are read
-let drawing = 0; // of the document, in the next frame
-let rested = 0; // from when on
-let places = []; // edits of the document, as they were drawn
-
-const at = (row = state.row) => state.rows.indexOf(row);
-const words = () => [...$("words").querySelectorAll("button")];
-const word = () => words()[state.selected]?.word;
-const threshold = () => (mode === "correct" ? least : 0);
-const edits = (row) => Row.editsOf(row, threshold());
-const changes = (row) => edits(row).some(({ taken }) => taken);
-const status = (text) => ($("status").textContent = text);
-
-function applied(all) {
-  const made = all.filter(({ taken }) => taken).length;
-  return all.length ? `${made} of ${counted(all.length, "edit")} applied` : "nothing found";
-}
+let calm, keeping, saying; // timers
 
 // what the model is asked
+
+const pause = (time) => new Promise((done) => setTimeout(done, time));
 
 async function call(path, body) {
   const token = new URLSearchParams(location.search).get("token") ?? "";
   const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
   const request = { headers, method: body ? "POST" : "GET", body: JSON.stringify(body) };
-  const response = await fetch(path, request).catch(() => ({}));
-  const { status, ok } = response;
-  trouble = !status ? AWAY : status === 403 ? ANEW : "";
-  if (!status) calling ??= callAgain().finally(() => (calling = null));
-  if (trouble) throw new Error(trouble);
-  const answer = await response.json().catch(() => ({ error: `the server answers ${status}` }));
-  if (!ok) throw Object.assign(new Error(answer.error), { status });
-  return answer;
-}
-
-async function callAgain() {
-  while (trouble === AWAY) {
-    await new Promise((done) => setTimeout(done, AGAIN));
-    const { signature } = await call("info").catch(() => model);
-    if (signature !== model.signature) { // another model
-      keep();
-      return begin();
+  for (let away = false; ; away = true) {
+    const response = await fetch(path, request).catch(() => ({ status: 502 }));
+    const { status, ok } = response;
+    if (status === 502 || status === 503) { // of a proxy, too
+      fail(AWAY);
+      await pause(AGAIN);
+      continue;
     }
+    fail(status === 403 ? ANEW : "");
+    const answer = await response.json().catch(() => ({ error: `the server answers ${status}` }));
+    if (!ok) throw Object.assign(new Error(status === 403 ? ANEW : answer.error), { status });
+    if (away && model.signature && (await call("info")).signature !== model.signature) {
+      keep();
+      location.reload(); // it is another model
+    }
+    return answer;
   }
-  return update();
 }
 
-// what the model said is known by what it was asked
-const keyOf = (row) => JSON.stringify([mode, Row.itemOf(row, mode)]);
-const blank = (row) => !(row.source + row.text).trim();
-const known = (row) => blank(row) || row.said?.key === keyOf(row);
-const kindOf = (row) => (known(row) ? row.said?.kind ?? "" : "waiting");
+const fail = (message) => ($("error").textContent = visible(message));
 
 function request(rows) {
-  const items = rows.map((row) => Row.itemOf(row, mode));
-  if (mode === "edit") return { sentences: items };
-  if (mode === "predict") {
-    const [[source, text]] = items;
-    const texts = model.texts > 1 ? { texts: [source], pairs: [text] } : { texts: [text] };
-    return { ...texts, top_k: model.top_k };
-  }
-  const before = state.rows.slice(0, state.rows.indexOf(rows[0])).slice(-CONTEXT.lines);
+  if (mode === "edit") return { sentences: rows.map(sentence) };
+  const before = state.lines.slice(0, state.lines.indexOf(rows[0])).slice(-CONTEXT.lines);
   const beginnings = before.map(({ text }) => text.slice(0, CONTEXT.chars).toWellFormed());
-  return { lines: items, before: beginnings, min_confidence: 0 };
+  return { lines: rows.map(({ text }) => text.toWellFormed()), before: beginnings };
 }
 
-// Has the model say something of lines; of one that it cannot read, why.
+// A draft, in which what the person decided on is marked to stay.
+function sentence(row) {
+  const { text, source } = row;
+  const start = startOf(row);
+  const places = state.kept.filter(({ offset }) => offset >= start && offset < start + text.length);
+  const always = [...text.matchAll(/[\p{L}\p{M}\p{N}]+/gu)].filter(([word]) => words.has(word));
+  const spans = [
+    ...places.map((place) => ({ offset: place.offset - start, before: place.before })),
+    ...always.map(({ 0: before, index: offset }) => ({ offset, before })),
+  ].filter(({ before }) => before.trim()).sort((a, b) => a.offset - b.offset);
+  const marks = spans.filter((span, i) => !spans.slice(0, i).some((other) => clash(other, span)));
+  const old = state.old[state.lines.indexOf(row)];
+  return {
+    ...{ source: source.toWellFormed(), draft: text.toWellFormed() || null },
+    ...(old === undefined ? {} : { old_source: old }),
+    marks: marks.map(({ offset, before }) => ({
+      start: toPoints(text, offset + before.length - before.trimStart().length),
+      end: toPoints(text, offset + before.trimEnd().length),
+      kind: "keep",
+    })),
+  };
+}
+
+// Where a line begins in the text.
+function startOf(row) {
+  let start = 0;
+  for (const line of state.lines) {
+    if (line === row) break;
+    start += line.text.length + 1;
+  }
+  return Math.min(start, state.text.length); // of a line that is to come, its end
+}
+
+const lineAt = (caret) => state.text.slice(0, caret).split("\n").length - 1;
+
+// The line at the caret, or the next lines side by side, that the model has not read.
+function unread() {
+  const { lines } = state;
+  const row = lines[lineAt($("text").selectionStart)];
+  if (row && !row.read) return [row];
+  const first = lines.findIndex(({ read }) => !read);
+  if (first < 0) return [];
+  const next = lines.slice(first, first + CHUNK);
+  const end = next.findIndex(({ read }) => read);
+  return end < 0 ? next : next.slice(0, end);
+}
+
 async function ask(rows) {
-  const asked = mode;
-  const keys = rows.map(keyOf);
   try {
-    const { results } = await call(asked, request(rows));
-    rows.forEach((row, i) => keyOf(row) === keys[i] && Row.hear(row, asked, keys[i], results[i]));
+    const { results } = await call(mode, request(rows));
+    rows.forEach((row, i) => hear(row, results[i]));
   } catch (error) {
-    const alone = rows.length === 1; // of several, one may be at fault
-    if (!error.status || (alone && error.status === 504)) throw error;
-    if (alone) rows[0].said = { key: keys[0], error: error.message, kind: "failed" };
-    else for (const row of rows) await ask([row]);
+    if (!error.status || error.status === 403 || (rows.length === 1 && error.status === 504)) {
+      throw error;
+    }
+    if (rows.length === 1) Object.assign(rows[0], { read: true, error: error.message });
+    else for (const row of rows) await ask([row]); // one of them is at fault
   }
 }
 
-// The line at hand, or the next lines side by side, that the model has not read; of a text also
-// the blank ones between, which may tell what is code.
-function waiting() {
-  const { rows, row } = state;
-  if (!known(row)) return [row];
-  if (mode === "predict") return [];
-  const open = [...rows.slice(at()), ...rows].find((other) => !known(other));
-  const next = open ? rows.slice(rows.indexOf(open)).slice(0, CHUNK) : [];
-  const read = next.findIndex((other) => known(other) && !blank(other));
-  const unread = read < 0 ? next : next.slice(0, read);
-  return mode === "correct" ? unread : unread.filter((other) => !blank(other));
+// Notes what the model said of a line, unless that was changed since.
+function hear(row, result) {
+  if (!state.lines.includes(row)) return;
+  const { text, missing } = row;
+  const start = startOf(row);
+  const { edits, text: output } = result.hypotheses?.[0] ?? result;
+  const anew = output ? [{ offset: 0, before: "", after: output, applied: true }] : [];
+  const own = (mode === "edit" && !text ? anew : edits).map((edit) => ({
+    ...edit,
+    offset: start + toUnits(text, edit.offset),
+    after: missing ? `\n${edit.after}` : edit.after,
+  }));
+  const isOther = ({ line, offset }) =>
+    (line ? line !== row : missing || offset < start || offset > start + text.length);
+  const others = state.edits.filter(isOther);
+  const all = [...others, ...own.map((edit) => ({ ...edit, line: missing ? row : null }))];
+  state.edits = all.sort((a, b) => a.offset - b.offset);
+  Object.assign(row, { read: true, error: "" });
 }
-
-const redraw = () => (drawing ||= requestAnimationFrame(draw));
 
 async function readLines() {
-  for (let rows = waiting(); rows.length; rows = waiting()) {
+  await null; // so that `reading` is known
+  for (let rows = unread(); rows.length; rows = unread()) {
     await ask(rows);
-    if (rows.includes(state.row)) show();
-    if (performance.now() > rested) redraw();
+    show();
   }
 }
 
-function readAll() {
-  reading ??= readLines().finally(() => {
-    reading = null;
-    redraw();
-  });
-  return reading;
+async function predict() {
+  await null;
+  for (let asked = null; asked !== (asked = JSON.stringify([state.source, state.text]));) {
+    const { source, text } = state;
+    if (!text.trim() && !source.trim()) return showPrediction({});
+    const texts = model.texts > 1 ? { texts: [source], pairs: [text] } : { texts: [text] };
+    const { results } = await call("predict", { ...texts, top_k: model.top_k });
+    showPrediction(results[0]);
+  }
 }
 
-function update() {
-  clearTimeout(keeping);
-  keeping = setTimeout(keep, 300);
-  show();
-  redraw();
-  return readAll();
+function read() {
+  if (!mode) return null; // the server has not answered yet
+  reading ??= (mode === "predict" ? predict() : readLines())
+    .catch((error) => fail(error.message))
+    .finally(() => {
+      reading = null;
+      show();
+    });
+  return reading;
 }
 
 // what is shown
 
-// The line at hand.
+function isShown(edit) {
+  const { offset, before, applied, reason, probability } = edit;
+  const typed = state.typing >= 0 && offset <= state.typing && state.typing <= endOf(edit);
+  const worth = applied || (["confidence", "reported"].includes(reason) && probability >= WORTH);
+  return worth && !typed && !words.has(before) && !state.kept.some((place) => clash(place, edit));
+}
+
 function show() {
-  const { rows, row, selected } = state;
-  const { prediction, error } = row.said ?? {};
-  const found = blank(row) || prediction ? "" : applied(edits(row));
-  const focused = $("words").contains(document.activeElement);
-  fill($("source"), "source");
-  fill($("draft"), "text");
-  $("place").textContent = `line ${at() + 1} of ${rows.length}`;
-  $("moves").hidden = $("document").hidden = rows.length < 2;
-  $("error").textContent = visible(error ?? trouble);
-  status(SAID[kindOf(row)] ?? found);
-  showWords($("words"), row, edits(row));
-  select(selected, focused);
-  $("text").textContent = visible(Row.textOf(row, threshold()));
-  showPrediction($("predictions"), prediction ?? {});
-  row.seen = true;
+  shown = mode === "predict" ? [] : state.edits.filter(isShown);
+  if (pop.edit && !shown.includes(pop.edit)) close();
+  paint(shown);
+  const all = shown.filter(({ applied }) => applied);
+  $("all").textContent = `Correct all ${all.length}`;
+  $("all").hidden = all.length < 2;
+  $("next").hidden = !shown.length;
+  $("copy").hidden = !state.text;
+  $("example").hidden = Boolean(state.text) || !model.example;
+  clearTimeout(saying);
+  saying = setTimeout(say, 300); // else a screen reader would speak at every key
 }
 
-const other = (field) => (field === "text" ? "source" : "text");
-
-// Shows a field of the lines at hand, up to the last that only the other field has. What a person
-// types there is never written anew: the caret would move, and a line end at the end be lost.
-function fill(box, field) {
-  const last = state.box.findLastIndex((row) => row[field] || !row[other(field)]);
-  const content = state.box.slice(0, last + 1).map((row) => row[field]).join("\n");
-  const [now, then] = [box.value, content].map((text) => text.replace(/\n+$/, ""));
-  if (now !== then) box.value = content;
+function say() {
+  const { lines, text, source } = state;
+  const open = lines.filter((line) => !line.read).length;
+  const failed = lines.findIndex((line) => line.error);
+  const part = open < lines.length ? ` ${counted(open, "line")} to go` : "";
+  let message = shown.length ? counted(shown.length, "suggestion") : "No errors found.";
+  if (failed >= 0) message = `Line ${failed + 1}: ${lines[failed].error}`;
+  if (open && mode !== "predict") message = `Reading …${part}`;
+  if (mode === "predict" || !(text + source).trim()) message = "";
+  if ($("status").textContent !== message) $("status").textContent = visible(message);
 }
-
-// The document, and the list of its edits.
-function draw() {
-  const { rows } = state;
-  const started = performance.now();
-  const read = rows.filter(known).length;
-  const progress = read < rows.length ? `${read} of ${counted(rows.length, "line")} read, ` : "";
-  drawing = 0;
-  places = rows.flatMap(paint);
-  $("summary").textContent = progress + applied(places);
-  $("accept-all").ariaDisabled = !places.some(isRefused);
-  $("refuse-all").ariaDisabled = !places.some(({ taken }) => taken);
-  showEdits($("edits"), Object.values(Object.groupBy(places, nameOf)), goTo, setAll);
-  const ended = performance.now();
-  rested = ended + REST * (ended - started);
-}
-
-// A line of the document; returns its edits, with their places in the document.
-function paint(row, number) {
-  const kind = kindOf(row);
-  const all = edits(row);
-  const look = JSON.stringify([row.said?.key, row.source, row.text, all]);
-  row.item.className = `${kind} ${row === state.row ? "at" : ""}`;
-  row.item.title = SAID[kind] ?? "";
-  if (row.look !== look) {
-    showLine(row, all);
-    screen.unobserve(row.item);
-    screen.observe(row.item); // which tells anew whether it is on the screen
-  }
-  row.look = look;
-  return all.map((edit, place) => ({ ...edit, row, number: place, line: number + 1 }));
-}
-
-// Notes which lines were on the screen.
-const screen = new IntersectionObserver((lines) => {
-  for (const { target, isIntersecting } of lines) target.row.seen ||= isIntersecting;
-});
-
-// Whether a person refused an edit that is made by default.
-const isRefused = (edit) => edit.kind === "refuse" && Row.isSure(edit, threshold());
-
-const nameOf = ({ before, after }) => JSON.stringify([before.trim(), after.trim()]);
 
 // what a person does
 
-// What a person does to the line, by a function of row.js; it can be undone.
-function change(how, ...rest) {
-  Row.remember(state.row);
-  how(state.row, ...rest);
+// Notes what was typed; lines that stayed stay read, and edits move along.
+function changed() {
+  const [text, source] = [$("text").value, $("source").value];
+  const change = difference(state.text, text, $("text").selectionEnd);
+  for (const name of ["edits", "kept"]) state[name] = shift(state[name], change);
+  Object.assign(state, { text, source, lines: divided(text, source) });
+  const isThere = ({ line }) => !line || state.lines.includes(line);
+  const moved = (edit) => (edit.line ? { ...edit, offset: text.length } : edit);
+  state.edits = state.edits.filter(isThere).map(moved);
+  clearTimeout(keeping);
+  keeping = setTimeout(keep, 300);
+  show();
+  return read();
+}
+
+function divided(text, source) {
+  const sources = mode === "edit" ? source.split("\n") : [];
+  const lines = text.split("\n").map((line, i) => ({ text: line, source: sources[i] ?? "" }));
+  const next = sources[lines.length]; // a source without a draft, one at a time
+  if (next?.trim()) lines.push({ text: "", source: next, missing: true });
+  const { lines: old } = state;
+  const same = (one, other) => one && other && one.text === other.text
+    && one.source === other.source && one.missing === other.missing;
+  let [first, last] = [0, 0];
+  while (same(old[first], lines[first])) first += 1;
+  const most = Math.min(old.length, lines.length) - first;
+  while (last < most && same(old.at(-1 - last), lines.at(-1 - last))) last += 1;
+  const middle = lines.slice(first, lines.length - last);
+  for (const line of middle) line.read = mode === "edit" && !(line.text + line.source).trim();
+  return [...old.slice(0, first), ...middle, ...old.slice(old.length - last)];
+}
+
+// Has the model read the lines of places again.
+function again(isOne) {
+  state.lines = state.lines.map((line, i) => (isOne(line, i) ? { ...line, read: false } : line));
+}
+
+function typed() {
+  if (pop.busy) return;
+  state.typing = $("text").selectionStart;
+  clearTimeout(calm);
+  calm = setTimeout(rest, CALM);
+  close();
   return changed();
 }
 
-function changed() {
-  state.unsaved = state.own = true;
-  return update();
+function rest() {
+  state.typing = -1;
+  show();
 }
 
-// Accepts or refuses edits of the document, the last first, as those before it stay in place.
-function setAll(all, wanted) {
-  const open = all.filter(({ taken }) => taken !== wanted).toReversed();
-  new Set(open.map(({ row }) => row)).forEach(Row.remember);
-  // what a person decided is taken back, then the model's edit is set
-  for (const place of open.flatMap((edit) => [edit, edit])) {
-    const edit = edits(place.row).find((other) => other.taken !== wanted && clash(other, place));
-    if (edit) Row.toggle(place.row, edit);
-  }
-  return open.length && changed();
+// Makes an edit. An edit model may not change again what was accepted.
+function take(edit) {
+  close();
+  write(edit, edit.after);
+  const { offset, after } = edit;
+  if (mode === "edit") state.kept.push({ offset, before: after });
+  rest();
 }
 
-// An edit of the document becomes the selected word.
-function goTo({ row, number }) {
-  go(row);
-  const edit = $("words").querySelector(`[data-number="${number}"] button`);
-  if (edit) select(words().indexOf(edit), true);
+function takeAll() {
+  const edits = shown.filter(({ applied }) => applied);
+  const [first, last] = [edits[0].offset, endOf(edits.at(-1))];
+  const before = state.text.slice(first, last);
+  close();
+  write({ offset: first, before }, apply(before, edits, first));
+  rest();
 }
 
-function clicked({ target }) {
-  const item = target.closest("li");
-  if (!item || !getSelection().isCollapsed) return; // a person marks text
-  goTo({ row: item.row, number: target.closest(".edit")?.dataset.number });
+function ignore({ offset, before }) {
+  state.kept.push({ offset, before });
+  if (mode === "edit") again((line, i) => i === lineAt(offset));
+  close();
+  changed();
 }
 
-function select(number, focus) {
-  const buttons = words();
-  state.selected = Math.max(0, Math.min(buttons.length - 1, number));
-  buttons.forEach((button, i) => (button.tabIndex = i === state.selected ? 0 : -1));
-  if (focus) buttons[state.selected]?.focus();
-  $("accept").firstChild.data = word()?.edit?.taken === false ? "Accept " : "Refuse ";
-  $("accept").disabled = !word()?.edit;
-  $("undo").disabled = !state.row.past.length;
-  for (const id of ["keep", "drop", "own", "next-edit"]) $(id).disabled = !buttons.length;
+function always({ before }) {
+  setWords([...words, before]);
+  close();
+  $("text").focus();
+}
+
+function setWords(all) {
+  words = new Set(all);
+  localStorage.setItem(KEPT, JSON.stringify(all));
+  $("words").replaceChildren(all.length ? "Own words (press one to take it off): " : "", ...all.map(
+    (word) => element("button", {
+      onclick: () => setWords(all.filter((other) => other !== word)),
+    }, visible(word))));
+  if (mode === "edit") again(() => true);
+  changed();
+}
+
+// Opens the pop-up for an edit and moves there.
+function go(edit) {
+  if (!edit) return;
+  $("text").focus({ preventScroll: true });
+  $("text").setSelectionRange(edit.offset, endOf(edit));
+  open(edit);
+  show();
+  $("take").focus({ preventScroll: true });
+  $("pop").scrollIntoView({ block: "nearest" });
+}
+
+function clicked() {
+  const { selectionStart, selectionEnd } = $("text");
+  if (selectionStart !== selectionEnd) return;
+  rest();
+  const edit = at(shown, selectionStart);
+  if (edit) open(edit);
+  else close();
+  show();
 }
 
 function pressed(event) {
-  const held = ["Control", "Alt", "Meta", "Shift"].filter((name) => event.getModifierState(name));
-  const key = event.key.length === 1 ? event.key.toUpperCase() : event.key;
-  const onWord = !held.length && $("words").contains(event.target);
-  const right = getComputedStyle($("words")).direction === "rtl" ? -1 : 1;
-  const move = { ArrowLeft: -right, ArrowRight: right, Home: -Infinity, End: Infinity }[key];
-  const keys = CSS.escape([...held, key].join("+"));
-  const control = document.querySelector(`[aria-keyshortcuts="${keys}"]`);
-  if (!(held.length ? control : onWord && (control || move))) return;
-  event.preventDefault();
-  if (!control) select(state.selected + move, true);
-  else if (control === $("own")) control.focus();
-  else control.click();
-}
-
-function go(row) {
-  if (!row) return;
-  Object.assign(state, { row, box: [row], selected: 0 });
-  update();
-  row.item.scrollIntoView({ block: "nearest" });
-  showMore();
-}
-
-// Goes to the next line with edits, unless the person goes elsewhere; whether there was one.
-async function nextLine() {
-  const { row } = state;
-  const next = () => state.rows.slice(at() + 1).find((other) => known(other) && changes(other));
-  if (!next()) {
-    status("reading the lines that follow");
-    await readAll();
+  const inside = $("sheet").contains(event.target);
+  if (event.key === "Escape" && pop.edit) {
+    close();
+    show();
+  } else if (inside && event.key === "z" && (event.ctrlKey || event.metaKey)) {
+    if (undo()) event.preventDefault();
+  } else if (inside && event.altKey && ["ArrowDown", "ArrowUp"].includes(event.key)) {
+    event.preventDefault();
+    rest();
+    go(beside(shown, event.key === "ArrowUp"));
   }
-  if (row !== state.row) return false;
-  if (!next()) status("no edits in the lines that follow");
-  go(next());
-  return row !== state.row;
 }
 
-// The next edit; behind the last, that of the next line with edits.
-async function nextEdit() {
-  const here = word()?.edit;
-  const nextIn = (buttons) => buttons.find(({ word: { edit } }) => edit && edit !== here);
-  let next = nextIn(words().slice(state.selected));
-  if (!next && (await nextLine())) next = nextIn(words());
-  if (next) select(words().indexOf(next), true);
-}
-
-// Takes over what was typed or pasted into a field, `source` or `text`. Its lines are lines of the
-// document, beside those of the other field, also of rows below that have none of this one yet.
-function typed(field, target) {
-  const { box, rows } = state;
-  const lines = target.value.split("\n");
-  const waits = (row) => row?.[other(field)] && !row[field];
-  const first = at(box[0]);
-  const below = () => rows[first + box.length];
-  while (box.length < lines.length && waits(below())) box.push(below());
-  const before = box.map((row) => row[field]);
-  const places = field === "text" ? Row.placesOf(box, target.value, target.selectionStart) : null;
-  const change = difference(before, lines);
-  // side by side with others, lines stay in their rows; else rows move along
-  const beside = box.some((row) => row[other(field)]);
-  const put = beside ? { offset: 0, before, after: lines } : change;
-  put.after.forEach((text, i) => {
-    const place = put.offset + i;
-    if (i >= put.before.length) box.splice(place, 0, addRow(first + place));
-    write(box[place], field, text);
-  });
-  for (const row of box.slice(put.offset + put.after.length, put.offset + put.before.length)) {
-    write(row, field, "");
-    if (!row[other(field)]) removeRow(row);
-  }
-  if (places) Row.place(box, places);
-  state.caret = target.selectionStart;
-  // of several new lines the first; the caret is behind the last
-  const row = box[change.after.length > 1 ? change.offset : lineOf(target)];
-  Object.assign(state, { row, selected: 0 });
-  return changed();
-}
-
-function write(row, field, text) {
-  if (row[field] === text) return;
-  if (field === "text") Row.rewrite(row, text);
-  else row.source = text;
-  if (blank(row)) row.said = null;
-  row.past = [];
-}
-
-// Number of the line in a field where its caret is.
-const lineOf = ({ value, selectionStart }) => value.slice(0, selectionStart).split("\n").length - 1;
-
-function addRow(place) {
-  const { rows } = state;
-  const above = rows[place - 1];
-  const ending = rows[0].ending || "\n";
-  const added = Row.newRow({ ending: above?.ending ?? ending });
-  if (above) above.ending ||= ending; // it was the last
-  $("lines").insertBefore(added.item, rows[place]?.item ?? null);
-  rows.splice(place, 0, added);
-  return added;
-}
-
-function removeRow(row) {
-  const place = at(row);
-  if (place) state.rows[place - 1].ending = row.ending;
-  for (const rows of [state.rows, state.box]) rows.splice(rows.indexOf(row), 1);
-  screen.unobserve(row.item);
-  row.item.remove();
-}
-
-// The line with the caret is the one at hand.
-function moved() {
-  const { activeElement } = document;
-  if (!activeElement.matches("#source, #draft")) return;
-  if (activeElement.selectionStart === state.caret) return; // it was typed there
-  const row = state.box[lineOf(activeElement)] ?? state.row;
-  if (row === state.row) return;
-  Object.assign(state, { row, selected: 0 });
-  update();
-}
-
-function ownWord({ target }) {
-  const done = change(Row.write, word(), target.value.trim());
-  target.value = "";
-  select(state.selected, true);
-  return done;
-}
-
-async function load({ target: { files: [file] } }) {
-  if (!file || (state.unsaved && !confirm("What is not saved is lost. Open another file?"))) return;
+async function load({ target }) {
+  const [file] = target.files;
+  target.value = ""; // so that it can be opened again
+  if (!file) return;
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const content = await file.arrayBuffer().then((bytes) => decoder.decode(bytes)).catch(() => {
     throw new Error(`${file.name} is not UTF-8; convert it: iconv -f ITS_ENCODING -t UTF-8`);
   });
-  if (!content) throw new Error(`${file.name} is empty`);
-  const rows = Row.rowsOf(content, mode, file.name);
-  open(rows, 0, { file: file.name, unsaved: false });
-  await update();
+  const endings = new Set(content.match(/\r\n?|\n/g));
+  if (endings.size > 1) throw new Error(`${file.name}: its lines end in several ways`);
+  const lines = content.split(/\r\n?|\n/).map((line) => line.split("\t"));
+  const column = (i) => lines.map((columns) => columns[i] ?? "").join("\n").replace(/\n+$/, "");
+  const isTable = mode !== "correct" && lines.some((columns) => columns.length > 1);
+  const old = mode === "edit" ? lines.map((columns) => columns[2]) : [];
+  const [ending = "\n"] = endings;
+  Object.assign(state, { file: file.name, ending, old, kept: [] });
+  if (mode === "edit" || isTable) fill(column(1), column(0));
+  else fill(content.replace(/\r\n?/g, "\n"), "");
 }
 
-function open(rows, place, more) {
-  const row = rows[place];
-  Object.assign(state, { rows, row, box: [row], selected: 0, own: true }, more);
-  $("lines").replaceChildren(...rows.map(({ item }) => item));
+function fill(text, source) {
+  $("source").value = source;
+  write({ offset: 0, before: $("text").value }, text);
+  rest();
+}
+
+// The text as a file has it: for an edit model with its source, and that before it was changed.
+function content() {
+  const { text, source, old, ending } = state;
+  if (mode === "correct" || !source) return text.replaceAll("\n", ending);
+  const [sources, texts] = [source, text].map((lines) => lines.split("\n"));
+  const rows = sources.map((line, i) => [line, texts[i] ?? "", ...(old[i] ? [old[i]] : [])]);
+  return rows.map((columns) => columns.join("\t") + ending).join("");
+}
+
+function save() {
+  const href = URL.createObjectURL(new Blob([content()], { type: "text/plain;charset=utf-8" }));
+  element("a", { href, download: state.file }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10_000);
+}
+
+function copy() {
+  const { selectionStart, selectionEnd } = $("text");
+  $("text").select();
+  document.execCommand("copy");
+  $("text").setSelectionRange(selectionStart, selectionEnd);
+  $("status").textContent = "Copied.";
 }
 
 // Keeps the text in this tab, for a page that is opened in it later.
 function keep() {
-  if (!state.own) return;
-  const { file, unsaved } = state;
-  const rows = state.rows.map(({ source, text, old, tab, ending, decisions }) => (
-    { source, text, old, tab, ending, decisions }));
-  const kept = { rows, file, unsaved, place: at(), mode, least, signature: model.signature };
+  const { lines, edits, typing, ...rest } = state;
   try {
-    sessionStorage.setItem(KEPT, JSON.stringify(kept));
+    sessionStorage.setItem(KEPT, JSON.stringify({ ...rest, mode }));
   } catch { // it is full, or the browser has none
-    sessionStorage.removeItem(KEPT);
-    $("kept").textContent = "This tab cannot keep the text: save it.";
+    fail("This tab cannot keep the text: save it.");
   }
 }
 
-// Opens what this tab keeps; returns it, or nothing.
-function restore() {
+function restored(storage, none) {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(KEPT));
-    const rows = kept.rows.map((row) => Object.assign(Row.newRow(row), row));
-    open(rows, kept.place, { file: kept.file, unsaved: kept.unsaved });
-    return kept;
+    return JSON.parse(storage.getItem(KEPT)) ?? none;
   } catch {
-    return null;
+    return none;
   }
-}
-
-// Does something with the whole text, once the model has read it and a person wants no more of it.
-async function finish(what, use) {
-  const agreed = (why) => confirm(`${why} ${what} all the same?`);
-  const error = await readAll().catch((reason) => reason);
-  const unread = state.rows.filter((row) => !known(row)).length;
-  if (error && !agreed(`${error.message}\n${counted(unread, "line")} not read.`)) return;
-  await new Promise(requestAnimationFrame); // draws what was read
-  await new Promise(requestAnimationFrame); // knows what of it is on the screen
-  const unseen = state.rows.filter((row) => !row.seen && changes(row));
-  const lines = counted(unseen.length, "line");
-  if (unseen.length && !agreed(`Edits in ${lines} not on the screen yet.`)) go(unseen[0]);
-  else await use(state.rows.map((row) => Row.lineOf(row, threshold())).join(""));
-}
-
-function save(text) {
-  const href = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }));
-  element("a", { href, download: state.file }).click();
-  setTimeout(() => URL.revokeObjectURL(href), 10_000);
-  state.unsaved = false;
-}
-
-async function copy(text) {
-  if (!navigator.clipboard) {
-    throw new Error("the browser copies on localhost and https alone; save the text");
-  }
-  await navigator.clipboard.writeText(text);
-  status("copied");
-}
-
-// Other outputs for the line at hand, and the iterations that led to them.
-async function showMore() {
-  const { row } = state;
-  if (!$("more").open || mode !== "edit") return;
-  const { results } = await call("edit", { sentences: [Row.itemOf(row, "edit")], nbest: 4 });
-  const take = (text) => change(Row.rewrite, text).then(showMore);
-  if (row === state.row) showVersions($("versions"), results[0].hypotheses, take);
 }
 
 function setMode(wanted) {
   document.body.dataset.mode = mode = wanted;
-  $("help").textContent = MODES[mode][1];
-  $("source-field").hidden = mode !== "edit" && !(model.texts > 1);
-  return update();
+  const both = mode === "predict" && model.texts > 1;
+  $("source-field").hidden = mode !== "edit" && !both;
+  $("source-name").textContent = both ? "First text" : "Source";
+  $("text-name").textContent = mode === "edit" ? "Draft" : both ? "Second text" : "Text";
+  $("editors").hidden = !model.modes.includes("correct");
+  Object.assign(state, { lines: [], edits: [] });
+  showPrediction({});
+  return changed();
 }
 
-async function setLeast({ target }) {
-  if (target.checkValidity() && target.value) least = target.valueAsNumber;
-  await update();
-  if (!target.checkValidity()) throw new Error(target.validationMessage);
-}
-
-// What controls do; buttons have their key, on a word or (with others held) anywhere.
+// Has controls do something; of what fails, says why.
 function on(event, actions) {
-  for (const [id, action] of Object.entries(actions)) {
-    $(id).addEventListener(event, async (it) => action(it));
-  }
+  for (const [id, action] of Object.entries(actions)) $(id).addEventListener(event, action);
 }
 on("click", {
-  accept: () => change(Row.toggle, word().edit),
-  keep: () => change(Row.keep, word()),
-  drop: () => change(Row.write, word(), ""),
-  undo: () => changed(Row.undo(state.row)),
-  "next-edit": nextEdit,
-  previous: () => go(state.rows[at() - 1]),
-  next: () => go(state.rows[at() + 1]),
-  "next-line": nextLine,
-  save: () => finish("Save", save),
-  copy: () => finish("Copy", copy),
-  "accept-all": () => setAll(places.filter(isRefused), true),
-  "refuse-all": () => setAll(places, false),
-  load: ({ target }) => (target.value = ""), // so that the same file can be opened again
-  lines: clicked,
-  words: ({ target }) => target.word && select(words().indexOf(target), true),
+  take: () => take(pop.edit),
+  ignore: () => ignore(pop.edit),
+  always: () => always(pop.edit),
+  next: () => go(beside(shown)),
+  example: () => fill(model.example, ""),
+  all: takeAll,
+  text: clicked,
+  copy,
+  save,
 });
-on("input", {
-  source: ({ target }) => typed("source", target),
-  draft: ({ target }) => typed("text", target),
-  mode: ({ target }) => setMode(target.value),
-  least: setLeast,
+on("input", { text: typed, source: changed, mode: ({ target }) => setMode(target.value) });
+on("change", { load });
+document.addEventListener("keydown", pressed);
+document.addEventListener("selectionchange", () => {
+  if (state.typing >= 0 && $("text").selectionStart !== state.typing) rest();
 });
-on("change", { own: ownWord, load });
-on("toggle", { more: showMore });
-window.addEventListener("keydown", pressed);
-document.addEventListener("selectionchange", moved);
+document.addEventListener("pointerdown", ({ target }) => {
+  if (pop.edit && !$("sheet").contains(target)) close();
+});
 window.addEventListener("pagehide", keep);
-window.addEventListener("beforeunload", (event) => state.unsaved && event.preventDefault());
+window.addEventListener("resize", () => pop.edit && open(pop.edit));
 window.addEventListener("unhandledrejection", (event) => {
   event.preventDefault();
-  $("error").textContent = visible(event.reason.message);
+  fail(event.reason.message);
 });
 
 async function begin() {
+  const { mode: was, ...rest } = restored(sessionStorage, {});
+  Object.assign(state, rest);
+  [$("text").value, $("source").value] = [state.text, state.source];
+  $("text").focus(); // one may write before the server answers
   model = await call("info");
   document.title = $("model").textContent = visible(`${model.title ?? model.model ?? "lev-serve"}`);
-  least = model.min_confidence ?? 0;
-  let [wanted] = model.modes;
-  const kept = restore();
-  if (!kept) {
-    start.text = model.example ?? ""; // something to edit
-    $("lines").replaceChildren(start.item);
-  } else if (kept.signature === model.signature) ({ mode: wanted, least } = kept);
-  $("least").value = least;
-  $("mode").replaceChildren(...model.modes.map((name) => new Option(MODES[name][0], name)));
-  $("mode").value = wanted;
+  $("mode").replaceChildren(...model.modes.map((name) => new Option(MODES[name], name)));
+  $("mode").value = model.modes.includes(was) ? was : model.modes[0];
   $("mode").hidden = model.modes.length < 2;
+  const token = new URLSearchParams(location.search).get("token") ?? "";
+  $("address").textContent = new URL(`${token}/v2`, location.href.split("?")[0]).href;
+  setWords(restored(localStorage, []));
   document.body.dataset.ready = "true";
-  await setMode(wanted);
+  await setMode($("mode").value);
 }
 
 begin();

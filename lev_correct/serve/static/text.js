@@ -16,28 +16,16 @@ export const toUnits = (text, points) => [...text].slice(0, points).join("").len
 
 export const endOf = ({ offset, before }) => offset + before.length;
 
-// The runs of a text that are whitespace, and those that are not, as places behind `start`.
-export function runs(text, start = 0) {
-  const matches = text.matchAll(/\s+|\S+/g);
-  return Array.from(matches, ({ 0: before, index }) => ({ offset: start + index, before }));
-}
-
 // Whether two places share a character, one is inside the other, or both are empty and the same.
 export function clash(one, other) {
   const inside = one.offset < endOf(other) && endOf(one) > other.offset;
   return inside || (one.offset === other.offset && !one.before && !other.before);
 }
 
-// Edits that do not clash, in order; the first of those that do wins.
-export function disjoint(edits) {
-  const kept = [];
-  for (const edit of edits) if (!kept.some((other) => clash(other, edit))) kept.push(edit);
-  return kept.sort((a, b) => a.offset - b.offset || endOf(a) - endOf(b));
-}
-
-// The text with the edits, which are disjoint and in order.
-export function apply(text, edits) {
-  const put = (done, edit) => done.slice(0, edit.offset) + edit.after + done.slice(endOf(edit));
+// The text with the edits, which are disjoint and in order; `start`: where it begins.
+export function apply(text, edits, start = 0) {
+  const put = (done, { offset, before, after }) =>
+    done.slice(0, offset - start) + after + done.slice(offset - start + before.length);
   return edits.reduceRight(put, text);
 }
 
@@ -50,12 +38,15 @@ export function shift(places, change) {
   });
 }
 
-// The one stretch in which two texts differ, as an edit of the first.
-export function difference(before, after) {
-  const most = Math.min(before.length, after.length);
-  let [first, last] = [0, 0];
+// The one stretch in which two texts differ, as an edit of the first; nothing behind `caret`, where
+// a person typed, changed if that can be.
+export function difference(before, after, caret = after.length) {
+  const rest = after.length - caret;
+  const least = before.endsWith(after.slice(caret)) ? rest : 0;
+  const most = Math.min(before.length, after.length) - least;
+  let [first, last] = [0, least];
   while (first < most && before[first] === after[first]) first += 1;
-  while (last < most - first && before.at(-1 - last) === after.at(-1 - last)) last += 1;
+  while (last < most + least - first && before.at(-1 - last) === after.at(-1 - last)) last += 1;
   const middle = (text) => text.slice(first, text.length - last);
   return { offset: first, before: middle(before), after: middle(after) };
 }

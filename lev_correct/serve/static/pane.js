@@ -1,0 +1,139 @@
+// The pane: a textarea, so that typing, undo, paste, input methods, phones and screen readers are
+// the browser's own, over a mirror of its text, on which the browser paints underlines.
+
+import { endOf, visible } from "./text.js";
+
+const $ = (id) => document.getElementById(id);
+const SURE = 0.95; // probability below which it is shown
+const MODEL = "the model's own estimate";
+const NAMES = { certain: MODEL, sure: MODEL };
+const mirror = $("mirror").appendChild(new Text(" "));
+const field = $("text");
+const LINES = 60; // that a browser inserts quickly
+// what the pop-up is, and was, about; whether the text is being written, and what undo() takes back
+export const pop = { edit: null, last: null, busy: false, done: null };
+
+export function element(name, properties, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+export const isDoubtful = ({ applied, probability }) => !applied || (probability ?? 1) < SURE;
+
+// What of the mirror is underlined for an edit: its words, or a letter beside what is inserted.
+function stretch({ offset, before, after }) {
+  const { data } = mirror;
+  let [start, end] = [offset, offset + before.length];
+  const isInside = !before && !after.startsWith("\n"); // a line
+  if (isInside && offset && data[offset - 1] !== "\n") start -= 1;
+  else if (isInside && offset < data.length - 1 && data[offset] !== "\n") end += 1;
+  const [startContainer, endContainer] = [mirror, mirror];
+  return { startContainer, startOffset: start, endContainer, endOffset: end };
+}
+
+function rectangle(edit) {
+  const { startOffset, endOffset } = stretch(edit);
+  const range = new Range();
+  range.setStart(mirror, startOffset);
+  range.setEnd(mirror, Math.max(endOffset, startOffset + 1));
+  const sheet = $("sheet").getBoundingClientRect();
+  const { left, bottom } = range.getClientRects()[0] ?? sheet;
+  return { left: left - sheet.left, top: bottom - sheet.top, width: sheet.width };
+}
+
+// Shows the text's edits; those of an empty line, in which no letter can be underlined, as a bar.
+export function paint(edits) {
+  const text = `${field.value} `; // a line break at the end needs something behind it
+  if (mirror.data !== text) mirror.data = text;
+  const seen = edits.map((edit) => ({ edit, range: new StaticRange(stretch(edit)) }));
+  const kinds = { sure: [], doubt: [], chosen: [] };
+  for (const { edit, range } of seen) {
+    kinds[isDoubtful(edit) ? "doubt" : "sure"].push(range);
+    if (edit === pop.edit) kinds.chosen.push(range);
+  }
+  for (const [kind, ranges] of Object.entries(kinds)) {
+    CSS.highlights?.set(kind, new Highlight(...ranges));
+  }
+  const empty = seen.filter(({ range }) => range.collapsed);
+  $("gaps").replaceChildren(...empty.map(({ edit }) => element("i", {})));
+  [...$("gaps").children].forEach((gap, i) => {
+    const { left, top } = rectangle(empty[i].edit);
+    Object.assign(gap.style, { left: `${left}px`, top: `${top}px` });
+  });
+}
+
+// Opens the pop-up under an edit.
+export function open(edit) {
+  const { before, after, probability, why = {} } = edit;
+  const [old, text] = [before, after].map((words) => visible(words.trim()));
+  const does = !text ? "Delete" : old ? "" : "Insert";
+  pop.edit = pop.last = edit;
+  $("take").replaceChildren(does ? `${does} ` : "", element("b", {}, text || old));
+  $("take").ariaLabel = does ? null : `${text}: replace ${old}`;
+  $("doubt").textContent = isDoubtful(edit) ? `${Math.floor(100 * probability)} % sure` : "";
+  const terms = new Set(Object.entries(why).map(([name, nats]) =>
+    `${nats > 0 ? "for" : "against"} it: ${NAMES[name] ?? name}`));
+  $("reasons").replaceChildren(...[...terms].map((term) => element("li", {}, term)));
+  $("why").hidden = !terms.size;
+  $("why").open = false;
+  $("always").hidden = !old;
+  $("pop").hidden = false;
+  const { left, top, width } = rectangle(edit);
+  const room = width - $("pop").offsetWidth;
+  const place = { left: `${Math.max(0, Math.min(left, room))}px`, top: `${top + 4}px` };
+  Object.assign($("pop").style, place);
+}
+
+export function close() {
+  if ($("pop").contains(document.activeElement)) field.focus({ preventScroll: true });
+  $("pop").hidden = true;
+  pop.edit = null;
+}
+
+// Puts a text in a place as if a person had typed it, so that undo takes it back. Of many lines
+// browsers are slow to do that: those are put there at once, and undo is undo() below.
+export function write({ offset, before }, after) {
+  const [old, end] = [field.value, offset + before.length];
+  field.focus({ preventScroll: true });
+  field.setSelectionRange(offset, end);
+  pop.busy = true;
+  if (after.split("\n", LINES).length === LINES) field.setRangeText(after, offset, end, "end");
+  else if (after) document.execCommand("insertText", false, after);
+  else document.execCommand("delete");
+  pop.busy = false;
+  if (after.split("\n", LINES).length === LINES) pop.done = { old, now: field.value };
+  field.dispatchEvent(new Event("input"));
+}
+
+// Takes back what write() put there at once, if nothing happened since; returns whether it did.
+export function undo() {
+  const { old, now } = pop.done ?? {};
+  if (old === undefined || field.value !== now) return false;
+  field.value = old;
+  pop.done = null;
+  field.dispatchEvent(new Event("input"));
+  return true;
+}
+
+// The edit at the caret, and the first one behind it or (`back`) the last before it, or the first.
+export const at = (edits, caret) =>
+  edits.find((edit) => edit.offset <= caret && caret <= endOf(edit));
+export function beside(edits, back) {
+  const { selectionStart: start, selectionEnd: end } = field;
+  const next = (edit) => edit.offset >= end && edit !== pop.last;
+  if (back) return edits.findLast(({ offset }) => offset < start) ?? edits.at(-1);
+  return edits.find(next) ?? edits[0];
+}
+
+// A bar for each label, or for each word its tag; a value as it is.
+export function showPrediction({ words, tags, scores, top = [], value, cut }) {
+  const tagged = words?.map((word, i) => ({ label: `${word}: ${tags[i]}`, score: scores[i] }));
+  const bars = (tagged ?? top).map(({ label, score }) => {
+    const name = element("span", { dir: "auto" }, visible(label));
+    return element("label", {}, name, element("meter", { value: score }), ` ${score.toFixed(2)}`);
+  });
+  const shown = value === undefined ? "" : element("output", {}, `${value}`);
+  const note = cut ? element("p", {}, "The end of the text was cut off.") : "";
+  $("predictions").replaceChildren(...bars, shown, note);
+}
