@@ -248,18 +248,15 @@ class Decoding:
 
     def _length_cap(self, source: Array) -> Array:
         """Returns the lengths, <s> and </s> included, beyond which nothing is inserted: R."""
-        arrays, options = self.arrays, self.options
-        factor, least = options.max_len_a, options.max_len_b
-        drafted = self.state.lengths - 2
-        # with a limit near its length a draft would be deleted from and not inserted into
-        longest = drafted + (drafted + 1) // 2
-        if factor:
-            words = ((source != self.pad).sum(1) - 2) * factor + least
-            cap = arrays.xp.maximum(arrays.int64(words), longest) + 2
-        else:
-            cap = arrays.xp.clip(longest, least, None) + 2
+        options, sizes = self.options, self.state.sizes
+        least: list[int] = [options.max_len_b] * len(sizes)
+        if options.max_len_a:
+            words = ((source != self.pad).sum(1) - 2) * options.max_len_a + options.max_len_b
+            least = self.arrays.int64(words).tolist()
         _, most = self.policy.max_positions()
-        return arrays.xp.clip(cap, 0, most)
+        # with a limit near its length a draft would be deleted from and not inserted into
+        longest = map(max, least, (size - 2 + (size - 1) // 2 for size in sizes))
+        return self.arrays.as_tensor([min(length + 2, most) for length in longest], source)
 
     # candidates -------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ class Editor(TextEditor):
         folder = Folder.holding([MODEL], path, type(self).__name__)
         self.settings: dict[str, Any] = folder.description["settings"]
         self.delete_threshold = self.settings["delete_threshold"]
+        self.max_iter = self.settings.get("max_iter", self.max_iter)
         self.codec = TextCodec(folder)
         self.source, self.target = read_dictionaries(folder)
         target = self.target

@@ -46,8 +46,9 @@ class RefinementOptions:
     def __post_init__(self) -> None:
         for field in fields(self):
             name, kind = field.name, type(field.default)
-            if kind is not bool:
-                value, limits = getattr(self, name), _RANGES.get(name, (-LARGEST, LARGEST))
+            value = getattr(self, name)
+            if kind is not bool and value is not field.default:
+                limits = _RANGES.get(name, (-LARGEST, LARGEST))
                 number = require_number(self.spelt(name), value, *limits, kind)
                 object.__setattr__(self, name, number)
         if self.nbest > self.candidates:
