@@ -66,7 +66,8 @@ class Evaluation:
         the model's outputs by these."""
         changes = [change_of(row) for row in rows]
         before = [edits(row.draft, row.tgt) for row in rows]
-        best, most, outputs = Settings(THRESHOLDS[0], math.inf, max_iter=1), 0.0, []
+        best, most = Settings(THRESHOLDS[0], math.inf, max_iter=1), 0.0
+        outputs: list[Proposal] = []
         for iterations, threshold in itertools.product(ITERATIONS, THRESHOLDS):
             tried = Settings(threshold, max_iter=iterations)
             proposals = self.decoded("valid", rows, tried)

@@ -23,8 +23,8 @@ OF_MICROSOFT = {"MatMulIntegerToFloat", "MultiHeadAttention", "QuickGelu", "Rota
 ALIGNMENT = 64  # bytes
 SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
 #: weights of a layer: of fewer a product takes less time than what rounds its rows (128 × 128, 27
-#: rows: 21 µs in single precision, 28 in 8 bits)
-LEAST_QUANTIZED = 1 + (1 << 14)
+#: rows: 21 µs in single precision, 28 in 8 bits), be it by a scale of their own or a fixed one
+LEAST_QUANTIZED, LEAST_FIXED = 1 + (1 << 14), 1 << 12
 #: what 127 stands for after a norm, in standard deviations, and the widest rows of which none
 #: reaches far beyond
 REACH, WIDEST = 8.0, 256
@@ -179,11 +179,13 @@ class Graph:
 
     def linear(self, x: str, weight: Tensor, bias: Tensor | None = None) -> str:
         """… × inputs → … × outputs; ``weight``: outputs × inputs."""
+        least = LEAST_QUANTIZED
         if x in self.unit:
             gain, shift = self.unit[x]
             added = weight @ shift
             weight, bias = weight * gain, added if bias is None else bias + added
-        if self.int8 and weight.numel() >= LEAST_QUANTIZED:
+            least = LEAST_FIXED
+        if self.int8 and weight.numel() >= least:
             return self._int8_linear(x, weight, bias)
         columns = weight.detach().float().t()
         product = self.MatMul(x, columns)

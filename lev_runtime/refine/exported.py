@@ -182,10 +182,10 @@ class ExportedPolicy(FeaturePolicy):
         counts = np.bincount(ends["slot"], minlength=len(sums))
         what = np.zeros_like(sums)
         np.add.at(what, ends["slot"], rows[ends["gone"], 2 * size :])
-        some = counts.nonzero()[0]
-        table, counts = self.tables["counts"], counts[some]
-        what = what[some] / counts[:, None].astype(np.float32)
-        sums[some] += what + table[np.minimum(counts, len(table)) - 1]
+        slots = counts.nonzero()[0]
+        table, counts = self.tables["counts"], counts[slots]
+        what = what[slots] / counts[:, None].astype(np.float32)
+        sums[slots] += what + table[np.minimum(counts, len(table)) - 1]
         return texts.by_slot(sums)
 
 
