@@ -70,7 +70,5 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     processing = text_processing(args)
     complete = _completing(args)
-    export(
-        args.checkpoint, args.out, args.int8, args.data, complete, args.max_iter, **processing
-    )
+    export(args.checkpoint, args.out, args.int8, args.data, complete, args.max_iter, **processing)
     print(f"{args.out}: exported for lev_runtime")
