@@ -1,11 +1,11 @@
 """Updating fuzzy matches with trained models as they are deployed: how long, and how well.
 
-    lev-export LEVT_WORK/model/checkpoint_best.pt LEVT_WORK/int8 --int8
+    lev-export LEVT_WORK/model/checkpoint_best.pt LEVT_WORK/fp32
     python benchmarks/deployed.py LEVT_WORK CONCAT_WORK …
 
 LevT by lev_runtime and transformer_concat by CTranslate2, from text to text, one test sentence at
 a time, in turn and in changing order. LEVT_WORK is of lev-memory prepare, train and evaluate, whose
-threshold for deletions is taken. CONCAT_WORK is a copy of what prepare made, with
+threshold for deletions and iterations are taken. CONCAT_WORK is a copy of what prepare made, with
 concat/checkpoint_best.pt of fuzzy_editor.sh. For the peer: pip install -r
 benchmarks/requirements-peers.txt.
 
@@ -34,7 +34,7 @@ from fairseq.sequence_generator import SequenceGenerator
 
 from lev_memory.evaluate import part_of, scores
 from lev_memory.prepare import Row
-from lev_memory.proposals import settings_of
+from lev_memory.proposals import Settings, settings_of
 from lev_runtime import Editor
 from lev_runtime.io.commands import run_cli
 from lev_runtime.text.source_change import mark_change
@@ -54,13 +54,14 @@ LINE = (
 Systems = dict[str, tuple[Callable[[Row], tuple[str, int]], Path]]
 
 
-def edited(editor: Editor, threshold: float, row: Row) -> tuple[str, int]:
+def edited(editor: Editor, settings: Settings, row: Row) -> tuple[str, int]:
     """Returns LevT's output for a row and its iterations."""
     (trace,) = editor.edit(
         [row.new],
         [row.draft],
         old_sources=[row.old],
-        delete_threshold=threshold,
+        delete_threshold=settings.delete_threshold,
+        max_iter=settings.max_iter,
         history=False,
     )
     return trace.text, trace.steps
@@ -210,12 +211,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--threads", type=common.count, default=1, help="of both runtimes (default: 1)")
     add("--json", type=Path, help="also writes the figures here")
     args = parser.parse_args(argv)
-    threshold = settings_of(args.levt).delete_threshold
+    settings = settings_of(args.levt)
     systems: Systems = {}
-    for name, folder in {"LevT, float32": "exported", "LevT, int8": "int8"}.items():
+    for name, folder in {"LevT, float32": "fp32", "LevT, int8": "exported"}.items():
         path = args.levt / folder
         editor = Editor(path, args.threads)
-        systems[name] = partial(edited, editor, threshold), path
+        systems[name] = partial(edited, editor, settings), path
     rows = part_of(args.levt, "test")[: args.sentences]
     for work in args.concat:
         systems |= peers(work, rows, editor.codec, args.threads)

@@ -7,6 +7,7 @@ are; how many of them the outputs have.
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lev_runtime.errors import require_share
@@ -32,6 +33,7 @@ from .repair.repair import repair, repaired
 from .scores import bleu, edits, ter
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
+ITERATIONS = (1, 2, 10)  # at most: each costs as long as the first
 CAUTIONS = (2.0, 1.5, 1.0, 0.5, 0.0)
 EDGES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 Rows = Sequence[Row]
@@ -52,31 +54,37 @@ class Evaluation:
     ) -> None:
         self.editor, self.memory, self.category, self.say = editor, memory, category, say
 
-    def decoded(self, part: str, rows: Rows, threshold: float) -> list[Proposal]:
+    def decoded(self, part: str, rows: Rows, settings: Settings) -> list[Proposal]:
         """Returns the model's outputs, and says which are being made."""
-        self.say(f"{part}: decoding {len(rows)} sentences, threshold {threshold}")
-        return propose(self.editor, [change_of(row) for row in rows], threshold, self.memory)
+        threshold, most = settings.delete_threshold, settings.max_iter
+        how = f"threshold {threshold}, iterations at most {most}"
+        self.say(f"{part}: decoding {len(rows)} sentences, {how}")
+        return propose(self.editor, [*map(change_of, rows)], threshold, self.memory, most)
 
     def tune(self, rows: Rows) -> tuple[Settings, list[Proposal]]:
-        """Returns the settings with the fewest edits, of equals the most careful, and the model's
-        outputs at that threshold."""
+        """Returns the settings with the fewest edits, of equals the quickest and most careful, and
+        the model's outputs by these."""
         changes = [change_of(row) for row in rows]
         before = [edits(row.draft, row.tgt) for row in rows]
-        outputs = {limit: self.decoded("valid", rows, limit) for limit in THRESHOLDS}
-        best, most = Settings(THRESHOLDS[0], math.inf), 0.0
-        for threshold, proposals in outputs.items():
+        best, most = Settings(THRESHOLDS[0], math.inf, max_iter=1), 0.0
+        outputs: list[Proposal] = []
+        for iterations, threshold in itertools.product(ITERATIONS, THRESHOLDS):
+            tried = Settings(threshold, max_iter=iterations)
+            proposals = self.decoded("valid", rows, tried)
+            outputs = outputs or proposals
             after = [edits(output.text, row.tgt) for output, row in zip(proposals, rows)]
             gains = [old - new for old, new in zip(before, after)]
             for caution in CAUTIONS:
-                settings = Settings(threshold, caution=caution)
+                settings = replace(tried, caution=caution)
                 margins = [*map(settings.margin, changes, proposals)]
                 settings.min_confidence, gain = least_margin(margins, gains)
                 if gain > most:
-                    best, most = settings, gain
-        chosen = f"threshold {best.delete_threshold}, probability {best.min_confidence:.3f}"
+                    best, most, outputs = settings, gain, proposals
+        chosen = f"threshold {best.delete_threshold}, iterations at most {best.max_iter}"
+        chosen += f", probability {best.min_confidence:.3f}"
         counts = f"{sum(before):g} edits from the repaired drafts, {sum(before) - most:g}"
         self.say(f"valid: {counts} at {chosen}, caution {best.caution:g}")
-        return best, outputs[best.delete_threshold]
+        return best, outputs
 
     def calibrate(self, rows: Rows, settings: Settings, kept: Proposals) -> None:
         """Stores how often proposals are better, for each way to an older source.
@@ -95,7 +103,7 @@ class Evaluation:
             label = f"valid, older source {way}"
             outputs = kept
             if way != "kept":
-                outputs = self.decoded(label, part, settings.delete_threshold)
+                outputs = self.decoded(label, part, settings)
             settings.outcomes[way] = self.outcomes(part, outputs, drafts)
 
     def with_old(self, row: Row, old: str) -> Row:
@@ -200,7 +208,7 @@ def evaluate(work: Path, precision: float = 0.8, say: Say = lambda line: None) -
         counts = f"{sure_outcomes(known, least)}, {len(known)} changed by the model"
         say(f"valid, older source {way}: {counts}; probability {least:.3f} and more")
     drafts = [row.draft for row in test]
-    outputs = evaluation.decoded("test", test, settings.delete_threshold)
+    outputs = evaluation.decoded("test", test, settings)
     better = sure_outcomes(
         evaluation.outcomes(test, outputs, drafts), settings.confidence("kept", precision)
     )

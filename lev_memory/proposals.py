@@ -63,7 +63,7 @@ class Settings:
     """The settings that ``evaluate`` has found best on the validation part.
 
     Attributes:
-        delete_threshold: of the model.
+        delete_threshold, max_iter: of the model.
         min_confidence: the least probability of an output, for the fewest edits; otherwise the
             draft repaired by rule stays.
         outcomes: for each way to an older source, the validation sentences that the model changed:
@@ -77,6 +77,7 @@ class Settings:
     min_confidence: float = 0.0
     outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
     caution: float = 0.0
+    max_iter: int = 10
 
     def is_sure(self, change: Change, output: Proposal) -> bool:
         """Returns whether the model's output probably needs fewer edits than the repaired draft."""
@@ -145,6 +146,7 @@ def propose(
     changes: Sequence[Change],
     delete_threshold: float,
     memory: Memory,
+    max_iter: int = 10,
 ) -> list[Proposal]:
     """Returns the model's outputs; the draft, with probability 0, if a line is too long for it.
 
@@ -162,8 +164,10 @@ def propose(
         [change.marked() for change in fitting.values()],
         old_sources=[change.old for change in fitting.values()],
         delete_threshold=delete_threshold,
+        max_iter=max_iter,
         batch_size=32,
         markup=True,
+        history=False,
     )
     for (i, change), trace in zip(fitting.items(), traces, strict=True):
         read = change.new, change.draft

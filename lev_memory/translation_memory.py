@@ -302,8 +302,9 @@ class TranslationMemory:
         changes = [self.change(draft, category) for draft in drafts]
         outputs: Sequence[Proposal | None] = [None] * len(changes)
         if self.model and self.model.has_learnt(document):
-            threshold = self.model.settings.delete_threshold
-            outputs = propose(self.model.editor, changes, threshold, self.memory)
+            settings = self.model.settings
+            how = settings.delete_threshold, self.memory, settings.max_iter
+            outputs = propose(self.model.editor, changes, *how)
         for draft, change, output in zip(drafts, changes, outputs, strict=True):
             decisions.append(self.decision(document, draft, change, output))
         return decisions

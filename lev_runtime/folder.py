@@ -214,3 +214,9 @@ class Folder:
         """Loads a graph of the folder; ``graph``: its entry in the description."""
         weights = [Int8Weight(**weight) for weight in graph["int8"]]
         return Session(self.path / graph["file"], threads, self.path / WEIGHTS, weights)
+
+    def table(self, described: Mapping[str, Any]) -> np.ndarray:
+        """Reads a table that is looked up outside of graphs, single precision."""
+        shape, place = tuple(described["shape"]), described["offset"]
+        values = np.memmap(self.path / WEIGHTS, described["type"], "r", place, shape)
+        return np.asarray(values).astype(np.float32, copy=False)

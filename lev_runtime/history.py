@@ -204,6 +204,30 @@ class Phase(NamedTuple):
     stayed: Set[int] | None = None
 
 
+def hypothesis(
+    tokens: Array,
+    scores: Array,
+    origin: Array,
+    actions: float,
+    steps: int,
+    terminated: Termination,
+    history: list[Step] | None = None,
+) -> EditHypothesis:
+    """Returns what stands after decoding, ``scores`` being those of each token."""
+    return {
+        "tokens": tokens,
+        "positional_scores": scores,
+        "score": float(scores.mean()),
+        "actions": actions,
+        "alignment": None,
+        "attention": None,
+        "origin": origin,
+        "steps": steps,
+        "terminated": terminated,
+        "history": history or [],
+    }
+
+
 def read_hypotheses(
     outcomes: Sequence[Outcome], phases: Sequence[Phase], pad: int, arrays: Arrays
 ) -> list[EditHypothesis]:
@@ -233,18 +257,9 @@ def read_hypotheses(
         scores = scores[real]
         spans = itertools.starmap(slice, itertools.pairwise(ends))
         for number, action, span in zip(outcome.rows, actions.tolist(), spans, strict=True):
-            answers[number] = {
-                "tokens": tokens[span],
-                "positional_scores": scores[span],
-                "score": float(scores[span].mean()),
-                "actions": action,
-                "alignment": None,
-                "attention": None,
-                "origin": origin[span],
-                "steps": outcome.steps,
-                "terminated": outcome.reason,
-                "history": histories.get(number, []),
-            }
+            left = tokens[span], scores[span], origin[span], action
+            how = outcome.steps, outcome.reason, histories.get(number)
+            answers[number] = hypothesis(*left, *how)
     return [answers[number] for number in sorted(answers)]
 
 

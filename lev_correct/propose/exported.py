@@ -11,6 +11,7 @@ from lev_runtime.text.codec import TextProcessing, Tokens
 
 from ..text.units import Context
 from .backend import Answer, rewriting
+from .rating import symbol_logs
 from .searching import Searching
 
 #: of a pass: of small models more would wait for one another
@@ -68,7 +69,7 @@ class Exported(Searching):
         for unit_texts, limit in zip(beams, limits, strict=True):
             best.append([written for written, _ in unit_texts if len(written) < limit][:1])
         answers: list[Answer | None] = [None] * len(units)
-        for row, logs in enumerate(self.model.symbol_logs(sources, best)):
+        for row, logs in enumerate(symbol_logs(self.model, sources, best)):
             if best[row]:
                 written = self._spelt(best[row][0])
                 changed = rewriting(units[row], written, logs[0], self._written.__contains__)

@@ -10,7 +10,6 @@ from lev_runtime.beam.search import (
     LONGEST_MORE,
     LONGEST_RATIO,
     Beam,
-    Given,
     PrefixReader,
     WordTree,
     search,
@@ -19,6 +18,7 @@ from lev_runtime.text.codec import Tokens
 
 from ..words.lexicon import END_OF_WORD, Lexicon
 from .backend import Backend
+from .rating import Given
 
 #: A unit, and a text that it may become.
 Pair = tuple[Tokens, Tokens]

@@ -13,6 +13,7 @@ from lev_runtime.errors import require_extra
 from lev_runtime.io.options import (
     add_model_data,
     adder,
+    at_least_one,
     make_parser,
     text_processing,
 )
@@ -32,6 +33,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("--card", "also write README.md, with the head that model hubs read")
     add("--license NAME", "licence of the model, for --card (default: unknown)", "unknown")
     add("--safetensors", "also write the parameters as model.safetensors, by fairseq's names")
+    about = "iterations of a LevT unless its user says another number (default: 10)"
+    add("--max-iter N", about, type=int)
     add_model_data(add, none=", or none", advanced=True)
     return parser
 
@@ -59,11 +62,13 @@ def _completing(args: argparse.Namespace) -> Callable[[str], None]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command; raises :class:`.UserError` with nothing written."""
     args = build_parser().parse_args(argv)
+    at_least_one(args, "max_iter")
     require_extra("train", "export")
     if args.safetensors:
         require_extra("export", modules=["safetensors"])
     from ..export.folder import export
 
     processing = text_processing(args)
-    export(args.checkpoint, args.out, args.int8, args.data, _completing(args), **processing)
+    complete = _completing(args)
+    export(args.checkpoint, args.out, args.int8, args.data, complete, args.max_iter, **processing)
     print(f"{args.out}: exported for lev_runtime")

@@ -50,15 +50,19 @@ class Stream:
     addend: str = ""
 
 
-def norm(graph: Graph, layer: Any, stream: Stream) -> Stream:
-    """Returns the stream with its addend added; its ``addend`` is the norm of that."""
-    weight = graph.constant(layer.weight)
+def norm(graph: Graph, layer: Any, stream: Stream, folds: bool = False) -> Stream:
+    """Returns the stream with its addend added; its ``addend`` is the norm of that.
+
+    folds: gain and bias go into the layers that read it, and none else may.
+    """
+    kind, parameters = "LayerNormalization", [layer.weight, getattr(layer, "bias", None)]
     if isinstance(layer, RMSNorm):
-        kind, parameters = "SimplifiedLayerNormalization", [weight]
-    else:
-        kind, parameters = "LayerNormalization", [weight, graph.constant(layer.bias)]
+        kind, parameters = "SimplifiedLayerNormalization", [layer.weight]
+    own = [torch.ones_like(layer.weight), torch.zeros_like(layer.weight)] if folds else parameters
     x = summed(graph, stream)
-    normed = graph.node(kind, x, *parameters, epsilon=layer.eps, axis=-1)
+    normed = graph.node(kind, x, *own, epsilon=layer.eps, axis=-1)
+    if folds:
+        graph.unit[normed] = layer.weight, layer.bias
     return Stream(x, normed)
 
 
@@ -156,7 +160,7 @@ def feed_forward(graph: Graph, block: Any, x: str) -> str:
 def sublayer(graph: Graph, block: Any, layer: nn.Module, stream: Stream, call: Any) -> Stream:
     """``call`` (value → value) with its norm before or after it, and the way round it."""
     if block.pre_norm:
-        normed = norm(graph, layer, stream)
+        normed = norm(graph, layer, stream, graph.folds(layer))
         return Stream(normed.x, call(normed.addend))
     normed = norm(graph, layer, Stream(stream.x, call(stream.x)))
     return Stream(normed.addend)
@@ -246,3 +250,16 @@ def give_keys_values(graph: Graph, name: str, attention: Attention, pair: tuple[
     key, value = pair
     graph.output(f"key_{name}", key, FLOAT, shape)
     graph.output(f"value_{name}", value, FLOAT, shape)
+
+
+def give_all_keys_values(graph: Graph, readers: dict[str, Attention], states: str) -> None:
+    """Gives out a source's keys and values for layers of equal sizes, by name, of one product."""
+    if not readers:
+        return
+    weights, biases = zip(*((each.inputs.weight, each.inputs.bias) for each in readers.values()))
+    projected = graph.linear(states, torch.cat(weights), torch.cat(biases))
+    count, (first, *_) = 2 * len(readers), readers.values()
+    split = by_heads(graph, projected, count * first.heads)
+    parts = graph.several("Split", [split], count, axis=1, num_outputs=count)
+    for (name, attention), *pair in zip(readers.items(), parts[::2], parts[1::2]):
+        give_keys_values(graph, name, attention, (pair[0], pair[1]))

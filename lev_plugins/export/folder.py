@@ -48,6 +48,7 @@ def export(
     int8: bool = False,
     data: str | None = None,
     complete: Callable[[str], None] | None = None,
+    max_iter: int | None = None,
     **text: str,
 ) -> None:
     """Writes a checkpoint's model into a new folder.
@@ -57,6 +58,7 @@ def export(
         int8: layers multiply in 8 bits.
         data, text: as of :meth:`.LevenshteinEditor.from_pretrained`.
         complete: writes more into the folder, which the model can do without.
+        max_iter: of a LevT, unless its user says another number.
 
     Raises:
         UserError: no such checkpoint, one that cannot be exported, or a folder that cannot be
@@ -72,7 +74,7 @@ def export(
         state = load_state(checkpoint)
         if state["cfg"].task._name in EDITING:
             editor = LevenshteinEditor.from_pretrained(checkpoint, data, state=state, **text)
-            writer = editor_writer(editor, int8)
+            writer = editor_writer(editor, int8, max_iter)
         else:
             parts = load_parts(checkpoint, state, data, text)
             writer = generator_writer(parts, state, int8)
@@ -104,7 +106,7 @@ def write_folder(
         raise UserError(f"{out}: not written ({error.strerror or error})") from None
 
 
-def editor_writer(editor: LevenshteinEditor, int8: bool) -> Writer:
+def editor_writer(editor: LevenshteinEditor, int8: bool, max_iter: int | None = None) -> Writer:
     """Returns a writer of an edit model; refuses text processing that the runtime lacks."""
     text.check(editor.tokenizer, editor.bpe)
     (model,), task = editor.models, editor.task
@@ -121,6 +123,7 @@ def editor_writer(editor: LevenshteinEditor, int8: bool) -> Writer:
             "old_source": task.old_source,
             "placeholder": task.placeholder,
             "delete_threshold": editor.delete_threshold,
+            "max_iter": max_iter or editor.max_iter,
         }
         texts = text.write(editor.tokenizer, editor.bpe, folder)
         return {

@@ -17,7 +17,7 @@ from ..refine.arrays import padded
 from ..text.codec import TextCodec, read_dictionaries
 from .draft_guided import GuidedPrefixes
 from .options import SearchOptions
-from .search import Beam, Floats, Given, Numbers, search
+from .search import Beam, Floats, Numbers, search
 
 #: those that write from left to right
 MODELS = "pbd_transformer", "transformer", "transformer_concat"
@@ -113,15 +113,6 @@ class PrefixModel:
         layer = GuidedPrefixes(prefixes, drafts) if options.draft_guided else prefixes
         search(layer, len(sources), [reader], target.eos, target.pad)
         return [reader.best(row) for row in range(len(sources))]
-
-    def symbol_logs(
-        self, sources: Sources, texts: Sequence[Sequence[str]]
-    ) -> list[list[list[float]]]:
-        """Returns for each text of each source the log-probabilities of its symbols and </s>."""
-        target, count = self.target, len(sources)
-        reader = Given(texts, target.eos)
-        search(self.prefixes(sources), count, [reader], target.eos, target.pad)
-        return [reader.symbol_logs(row) for row in range(count)]
 
 
 class Prefixes:

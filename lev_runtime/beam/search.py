@@ -1,7 +1,7 @@
 """Beam searches that share what they compute: each prefix of a unit is read once.
 
-A free search, one among the words of a lexicon, and texts to be rated advance together, symbol by
-symbol, and find what fairseq's searches find one by one.
+A free search, one among the words of a lexicon, and whatever else steps as they do advance
+together, symbol by symbol, and find what fairseq's searches find one by one.
 
 Shapes: B units, R prefixes of all units at one depth, K slots of a beam, V symbols. Texts are
 strings of ``chr(number)``, without </s>.
@@ -189,52 +189,11 @@ class Beam:
         return is_real & ~is_end & is_wanting[:, None]
 
 
-class Given:
-    """Texts of each unit, to be rated; read as a :class:`Beam` is."""
+def search(prefixes: PrefixReader, units: int, readers: Sequence[Any], eos: int, pad: int) -> None:
+    """Reads all that the readers want of so many ``units``.
 
-    def __init__(self, texts: Sequence[Sequence[str]], eos: int) -> None:
-        self.texts = texts
-        ended = [text + chr(eos) for group in texts for text in group]
-        self.sizes = np.array([len(text) for text in ended], dtype=np.int64)
-        longest = self.sizes.max(initial=0)
-        is_symbol = np.arange(longest) < self.sizes[:, None]
-        self.symbols = np.zeros((len(ended), longest), dtype=np.int64)
-        self.symbols[is_symbol] = code_points(ended)
-        self.logs = np.zeros(self.symbols.shape)
-        counts = [len(group) for group in texts]
-        self.units = self.rows = np.repeat(np.arange(len(texts)), counts)
-        self.going = np.arange(len(ended))
-        self._depth = 0
-
-    def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """Notes log-probabilities; returns the next prefixes as :meth:`Beam.step` does."""
-        going = symbols = self.going
-        if len(going):
-            symbols = self.symbols[going, self._depth]
-            self.logs[going, self._depth] = logs[self.rows, symbols]
-        self._depth += 1
-        on = self.sizes[going] > self._depth
-        self.going, self.rows = going[on], self.rows[on]
-        return self.rows, symbols[on]
-
-    def place(self, rows: Numbers) -> None:
-        """Takes the numbers of the prefixes wanted last, as :meth:`Beam.place` does."""
-        self.rows = rows
-
-    def rated(self, unit: int) -> list[tuple[str, float]]:
-        """Returns the texts of a unit, with their log-probabilities."""
-        return list(zip(self.texts[unit], map(sum, self.symbol_logs(unit)), strict=True))
-
-    def symbol_logs(self, unit: int) -> list[list[float]]:
-        """Returns for each text of a unit the log-probabilities of its symbols, and of </s>."""
-        rows = np.flatnonzero(self.units == unit)
-        return [self.logs[row, : self.sizes[row]].tolist() for row in rows]
-
-
-def search(
-    prefixes: PrefixReader, units: int, readers: Sequence[Beam | Given], eos: int, pad: int
-) -> None:
-    """Reads all that the readers want of so many ``units``."""
+    readers: with the methods ``step`` and ``place`` of :class:`Beam`.
+    """
     rows = parents = np.arange(units)
     symbols = np.full(units, eos)
     texts = [""] * units

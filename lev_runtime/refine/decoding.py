@@ -66,7 +66,8 @@ class Decoding:
             self.constraints = EditConstraints(draft, marks, symbols.names, self.pad, arrays)
         self.encoder_out = encoder_out
         self.state = RefinementState(draft, encoder_out, self.pad, options.retain_history, arrays)
-        self.state.cap = self._length_cap(source)
+        caps = length_caps(policy, source, self.state.sizes, self.pad, options)
+        self.state.cap = arrays.as_tensor(caps, source)
         self.symbol_offsets: Array | None = None  # V, added to the logits of symbols
 
     def run(self) -> list[EditHypothesis]:
@@ -246,21 +247,6 @@ class Decoding:
         staying = self.state.drop(done)
         return edit if staying is None else edit.select(*staying)
 
-    def _length_cap(self, source: Array) -> Array:
-        """Returns the lengths, <s> and </s> included, beyond which nothing is inserted: R."""
-        arrays, options = self.arrays, self.options
-        factor, least = options.max_len_a, options.max_len_b
-        drafted = self.state.lengths - 2
-        # with a limit near its length a draft would be deleted from and not inserted into
-        longest = drafted + (drafted + 1) // 2
-        if factor:
-            words = ((source != self.pad).sum(1) - 2) * factor + least
-            cap = arrays.xp.maximum(arrays.int64(words), longest) + 2
-        else:
-            cap = arrays.xp.clip(longest, least, None) + 2
-        _, most = self.policy.max_positions()
-        return arrays.xp.clip(cap, 0, most)
-
     # candidates -------------------------------------------------------------------------------
 
     def rate(self, hypotheses: list[EditHypothesis]) -> None:
@@ -278,6 +264,24 @@ class Decoding:
         """Groups what there is of each candidate by sentence."""
         count = self.options.candidates
         return [candidates[first : first + count] for first in range(0, len(candidates), count)]
+
+
+def length_caps(
+    policy: EditPolicy, source: Array, sizes: list[int], pad: int, options: RefinementOptions
+) -> list[int]:
+    """Returns the lengths, <s> and </s> included, beyond which nothing is inserted.
+
+    Args:
+        sizes: of the drafts.
+    """
+    least: list[int] = [options.max_len_b] * len(sizes)
+    if options.max_len_a:
+        words = ((source != pad).sum(1) - 2) * options.max_len_a + options.max_len_b
+        least = policy.arrays.int64(words).tolist()
+    _, most = policy.max_positions()
+    # with a limit near its length a draft would be deleted from and not inserted into
+    longest = map(max, least, (size - 2 + (size - 1) // 2 for size in sizes))
+    return [min(length + 2, most) for length in longest]
 
 
 def limit_insertions(counts: Array, room: Array, arrays: Arrays) -> Array:

@@ -16,6 +16,7 @@ from .decoding import Decoding
 from .exported import ExportedPolicy
 from .feature_cache import ReusedFeatures
 from .options import RefinementOptions
+from .plain import PlainDecoding
 from .policy import Symbols
 
 MODEL = "levenshtein_editor"
@@ -41,6 +42,7 @@ class Editor(TextEditor):
         folder = Folder.holding([MODEL], path, type(self).__name__)
         self.settings: dict[str, Any] = folder.description["settings"]
         self.delete_threshold = self.settings["delete_threshold"]
+        self.max_iter = self.settings.get("max_iter", self.max_iter)
         self.codec = TextCodec(folder)
         self.source, self.target = read_dictionaries(folder)
         target = self.target
@@ -69,9 +71,14 @@ class Editor(TextEditor):
         longest = max(200, self.settings["max_target_positions"])
         refinement = replace(options, max_len_b=longest)
         pad = self.target.pad
+        is_plain = refinement.is_plain and self.policy.policy.best_tokens is not None
 
         def decode(sentences: Sequence[Sentence]) -> list[list[EditHypothesis]]:
             source = padded([sentence.tokens for sentence in sentences], pad)
+            if is_plain and not any(any(sentence.coded.marks) for sentence in sentences):
+                drafts = [sentence.coded.tokens for sentence in sentences]
+                how = source, drafts, self.symbols, refinement
+                return [[answer] for answer in PlainDecoding(self.policy.policy, *how).run()]
             draft = padded([sentence.coded.tokens for sentence in sentences], pad)
             marks = padded([sentence.coded.marks for sentence in sentences], 0)
             decoding = Decoding(self.policy, source, draft, marks, self.symbols, refinement)

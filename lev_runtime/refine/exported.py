@@ -12,10 +12,10 @@ from ..folder import Folder, Session
 from .arrays import NUMPY
 from .policy import HEADS, EditState, FeaturePolicy
 
-_NONE = np.zeros(0, np.int64)
-#: inputs that a pass may not need
-_UNASKED = dict.fromkeys(("places", "copied", "row", "left", "right", "gone", "slot"), _NONE)
 Inputs = dict[str, np.ndarray]
+_NONE = np.zeros(0, np.int64)
+#: inputs of graphs before 0.9 that a pass may not need
+_UNASKED = dict.fromkeys(("places", "copied", "row", "left", "right", "gone", "slot"), _NONE)
 
 
 class EncoderOutput:
@@ -47,7 +47,11 @@ class EncoderOutput:
 class ExportedPolicy(FeaturePolicy):
     """An encoder and its decoders.
 
-    longest: the most tokens of source and target. Its features are logits: a graph ends in them.
+    longest: the most tokens of source and target. Its features are logits.
+
+    Attributes:
+        tables: what is looked up outside of the graphs, by name; empty for an export of before 0.9,
+            whose graphs begin with tokens and end with logits.
     """
 
     exits = {head: head for head in HEADS}
@@ -69,7 +73,10 @@ class ExportedPolicy(FeaturePolicy):
         for decoder in graphs["decoders"]:
             session = folder.session(decoder, threads)
             self.decoders |= dict.fromkeys(decoder["heads"], session)
-        self.traces = "deleted" in self.decoders["token"].inputs
+        tables = graphs.get("tables", {})
+        self.tables = {name: folder.table(described) for name, described in tables.items()}
+        self.scale = np.float32(graphs.get("scale", 1.0))
+        self.traces = "mark" in tables or "deleted" in self.decoders["token"].inputs
 
     def max_positions(self) -> tuple[int, int]:
         """See the base class."""
@@ -78,10 +85,13 @@ class ExportedPolicy(FeaturePolicy):
     def encode(self, tokens: np.ndarray) -> EncoderOutput:
         """Runs the encoder: B × S tokens."""
         mask = (tokens != self.pad).astype(np.int32)
+        inputs = {"tokens": tokens, "mask": mask}
+        if self.tables:
+            inputs["x"] = self._embedded("source", tokens)
         outputs = self.encoder.outputs
-        states = self.encoder(outputs, {"tokens": tokens, "mask": mask})
-        arrays = {"source": tokens, "source_mask": mask}
-        arrays |= zip(outputs, states)
+        arrays = dict(zip(outputs, self.encoder(outputs, inputs)))
+        hidden = np.where(mask, np.float32(0), np.float32(-np.inf))
+        arrays |= {"source": tokens, "source_mask": mask, "hidden": hidden}
         index = np.arange(len(tokens))
         return EncoderOutput(arrays, index, {index.tobytes(): arrays})
 
@@ -93,16 +103,21 @@ class ExportedPolicy(FeaturePolicy):
         if head == "token":
             return dict(zip(["token"], self._write(["token"], state)))
         session = self.decoders[head]
-        outputs = [name for name in HEADS if name != "token" and name in session.outputs]
         texts = _Texts.of(state, self.pad)
-        inputs = self._inputs(session, state, texts)
-        if "placeholder" in outputs:
-            inputs |= texts.slot_ends()
-        logits = dict(zip(outputs, session(outputs, inputs)))
-        if "placeholder" in logits:
-            logits["placeholder"] = texts.by_slot(logits["placeholder"])
+        inputs = self._inputs(state, texts)
+        if self.tables:
+            (sides,) = session(["sides"], inputs)
+            logits = self._by_head(session, sides, texts)
+        else:
+            outputs = [name for name in HEADS[:2] if name in session.outputs]
+            logits = dict(zip(outputs, session(outputs, inputs | texts.slot_ends())))
+            if "placeholder" in logits:
+                logits["placeholder"] = texts.by_slot(logits["placeholder"])
         width = state.inputs()[0].shape[1]
-        return {name: NUMPY.resize(values, width) for name, values in logits.items()}
+        return {
+            name: values if values.shape[1] == width else NUMPY.resize(values, width)
+            for name, values in logits.items()
+        }
 
     def head_logits(self, head: str, features: np.ndarray, state: EditState) -> np.ndarray:
         """See the base class."""
@@ -117,22 +132,61 @@ class ExportedPolicy(FeaturePolicy):
 
     def _write(self, outputs: list[str], state: EditState) -> list[np.ndarray]:
         """Runs the token head at the placeholders."""
-        session = self.decoders["token"]
         texts = _Texts.of(state, self.pad)
-        inputs = self._inputs(session, state, texts)
+        inputs = self._inputs(state, texts)
         rows, columns = (texts.tokens == self.placeholder).nonzero()
         inputs |= {"places": rows * texts.tokens.shape[1] + columns, "row": rows}
-        if "copied" in session.inputs:
-            inputs["copied"] = _copied(inputs, rows, columns)
-        return session(outputs, inputs)
+        if "states" in inputs:
+            inputs["copied"] = copied = _copied(inputs, rows, columns)
+            if self.tables:
+                states = inputs["states"]
+                inputs["x"][rows, columns] += states.reshape(-1, states.shape[2])[copied]
+        return self.decoders["token"](outputs, inputs)
 
-    def _inputs(self, session: Session, state: EditState, texts: "_Texts") -> Inputs:
+    def _inputs(self, state: EditState, texts: "_Texts") -> Inputs:
         """Returns the inputs of every pass."""
-        inputs: Inputs = state.encoder_out.inputs() | _UNASKED
-        inputs["tokens"], inputs["mask"] = texts.tokens, texts.mask.astype(np.int32)
-        if "deleted" in session.inputs:
-            inputs["deleted"] = texts.marked()
+        inputs = state.encoder_out.inputs() | {"mask": texts.mask.astype(np.int32)}
+        if not self.tables:
+            return inputs | _UNASKED | {"tokens": texts.tokens, "deleted": texts.marked()}
+        inputs["x"] = x = self._embedded("target", texts.tokens)
+        if texts.deleted is not None:
+            x[texts.deleted] += self.tables["mark"][0] * self.scale
         return inputs
+
+    def _embedded(self, side: str, tokens: np.ndarray) -> np.ndarray:
+        """Returns the vectors of tokens at their places: B × T → B × T × C."""
+        x = self.tables[side][tokens]
+        x *= self.scale
+        x += self.tables[f"{side}_places"][: tokens.shape[1]]
+        return x
+
+    def _by_head(self, session: Session, sides: np.ndarray, texts: "_Texts") -> Inputs:
+        """Returns the logits of the heads that a decoder has, of what they make of each token."""
+        logits = {}
+        if session is self.decoders["deletion"]:
+            logits["deletion"], sides = sides[..., :2], sides[..., 2:]
+        if session is self.decoders["placeholder"]:
+            logits["placeholder"] = self._by_slot(sides, texts)
+        return logits
+
+    def _by_slot(self, sides: np.ndarray, texts: "_Texts") -> np.ndarray:
+        """Sums what the ends of each slot say, and what was deleted there: B × T × (K + 1)."""
+        size = sides.shape[2] // (3 if self.traces else 2)
+        if texts.deleted is None:
+            sums = sides[..., :size].copy()
+            sums[:, :-1] += sides[:, 1:, size : 2 * size]
+            return sums
+        rows, ends = sides.reshape(-1, sides.shape[2]), texts.slot_ends()
+        sums = rows[ends["left"], :size] + rows[ends["right"], size : 2 * size]
+        # the mean of what was deleted, and how many these are; nothing where there is none
+        counts = np.bincount(ends["slot"], minlength=len(sums))
+        what = np.zeros_like(sums)
+        np.add.at(what, ends["slot"], rows[ends["gone"], 2 * size :])
+        slots = counts.nonzero()[0]
+        table, counts = self.tables["counts"], counts[slots]
+        what = what[slots] / counts[:, None].astype(np.float32)
+        sums[slots] += what + table[np.minimum(counts, len(table)) - 1]
+        return texts.by_slot(sums)
 
 
 class _Texts(NamedTuple):

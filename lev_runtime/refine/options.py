@@ -46,13 +46,20 @@ class RefinementOptions:
     def __post_init__(self) -> None:
         for field in fields(self):
             name, kind = field.name, type(field.default)
-            if kind is not bool:
-                value, limits = getattr(self, name), _RANGES.get(name, (-LARGEST, LARGEST))
+            value = getattr(self, name)
+            if kind is not bool and value is not field.default:
+                limits = _RANGES.get(name, (-LARGEST, LARGEST))
                 number = require_number(self.spelt(name), value, *limits, kind)
                 object.__setattr__(self, name, number)
         if self.nbest > self.candidates:
             nbest, more = self.spelt("nbest"), self.spelt("candidates")
             raise UserError(f"{nbest}{self.nbest}: give {more}{self.nbest} or more")
+
+    @property
+    def is_plain(self) -> bool:
+        """Returns whether decoding needs no more than :class:`.PlainDecoding` has."""
+        is_asked = self.retain_history or self.empty_penalty or self.unk_penalty
+        return self.adaptive and self.candidates == 1 and not is_asked
 
     @staticmethod
     def spelt(name: str) -> str:

@@ -153,12 +153,13 @@ Decode = Callable[[Sequence[Sentence]], Iterable[list[EditHypothesis]]]
 class TextEditor(ABC):
     """A trained model with its dictionaries and text processing; several threads may use one.
 
-    delete_threshold: of ``RefinementOptions``, unless the caller says another.
+    delete_threshold, max_iter: of ``RefinementOptions``, unless the caller says another.
     dictionary: gives symbols of the target by their numbers. unknown: the symbol that stands for
     what has no spelling. limits: the longest source and draft that the model reads, in tokens.
     """
 
     delete_threshold: float
+    max_iter = 10
     dictionary: Any
     unknown: str
     limits: tuple[int, ...]
@@ -178,7 +179,7 @@ class TextEditor(ABC):
 
     def edit_nbest(
         self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, nbest: int = 1, *,
-        max_iter: int = 10, batch_size: int = 64, empty_penalty: float | None = None,
+        max_iter: int | None = None, batch_size: int = 64, empty_penalty: float | None = None,
         delete_threshold: float | None = None, candidates: int | None = None,
         noise_scale: float = 0.5, seed: int = 1, markup: bool = False, terms: Terms | None = None,
         old_sources: Iterable[str | None] | None = None, history: bool = True, first: int = 1,
@@ -191,7 +192,7 @@ class TextEditor(ABC):
             nbest, candidates: given back at most, and made for each source (default: as many).
             batch_size: sentences decoded at once; does not change the outputs.
             max_iter, empty_penalty, delete_threshold, noise_scale, seed: of ``RefinementOptions``;
-                the threshold is the model's by default.
+                iterations and threshold are the model's by default.
             markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
                 (:mod:`lev_runtime.text.markup`).
             terms: for every source those that have to be in its output, each whole, in their order,
@@ -209,7 +210,7 @@ class TextEditor(ABC):
         require_count("nbest", nbest)
         threshold = self.delete_threshold if delete_threshold is None else delete_threshold
         options = RefinementOptions(
-            max_iter=max_iter,
+            max_iter=self.max_iter if max_iter is None else max_iter,
             empty_penalty=0.0 if empty_penalty is None else empty_penalty,
             delete_threshold=threshold,
             retain_history=history,

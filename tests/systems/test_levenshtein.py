@@ -13,14 +13,20 @@ import tiny
 import torch
 from closeness import assert_near
 from contract import ROWS, DecodingContract, ModelContract, System
+from plain_form import DecodingByLists
 from refusals import refuses
 from torch.utils._pytree import tree_leaves
 
-from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
+from lev_plugins.systems.levenshtein import (
+    LevenshteinEditorConfig,
+    LevenshteinEditorModel,
+    generator,
+)
 from lev_plugins.systems.levenshtein.generator import RefinementGenerator
 from lev_plugins.systems.levenshtein.model import source_at_placeholders
 from lev_plugins.systems.levenshtein.replayed import ReplayedPasses, replayed
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
+from lev_runtime.refine.decoding import Decoding
 from lev_runtime.refine.feature_cache import reused
 from lev_runtime.text.markup import BEGINS, DROP, ENDS, KEEP
 
@@ -132,6 +138,25 @@ class TestDecoding(DecodingContract):
     def system(self, request):
         task = tiny.task()
         return Decoded(task, lambda seed: tiny.model(task, seed), None, None, **request.param())
+
+
+class TestDecodingOverLists(DecodingContract):
+    @pytest.fixture(params=CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
+    def system(self, request, monkeypatch):
+        monkeypatch.setattr(RefinementGenerator, "layers", ())
+        monkeypatch.setattr(generator, "Decoding", DecodingByLists)
+        task = tiny.task(joined=request.param.get("share_all_embeddings", False))
+        return Decoded(task, lambda seed: tiny.model(task, seed, **request.param), None, None)
+
+    def test_it_decodes_as_over_arrays(self, system, monkeypatch):
+        model = system.model()
+        answers = system.decoded(model, system.rows)
+        monkeypatch.setattr(generator, "Decoding", Decoding)
+        for (answer,), (other,) in zip(answers, system.decoded(model, system.rows), strict=True):
+            assert torch.equal(answer["tokens"], other["tokens"])
+            assert torch.equal(answer["origin"], other["origin"])
+            assert (answer["steps"], answer["terminated"]) == (other["steps"], other["terminated"])
+            assert_near(answer["positional_scores"], other["positional_scores"])
 
 
 # the three heads ------------------------------------------------------------------------------

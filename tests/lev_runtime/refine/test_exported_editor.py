@@ -13,8 +13,9 @@ from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, Sentencepi
 from fairseq.data.encoders.space_tokenizer import SpaceTokenizer
 
 from lev_plugins import EditTrace
+from lev_plugins.export.folder import editor_writer, write_folder
 from lev_plugins.inference.text_processing import TextProcessing as PackageProcessing
-from lev_runtime import folder
+from lev_runtime import Editor, folder
 from lev_runtime.text.codec import TextProcessing
 
 SOURCE = np.array([0, 4, 5, 6, 7, 2])
@@ -127,7 +128,7 @@ def test_white_space_is_the_packages(tmp_path, tokenizer, subwords):
 
 def test_weights_of_seven_bits_serve_where_products_of_eight_overflow(tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "overflows", lambda: True)
-    sizes = {"encoder_embed_dim": 64, "decoder_embed_dim": 64}
+    sizes = {"encoder_embed_dim": 128, "decoder_embed_dim": 128}
     single, small = (
         both_editors(tmp_path / str(int8), int8=int8, **sizes)[1].policy.encode(SOURCE[None])
         for int8 in (False, True)
@@ -144,3 +145,12 @@ def test_threads_may_share_an_editor(tmp_path):
         asked = [pool.submit(editor.edit, sources, drafts, batch_size=3) for _ in range(4)]
     for answer in asked:
         assert_alike(expected, answer.result())
+
+
+def test_an_export_carries_its_number_of_iterations(tmp_path):
+    ours, usual = both_editors(tmp_path / "usual")
+    write_folder(tmp_path / "quick", editor_writer(ours, False, max_iter=1), False)
+    quick, (sources, drafts) = Editor(tmp_path / "quick", threads=1), rows(24)
+    expected = usual.edit(sources, drafts, max_iter=1)
+    assert quick.edit(sources, drafts) == expected != usual.edit(sources, drafts)
+    assert quick.edit(sources, drafts, max_iter=10) == usual.edit(sources, drafts)
