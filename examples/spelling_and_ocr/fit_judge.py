@@ -42,6 +42,8 @@ from lev_runtime.io.text_files import read_lines
 HIDDEN = 5
 #: Shares of words that are wrong; lines of each register with hidden words; lone words of a kind.
 SHARES, TERMS, LONE = (0.01, 0.1), 600, 1200
+#: The share of hidden words that stand there as names.
+NAMES = 0.3
 #: How much an example counts by what it is of. Most text that is read is right, and of its terms
 #: all have to stay; learners' texts have more errors than ours, and fewer rare words.
 COUNTS = {
@@ -49,7 +51,8 @@ COUNTS = {
     **{"few": 2.0, "right of few": 4.0, "many": 16.0, "right of many": 0.0},
 }
 STRENGTH = 0.3  # of the regression's regularization, the inverse
-FEWEST = 30  # examples of either class that a kind needs; of one with fewer the model tells
+FEWEST = 30  # examples of either class that a kind needs; of one with fewer the model tells,
+UNLEARNT = -8.0  # nats: but not of spaces and slips, which it is sure of in any compound
 THE_MODEL = {"bias": (-0.5, 0.0), "certain": (1.0, 0.0), "sure": (1.0, 0.0)}
 #: A list says more of a misspelling than our texts, in which it is more often wrong than right.
 OF_LISTED = {
@@ -60,6 +63,7 @@ OF_LISTED = {
 #: right text, of which there is little, and many words that are rightly written apart.
 BY_HAND = {"no prose": 0.5, "returns in the files": -6.0, "slip of a word of the files": 3.5}
 SPACED, NO_PROSE = ("left out", "put in"), -1.5
+OF_SPACES = (*SPACED, "slip")
 #: Texts of a line each, which nothing else tells of.
 ALONE = ("lone wrong", "lone right", "short wrong", "short right")
 WORD = re.compile(r"(?<![\w'’/.@-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w'’/@-])")
@@ -133,12 +137,18 @@ class Spoiler:
         corrector: whose lists say which words are common, and which are written for others.
         pairs: misspellings of people, and their words.
         capitals: whether words have a capital that are no names.
+        names: those that terms may be, besides hidden words.
     """
 
     def __init__(
-        self, corrector: Corrector, pairs: Sequence[tuple[str, str]], capitals: bool = False
+        self,
+        corrector: Corrector,
+        pairs: Sequence[tuple[str, str]],
+        capitals: bool = False,
+        names: Sequence[str] = (),
     ) -> None:
-        self.words, self.capitals, self.rng = corrector.backend, capitals, random.Random(1)
+        self.words, self.capitals, self.names = corrector.backend, capitals, names
+        self.rng = random.Random(1)
         self.of: dict[str, list[str]] = defaultdict(list)
         for wrong, right in pairs:
             self.of[right.lower()].append(wrong.lower())
@@ -221,7 +231,7 @@ class Spoiler:
         return " ".join(words[start : start + size])
 
     def term(self, line: str) -> str:
-        """Returns a line with a hidden word in the place of a common one."""
+        """Returns a line with a hidden word, a term or a name, in the place of a common one."""
         places = [
             m
             for m in WORD.finditer(line)
@@ -230,7 +240,10 @@ class Spoiler:
         if not (places and self.hidden):
             return line
         match = self.rng.choice(places)
-        return line[: match.start()] + self.rng.choice(self.hidden) + line[match.end() :]
+        is_name = self.rng.random() < NAMES
+        term = self.rng.choice((is_name and self.names) or self.hidden)
+        term = term.capitalize() if is_name else term
+        return line[: match.start()] + term + line[match.end() :]
 
 
 Golds = Sequence[Sequence[tuple[int, int, str]]]
@@ -308,6 +321,7 @@ def fitted(rows: Sequence[Example]) -> dict[str, dict[str, tuple[float, float]]]
         of_kind = [row for row in rows if row.kind == kind]
         right = np.array([row.is_right for row in of_kind], bool)
         if min(right.sum(), (~right).sum()) < FEWEST:
+            kinds[kind] = kinds[kind] | ({"bias": (UNLEARNT, 0.0)} if kind in OF_SPACES else {})
             continue
         names = [name for name in of_kind[0].features if name not in BY_HAND]
         table = np.array([[row.features[name] for name in names] for row in of_kind])
@@ -343,12 +357,14 @@ def main() -> None:
     parser.add_argument("texts", nargs="+", type=Path)
     parser.add_argument("--misspellings", nargs=2, required=True, metavar=("NOISY", "CLEAN"))
     parser.add_argument("--path", help="corrector (default: the package's)")
+    parser.add_argument("--names", help="a name a line")
     parser.add_argument("--capitals", action="store_true", help="nouns have one, as in German")
     args = parser.parse_args()
     student = Student.from_pretrained(args.path)
     pairs = [*zip(*map(read_lines, args.misspellings), strict=True)]
     pairs = [pair for pair in pairs if " " not in "".join(pair)]
-    spoiler = Spoiler(student, pairs, args.capitals)
+    names = [*read_lines(args.names)] if args.names else ()
+    spoiler = Spoiler(student, pairs, args.capitals, names)
     texts = {
         path.stem: [line for line in read_lines(str(path)) if line.strip()] for path in args.texts
     }
