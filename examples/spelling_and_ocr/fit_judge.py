@@ -137,18 +137,12 @@ class Spoiler:
         corrector: whose lists say which words are common, and which are written for others.
         pairs: misspellings of people, and their words.
         capitals: whether words have a capital that are no names.
-        names: those that terms may be, besides hidden words.
     """
 
     def __init__(
-        self,
-        corrector: Corrector,
-        pairs: Sequence[tuple[str, str]],
-        capitals: bool = False,
-        names: Sequence[str] = (),
+        self, corrector: Corrector, pairs: Sequence[tuple[str, str]], capitals: bool = False
     ) -> None:
-        self.words, self.capitals, self.names = corrector.backend, capitals, names
-        self.rng = random.Random(1)
+        self.words, self.capitals, self.rng = corrector.backend, capitals, random.Random(1)
         self.of: dict[str, list[str]] = defaultdict(list)
         for wrong, right in pairs:
             self.of[right.lower()].append(wrong.lower())
@@ -240,10 +234,9 @@ class Spoiler:
         if not (places and self.hidden):
             return line
         match = self.rng.choice(places)
-        is_name = self.rng.random() < NAMES
-        term = self.rng.choice((is_name and self.names) or self.hidden)
-        term = term.capitalize() if is_name else term
-        return line[: match.start()] + term + line[match.end() :]
+        hidden = self.rng.choice(self.hidden)
+        hidden = hidden.capitalize() if self.rng.random() < NAMES else hidden
+        return line[: match.start()] + hidden + line[match.end() :]
 
 
 Golds = Sequence[Sequence[tuple[int, int, str]]]
@@ -357,14 +350,12 @@ def main() -> None:
     parser.add_argument("texts", nargs="+", type=Path)
     parser.add_argument("--misspellings", nargs=2, required=True, metavar=("NOISY", "CLEAN"))
     parser.add_argument("--path", help="corrector (default: the package's)")
-    parser.add_argument("--names", help="a name a line")
     parser.add_argument("--capitals", action="store_true", help="nouns have one, as in German")
     args = parser.parse_args()
     student = Student.from_pretrained(args.path)
     pairs = [*zip(*map(read_lines, args.misspellings), strict=True)]
     pairs = [pair for pair in pairs if " " not in "".join(pair)]
-    names = [*read_lines(args.names)] if args.names else ()
-    spoiler = Spoiler(student, pairs, args.capitals, names)
+    spoiler = Spoiler(student, pairs, args.capitals)
     texts = {
         path.stem: [line for line in read_lines(str(path)) if line.strip()] for path in args.texts
     }

@@ -160,9 +160,8 @@ fi
 misspelt "$work/text/test" 7 0.15
 names=()
 [ ! -s "$work/names.txt" ] || names=(--protect-words "$work/names.txt")
-of_judge=() weight=4.5 # a capital says little of a word where all nouns have one
-case "$language" in de | lb) of_judge=(--capitals) weight=0.5 ;; esac
-[ ! -s "$work/names.txt" ] || of_judge+=(--names "$work/names.txt")
+capitals=() weight=4.5 # say little of a word where all nouns have one
+case "$language" in de | lb) capitals=(--capitals) weight=0.5 ;; esac
 "${list[@]}" "$work/words.txt" --known >"$work/corrector.known" 2>"$work/words.log" ||
   sed 's/$/\t1/' "$work/learnt/unknown.clean" | LC_ALL=C sort >"$work/corrector.known"
 printf '{"weights": {"capital": %s}, "language": "%s", "known": "corrector.known"}\n' "$weight" "$language" >"$work/settings.json"
@@ -183,7 +182,7 @@ cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt
 awk -v to="$work/text" 'NR == FNR { lines++; next } { print > (to "/judge-" (lines < 40 ? 0 : FNR % 4) ".clean") }' \
   "$work"/text/{dev,dev}.clean
 logged "$work/judge.log" python "$examples/spelling_and_ocr/fit_judge.py" "$work/model.part/corrector.judge" \
-  "$work"/text/judge-*.clean --misspellings "$misread".{noisy,clean} --path "$work/model.part" ${of_judge[@]+"${of_judge[@]}"}
+  "$work"/text/judge-*.clean --misspellings "$misread".{noisy,clean} --path "$work/model.part" ${capitals[@]+"${capitals[@]}"}
 cp "$work/words.txt" "$work/model.part/corrector.lexicon"
 [ ${#listed[@]} -eq 0 ] || cp "$work/text/scans.tsv" "$work/model.part/corrector.lookup"
 rm -rf "$work/model"
