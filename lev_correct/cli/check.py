@@ -160,15 +160,18 @@ class Check:
     def note_identifiers(self, corrector: "Corrector") -> None:
         """Notes the identifiers of these lines that have misspelt parts."""
         self.identifiers = [
-            it
-            for it in identifiers(self.lines, corrector.backend.misspelt)
-            if not any(stay.spans(f"{it.identifier} {it.before}") for stay in corrector.protections)
+            name
+            for name in identifiers(self.lines, corrector.backend.misspelt)
+            if not any(
+                stay.spans(f"{name.identifier} {name.before}") for stay in corrector.protections
+            )
         ]
 
     def accept(self, repository: Repository) -> None:
         """Puts the words that were found into the repository's list; what has no word stays."""
         words = [finding.before for finding in self.findings if finding.before and finding.after]
-        self.findings = [it for it in self.findings if not (it.before and it.after)]
+        spaces = (finding for finding in self.findings if not (finding.before and finding.after))
+        self.findings = list(spaces)
         new = repository.accept(words)
         shown = f" ({few(new)})" if new else ""
         say(f"{counted(len(new), 'word')} accepted: {repository.word_list}{shown}")

@@ -81,39 +81,39 @@ def _around(before: str, after: str, last_word: re.Pattern[str]) -> int:
     return word.start() if word else len(same)
 
 
-Found = Finding | Identifier
+Reported = Finding | Identifier
 
 
-def as_text(found: Found) -> str:
+def as_text(finding: Reported) -> str:
     """``file:line:column: word -> words (probability)``."""
-    return f"{printable(found.file)}:{found.line}:{found.column}: {found.message}\n"
+    return f"{printable(finding.file)}:{finding.line}:{finding.column}: {finding.message}\n"
 
 
-def as_github(found: Found) -> str:
+def as_github(finding: Reported) -> str:
     """A command of GitHub Actions, which shows the finding at its line."""
-    file = _escaped(found.file, _IN_PROPERTY)
-    message = _escaped(found.message, _IN_MESSAGE)
-    end = found.column + len(found.before)
-    place = f"file={file},line={found.line},col={found.column},endColumn={end}"
-    command = "warning" if found.edit else "notice"
+    file = _escaped(finding.file, _IN_PROPERTY)
+    message = _escaped(finding.message, _IN_MESSAGE)
+    end = finding.column + len(finding.before)
+    place = f"file={file},line={finding.line},col={finding.column},endColumn={end}"
+    command = "warning" if finding.edit else "notice"
     return f"::{command} {place},title=lev-correct::{message}\n"
 
 
-def as_json(found: Found) -> str:
+def as_json(finding: Reported) -> str:
     """An object of what a finding has, in a line."""
-    record = {name: value for name, value in vars(found).items() if not name.startswith("edit")}
-    if found.edit:
-        why = found.edit.to_dict()["why"]
-        record |= {"probability": found.edit.probability, "why": why}
+    record = {name: value for name, value in vars(finding).items() if not name.startswith("edit")}
+    if finding.edit:
+        why = finding.edit.to_dict()["why"]
+        record |= {"probability": finding.edit.probability, "why": why}
     return json_line(record)
 
 
-def _each(shown: Callable[[Found], str]) -> Callable[[Iterable[Found]], str]:
-    return lambda found: "".join(map(shown, found))
+def _each(shown: Callable[[Reported], str]) -> Callable[[Iterable[Reported]], str]:
+    return lambda reported: "".join(map(shown, reported))
 
 
 #: All findings of a run as one text.
-FORMATS: Mapping[str, Callable[[Iterable[Found]], str]] = {
+FORMATS: Mapping[str, Callable[[Iterable[Reported]], str]] = {
     "text": _each(as_text),
     "github": _each(as_github),
     "json": _each(as_json),

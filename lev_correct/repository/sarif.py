@@ -10,7 +10,7 @@ from lev_runtime import __version__
 from lev_runtime.errors import printable
 
 if TYPE_CHECKING:
-    from .findings import Found
+    from .findings import Reported
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 RULES = {
@@ -19,7 +19,7 @@ RULES = {
 }
 
 
-def as_sarif(findings: Iterable["Found"]) -> str:
+def as_sarif(findings: Iterable["Reported"]) -> str:
     """Returns a log of one run, with a fix for each finding that is corrected without a person.
 
     Paths are relative to the current folder, as code scanning expects of the top of a repository.
@@ -31,18 +31,18 @@ def as_sarif(findings: Iterable["Found"]) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
-def _result(found: "Found") -> dict[str, Any]:
-    file = {"artifactLocation": {"uri": quote(os.fsencode(os.path.relpath(found.file)))}}
-    region = _region(found.line, found.column, found.before)
+def _result(finding: "Reported") -> dict[str, Any]:
+    file = {"artifactLocation": {"uri": quote(os.fsencode(os.path.relpath(finding.file)))}}
+    region = _region(finding.line, finding.column, finding.before)
     result: dict[str, Any] = {
-        "ruleId": found.rule,
-        "level": "warning" if found.edit else "note",
-        "message": {"text": printable(found.message)},
+        "ruleId": finding.rule,
+        "level": "warning" if finding.edit else "note",
+        "message": {"text": printable(finding.message)},
         "locations": [{"physicalLocation": {**file, "region": region}}],
     }
-    if found.edit and found.edit.applied:
-        region = _region(found.line, found.edit_column, found.edit.before)
-        replacement = {"deletedRegion": region, "insertedContent": {"text": found.edit.after}}
+    if finding.edit and finding.edit.applied:
+        region = _region(finding.line, finding.edit_column, finding.edit.before)
+        replacement = {"deletedRegion": region, "insertedContent": {"text": finding.edit.after}}
         result["fixes"] = [{"artifactChanges": [{**file, "replacements": [replacement]}]}]
     return result
 

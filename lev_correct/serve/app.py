@@ -104,6 +104,7 @@ def _guard(token: bytes) -> Middleware:
     message = "the token is missing or wrong: open the address that lev-serve printed"
 
     async def guard(request: Request, answer: Answer) -> Response:
+        """Answers who has the token; anybody where the path is public."""
         path = request.url.path
         for_editor = EDITORS.match(path)
         kind, _, credentials = request.headers.get("authorization", "").partition(" ")

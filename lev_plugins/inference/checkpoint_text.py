@@ -59,7 +59,8 @@ class CheckpointText:
             trained = plain(state["cfg"].get(kind))
             text |= {name: value for name, value in trained.items() if name in TEXT_PROCESSING}
             text[kind] = trained.get("_name")
-        text = {name: it for name, it in (text | overrides).items() if it not in SWITCHED_OFF}
+        text = text | overrides
+        text = {name: value for name, value in text.items() if value not in SWITCHED_OFF}
         flags = training_flags(state["cfg"].model, path, text)
         return cls(path, source, target, TextProcessing(*encoders), flags)
 

@@ -54,7 +54,7 @@ def test_what_cannot_be_exported_is_refused_with_nothing_written(checkpoint, tmp
 def test_a_card_has_the_head_of_the_run_and_the_parameters_are_those_of_the_checkpoint(
     checkpoint, tmp_path
 ):
-    state = torch.load(checkpoint, weights_only=False)
+    state = torch.load(checkpoint, weights_only=True)
     cfg = state["cfg"]
     cfg["task"] |= {"source_lang": "de", "target_lang": "tgt", "data": "some/corpus"}
     cfg["checkpoint"]["best_checkpoint_metric"] = "bleu"
