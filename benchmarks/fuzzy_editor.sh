@@ -10,7 +10,7 @@
 set -euo pipefail
 unset CDPATH
 
-[ -d "${1:-}/data" ] || {
+[ -d "${1:-}/pieces" ] || {
   echo "error: ${1:-WORK} is not a folder of lev-memory prepare; bash benchmarks/fuzzy_editor.sh WORK [MINUTES [SEED]]" >&2
   exit 2
 }
@@ -30,6 +30,7 @@ training=("${common[@]}" --criterion label_smoothed_cross_entropy --label-smooth
 ! grep -q avx512bw /proc/cpuinfo || training+=(--bf16) # as lev-memory train does
 hours() { awk "BEGIN { printf \"%.6f\", $1 * $minutes / 60 }"; }
 
+[ -d "$work/data" ] || python -c 'import pathlib, sys, lev_memory.train; lev_memory.train.binarise(pathlib.Path(sys.argv[1]))' "$work"
 [ -f "$work/embeddings.128.txt" ] || lev-embeddings "$work/all" "$work/embeddings.128.txt" --dim 128
 fairseq-train "$work/all" "${training[@]}" --task translation --arch transformer --stop-time-hours "$(hours 0.3)" \
   --validate-interval-updates 500 --save-interval-updates 500 \
