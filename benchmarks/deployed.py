@@ -3,21 +3,23 @@
     lev-export LEVT_WORK/model/checkpoint_best.pt LEVT_WORK/fp32
     python benchmarks/deployed.py LEVT_WORK CONCAT_WORK …
 
-LevT by lev_runtime and transformer_concat by CTranslate2, from text to text, one test sentence at
-a time, in turn and in changing order. LEVT_WORK is of lev-memory prepare, train and evaluate, whose
-threshold for deletions and iterations are taken. CONCAT_WORK is a copy of what prepare made, with
-concat/checkpoint_best.pt of fuzzy_editor.sh. For the peer: pip install -r
-benchmarks/requirements-peers.txt.
+LevT by lev_runtime and transformer_concat by CTranslate2, from text to text, in turn and in
+changing order: one test sentence at a time, and 32 of about one length. LEVT_WORK is of lev-memory
+prepare, train and evaluate, whose threshold for deletions and iterations are taken. CONCAT_WORK is
+a copy of what prepare made, with concat/checkpoint_best.pt of fuzzy_editor.sh. For the peer:
+pip install -r benchmarks/requirements-peers.txt.
 
 First the conversion, to CONCAT_WORK/ctranslate2.*, is checked: how many of its greedy outputs in
-float32 equal fairseq's, for the sentences as fairseq-generate reads them. Milliseconds are of the
-processor's time unless they are named wall. MB are of what is exported or converted; LevT's has the
-subwords too.
+float32 equal fairseq's, for the sentences as fairseq-generate reads them. Milliseconds are of a
+sentence and of the processor's time unless they are named wall. MB are of what is exported or
+converted; LevT's has the subwords too.
 """
 
 import argparse
 import copy
+import itertools
 import json
+import operator
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -42,29 +44,30 @@ from lev_runtime.text.source_change import mark_change
 KINDS = ("float32", "int8")  # as CTranslate2 names them
 BEAMS = {"greedy": 1, "beam 5": 5}
 LONGEST = 200  # tokens of an output: fairseq-generate's default
-FIGURES = "mean wall_mean median wall_median p95 wall_p95 steps ter bleu mb".split()
+BATCHES = [1, 32]
+FIGURES = "mean wall_mean median wall_median p95 wall_p95 steps equal mb".split()
 LINE = (
-    "{name}: {mean:.1f} ms (wall {wall_mean:.1f}), median {median:.1f} ({wall_median:.1f}), "
-    "95 % below {p95:.1f} ({wall_p95:.1f}); {steps:.2f} iterations or tokens; "
-    "TER {ter:.1f}, BLEU {bleu:.1f}; {mb:.1f} MB"
+    "{name}: {mean:.1f} ms (wall {wall_mean:.1f}), median {median:.1f} "
+    "({wall_median:.1f}), 95 % below {p95:.1f} ({wall_p95:.1f}); {steps:.2f} iterations or tokens; "
+    "{scores}; {equal} texts as the first system's; {mb:.1f} MB"
 )
 
-#: by their names what returns the output for a row, and how many iterations or tokens it took; and
-#: the folder that is deployed
-Systems = dict[str, tuple[Callable[[Row], tuple[str, int]], Path]]
+Output = tuple[str, int]  #: a text, and the iterations or tokens that it took
+#: by their names what returns the outputs for rows, and the folder that is deployed
+Systems = dict[str, tuple[Callable[[Sequence[Any]], list[Output]], Path]]
 
 
-def edited(editor: Editor, settings: Settings, row: Row) -> tuple[str, int]:
-    """Returns LevT's output for a row and its iterations."""
-    (trace,) = editor.edit(
-        [row.new],
-        [row.draft],
-        old_sources=[row.old],
+def edited(editor: Editor, settings: Settings, rows: Sequence[Row]) -> list[Output]:
+    """Returns LevT's outputs for rows and their iterations."""
+    traces = editor.edit(
+        [row.new for row in rows],
+        [row.draft for row in rows],
+        old_sources=[row.old for row in rows],
         delete_threshold=settings.delete_threshold,
         max_iter=settings.max_iter,
         history=False,
     )
-    return trace.text, trace.steps
+    return [(trace.text, trace.steps) for trace in traces]
 
 
 # ---------------------------------------------------------------- transformer_concat
@@ -117,12 +120,11 @@ def factored(parts: Iterable[str]) -> list[str]:
     ]
 
 
-def translate(translator: Any, beam: int, parts: Iterable[str]) -> str:
-    """Returns the tokens of the best output, with spaces between them."""
-    (result,) = translator.translate_batch(
-        [factored(parts)], beam_size=beam, max_decoding_length=LONGEST
-    )
-    return " ".join(result.hypotheses[0])
+def translate(translator: Any, beam: int, codec: Any, texts: Sequence[list[str]]) -> list[Output]:
+    """Returns the best output for each text, which CTranslate2 reads as its tokens."""
+    results = translator.translate_batch(texts, beam_size=beam, max_decoding_length=LONGEST)
+    best = [result.hypotheses[0] for result in results]
+    return [(codec.decode(" ".join(tokens)), len(tokens) + 1) for tokens in best]
 
 
 def greedy(model: Any, symbols: Any, sample: dict[str, Any]) -> Any:
@@ -132,11 +134,11 @@ def greedy(model: Any, symbols: Any, sample: dict[str, Any]) -> Any:
     return symbols.string(best["tokens"])
 
 
-def written(translator: Any, beam: int, codec: Any, row: Row) -> tuple[str, int]:
-    """Returns the output for a row and how many tokens were written, its end too."""
-    parts = map(codec.encode, (mark_change(row.new, row.old), row.draft))
-    tokens = translate(translator, beam, parts)
-    return codec.decode(tokens), len(tokens.split()) + 1
+def written(translator: Any, beam: int, codec: Any, rows: Sequence[Row]) -> list[Output]:
+    """Returns the outputs for rows and how many tokens were written, the end too."""
+    parts = [(mark_change(row.new, row.old), row.draft) for row in rows]
+    texts = [factored(map(codec.encode, pair)) for pair in parts]
+    return translate(translator, beam, codec, texts)
 
 
 def peers(work: Path, rows: Sequence[Row], codec: Any, threads: int) -> Systems:
@@ -163,7 +165,8 @@ def peers(work: Path, rows: Sequence[Row], codec: Any, threads: int) -> Systems:
     converted, _ = systems[f"{name}, float32, greedy"]
     for number, row in enumerate(rows):
         own = greedy(model, symbols, data.collater([data[number]]))
-        equal += converted(row)[0] == codec.decode(own)
+        ((text, _),) = converted([row])
+        equal += text == codec.decode(own)
     print(f"{name}: {equal} of {len(rows)} greedy outputs in float32 equal fairseq's")
     return systems
 
@@ -176,27 +179,72 @@ def now() -> Any:
     return np.array([time.process_time(), time.perf_counter()])
 
 
-def measure(systems: Systems, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns times, steps and scores of each system."""
+def size(row: Sequence[str]) -> int:
+    """Returns the letters of a row."""
+    return sum(map(len, row))
+
+
+def measure(
+    systems: Systems, rows: Sequence[Any], batch: int, rate: Callable[..., dict[str, float]]
+) -> list[dict[str, Any]]:
+    """Returns times, steps and scores of each system, and prints them.
+
+    batch: sentences that a system gets at once; more than one of about one length, as the runtimes
+    sort a text's. rate: makes scores of rows and outputs.
+    """
     noted: dict[str, list[Any]] = {name: [] for name in systems}
-    for number, row in enumerate([rows[0], *rows]):  # the first warms up
+    rows = sorted(rows, key=size) if batch > 1 else rows
+    parts = [rows[first : first + batch] for first in range(0, len(rows), batch)]
+    for number, part in enumerate([parts[0], *parts]):  # the first warms up
         for name in common.in_turn(systems, number):
             started = now()
-            output, steps = systems[name][0](row)
-            noted[name].append((1000 * (now() - started), output, steps))
-    measured = []
+            outputs = systems[name][0](part)
+            noted[name].append((1000 * (now() - started) / len(part), outputs))
+    measured: list[dict[str, Any]] = []
+    firsts: Sequence[str] = ()
     for name, (_, folder) in systems.items():
-        times, outputs, steps = zip(*noted[name][1:])
+        times, outputs = zip(*noted[name][1:])
+        texts, steps = zip(*itertools.chain(*outputs))
+        firsts = firsts or texts
         values = [
-            *np.mean(times, 0),
+            *np.average(times, 0, [*map(len, parts)]),
             *np.median(times, 0),
             *np.percentile(times, 95, 0),
             np.mean(steps),
-            *map(float, scores(rows, outputs, range(len(rows))).split(" / ")),
+            sum(map(operator.eq, texts, firsts)),
             sum(path.stat().st_size for path in folder.iterdir()) / 1e6,
         ]
-        measured.append({"name": name, **dict(zip(FIGURES, values))})
+        rates = rate(rows, texts)
+        shown = ", ".join(f"{metric} {score:.1f}" for metric, score in rates.items())
+        label = name if batch == 1 else f"{name}, batch {batch}"
+        figures = {"name": label, **dict(zip(FIGURES, values)), **rates}
+        print(LINE.format(**figures, scores=shown), flush=True)
+        measured.append(figures)
     return measured
+
+
+def rated(rows: Sequence[Row], texts: Sequence[str]) -> dict[str, float]:
+    """Returns TER and BLEU of outputs."""
+    values = scores(rows, texts, range(len(rows))).split(" / ")
+    return dict(zip(("ter", "bleu"), map(float, values)))
+
+
+def add_options(add: Callable[..., Any]) -> None:
+    """Adds what is measured, and with what."""
+    add("--batch", type=common.count, nargs="+", default=BATCHES, help="sizes (default: 1 32)")
+    add("--sentences", type=common.count, help="the first so many (default: all)")
+    add("--threads", type=common.count, default=1, help="of all runtimes (default: 1)")
+    add("--json", type=Path, help="also writes the figures here")
+
+
+def report(
+    args: argparse.Namespace, systems: Systems, rows: Sequence[Any], rate: Callable[..., Any]
+) -> None:
+    """Measures all batches."""
+    rows = rows[: args.sentences]
+    measured = [line for batch in args.batch for line in measure(systems, rows, batch, rate)]
+    if args.json:
+        args.json.write_text(json.dumps({"systems": measured}), encoding="utf-8")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -207,9 +255,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     add = parser.add_argument
     add("levt", type=Path, metavar="LEVT_WORK")
     add("concat", type=Path, nargs="+", metavar="CONCAT_WORK", help="each with other blocks")
-    add("--sentences", type=common.count, help="the first so many (default: all)")
-    add("--threads", type=common.count, default=1, help="of both runtimes (default: 1)")
-    add("--json", type=Path, help="also writes the figures here")
+    add_options(add)
     args = parser.parse_args(argv)
     settings = settings_of(args.levt)
     systems: Systems = {}
@@ -217,14 +263,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         path = args.levt / folder
         editor = Editor(path, args.threads)
         systems[name] = partial(edited, editor, settings), path
-    rows = part_of(args.levt, "test")[: args.sentences]
+    rows = part_of(args.levt, "test")
     for work in args.concat:
-        systems |= peers(work, rows, editor.codec, args.threads)
-    measured = measure(systems, rows)
-    for figures in measured:
-        print(LINE.format(**figures))
-    if args.json:
-        args.json.write_text(json.dumps({"systems": measured}), encoding="utf-8")
+        systems |= peers(work, rows[: args.sentences], editor.codec, args.threads)
+    report(args, systems, rows, rated)
 
 
 if __name__ == "__main__":
