@@ -157,6 +157,7 @@ def _figures(system: Printed, corpus: Corpus, metrics: Sequence[Metric]) -> Figu
     if drafts is not None:
         unchanged = sum(a.split() == b.split() for a, b in zip(drafts, outputs))
         figures["unchanged"] = unchanged, len(outputs)
+    figures |= system.settings
     steps = list(map(int, system.iterations.values()))
     if steps:  # how many sentences took how many iterations (Table 6)
         figures["iterations, mean"] = fmean(steps)

@@ -105,6 +105,17 @@ WRONG = {
 }
 
 
+def test_threshold_and_iterations_come_from_the_log_inside_or_next_to_the_output():
+    logged = "cfg: {'generation': {'iter_decode_max_iter': 2}, 'task': {'delete_threshold': %s}}"
+    other = "{'generation': {'iter_decode_max_iter': 10}}"
+    outputs = [text("inside.out", logged % 0.7, *sentence(0, "a"))]
+    outputs += [text(f"{name}.out", *sentence(0, "a")) for name in ("beside", "other", "none")]
+    text("beside.log", logged % None)
+    text("other.log", other)
+    both = ({"delete_threshold": share, "iter_decode_max_iter": 2} for share in (0.7, 0.5))
+    assert [read_printed(output).settings for output in outputs] == [*both, {}, {}]
+
+
 @pytest.mark.parametrize("row", REFUSED.strip().splitlines())
 def test_what_cannot_be_reported_is_one_error_line(row):
     """``other`` has other T- lines than ``out``."""
