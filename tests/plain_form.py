@@ -1,11 +1,11 @@
-"""The loop over lists in the place of the one over arrays, for policies of every kind."""
+"""The loop over one sentence in the place of the one over a batch, for policies of every kind."""
 
 from typing import Any
 
 from lev_runtime.history import EditHypothesis
 from lev_runtime.refine.arrays import Array
 from lev_runtime.refine.decoding import Decoding
-from lev_runtime.refine.plain import PlainDecoding
+from lev_runtime.refine.plain import decode
 from lev_runtime.refine.policy import EditState, FeaturePolicy, Symbols
 
 
@@ -31,8 +31,8 @@ class Likeliest(FeaturePolicy):
         return best, likelihood - self.arrays.logsumexp(logits)
 
 
-class DecodingByLists(Decoding):
-    """Decodes over lists what has no marks, history or candidates, and the rest as its base."""
+class DecodingOneByOne(Decoding):
+    """Decodes one by one what has no marks, history or candidates, and the rest as its base."""
 
     def __init__(self, policy, source, draft, marks, symbols, options):
         super().__init__(policy, source, draft, marks, symbols, options)
@@ -42,6 +42,14 @@ class DecodingByLists(Decoding):
         is_plain = self.options.is_plain and self.constraints is None
         if not (is_plain and isinstance(self.policy, FeaturePolicy)):
             return super().run()
-        rows = zip(self.state.tokens.tolist(), self.state.sizes)
-        drafts, policy = [row[:size] for row, size in rows], Likeliest(self.policy, self.symbols)
-        return PlainDecoding(policy, self.source, drafts, self.symbols, self.options).run()
+        policy, tokens = Likeliest(self.policy, self.symbols), self.state.tokens
+        drafts = [row[:size] for row, size in zip(tokens.tolist(), self.state.sizes)]
+        return one_by_one(policy, self.source, drafts, self.symbols, self.options)
+
+
+def one_by_one(policy, source, drafts, symbols, options) -> list[EditHypothesis]:
+    """The hypotheses of sentences that are decoded by themselves."""
+    return [
+        decode(policy, source[row : row + 1], draft, symbols, options)
+        for row, draft in enumerate(drafts)
+    ]

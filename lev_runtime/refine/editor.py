@@ -11,12 +11,12 @@ from ..history import EditHypothesis
 from ..text.codec import TextCodec, TextProcessing, read_dictionaries
 from ..text.sentences import Decode, Draft, Sentence, TextEditor, marked_tokens
 from ..text.source_change import mark_change
+from . import plain
 from .arrays import padded
 from .decoding import Decoding
 from .exported import ExportedPolicy
 from .feature_cache import ReusedFeatures
 from .options import RefinementOptions
-from .plain import PlainDecoding
 from .policy import Symbols
 
 MODEL = "levenshtein_editor"
@@ -75,10 +75,10 @@ class Editor(TextEditor):
 
         def decode(sentences: Sequence[Sentence]) -> list[list[EditHypothesis]]:
             source = padded([sentence.tokens for sentence in sentences], pad)
-            if is_plain and not any(any(sentence.coded.marks) for sentence in sentences):
-                drafts = [sentence.coded.tokens for sentence in sentences]
-                how = source, drafts, self.symbols, refinement
-                return [[answer] for answer in PlainDecoding(self.policy.policy, *how).run()]
+            (first, *others) = [sentence.coded for sentence in sentences]
+            if is_plain and not others and not any(first.marks):
+                how = self.symbols, refinement
+                return [[plain.decode(self.policy.policy, source, first.tokens, *how)]]
             draft = padded([sentence.coded.tokens for sentence in sentences], pad)
             marks = padded([sentence.coded.marks for sentence in sentences], 0)
             decoding = Decoding(self.policy, source, draft, marks, self.symbols, refinement)

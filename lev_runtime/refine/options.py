@@ -57,7 +57,7 @@ class RefinementOptions:
 
     @property
     def is_plain(self) -> bool:
-        """Returns whether decoding needs no more than :class:`.PlainDecoding` has."""
+        """Returns whether decoding needs no more than :mod:`.plain` has."""
         is_asked = self.retain_history or self.empty_penalty or self.unk_penalty
         return self.adaptive and self.candidates == 1 and not is_asked
 

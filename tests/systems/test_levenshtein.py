@@ -13,7 +13,7 @@ import tiny
 import torch
 from closeness import assert_near
 from contract import ROWS, DecodingContract, ModelContract, System
-from plain_form import DecodingByLists
+from plain_form import DecodingOneByOne
 from refusals import refuses
 from torch.utils._pytree import tree_leaves
 
@@ -144,7 +144,7 @@ class TestDecodingOverLists(DecodingContract):
     @pytest.fixture(params=CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
     def system(self, request, monkeypatch):
         monkeypatch.setattr(RefinementGenerator, "layers", ())
-        monkeypatch.setattr(generator, "Decoding", DecodingByLists)
+        monkeypatch.setattr(generator, "Decoding", DecodingOneByOne)
         task = tiny.task(joined=request.param.get("share_all_embeddings", False))
         return Decoded(task, lambda seed: tiny.model(task, seed, **request.param), None, None)
 

@@ -1,4 +1,4 @@
-"""The loop over lists answers as the one over arrays does."""
+"""The loop over one sentence answers as the one over a batch does."""
 
 from typing import Any
 
@@ -6,11 +6,10 @@ from closeness import near
 from fake_policy import LETTERS, SYMBOLS, FakePolicy, sentence, single, stack
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_form import Likeliest
+from plain_form import Likeliest, one_by_one
 
 from lev_runtime.history import EditHypothesis
 from lev_runtime.refine.options import RefinementOptions
-from lev_runtime.refine.plain import PlainDecoding
 
 PAIRS = st.lists(st.tuples(st.text(LETTERS, max_size=4), st.text(LETTERS, max_size=7)), min_size=1)
 POLICIES = st.fixed_dictionaries(
@@ -40,15 +39,15 @@ def shown(hypothesis: EditHypothesis) -> list[Any]:
 
 @settings(max_examples=55)
 @given(PAIRS, POLICIES, OPTIONS, st.booleans(), st.booleans(), st.integers(0, 2))
-def test_lists_answer_as_arrays_whatever_the_policy(
+def test_one_by_one_answers_as_a_batch_whatever_the_policy(
     arrays, pairs, policy, options, apart, left, extra
 ):
     asked = Likeliest(FakePolicy(arrays, **policy), SYMBOLS, apart)
     asked.symbols = SYMBOLS
     expected = single(asked, pairs, retain_history=False, left=left, extra=extra, **options)
     source = stack(arrays, [sentence(source) for source, _ in pairs], left=left, extra=extra)
-    drafts, how = [sentence(draft) for _, draft in pairs], RefinementOptions(**options)
-    answers = PlainDecoding(asked, source, drafts, SYMBOLS, how).run()
+    drafts = [sentence(draft) for _, draft in pairs]
+    answers = one_by_one(asked, source, drafts, SYMBOLS, RefinementOptions(**options))
     assert [*map(shown, answers)] == [*map(shown, expected)]
 
 
