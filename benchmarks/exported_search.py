@@ -66,6 +66,9 @@ ARCHITECTURES = {
     "pbd_transformer": f"--task translation {SMALL} --arch pbd_transformer",
     "pbd_transformer, rotary, pre-norm": f"--task translation {SMALL} --arch pbd_transformer "
     "--encoder-normalize-before --rotary-positions",
+    "gated_transformer": f"--task translation {SMALL} --arch gated_transformer",
+    "gated_transformer, all gates, pre-norm": f"--task translation {SMALL} --gates all "
+    f"--arch gated_transformer --encoder-normalize-before --copy-bias 0 {JOINED}",
 }
 SEARCHES: dict[str, dict[str, Any]] = {
     "greedy": {"beam": 1},

@@ -28,11 +28,13 @@ from ..inference.generation import GeneratingParts, load_parts, longest_line
 from ..pretrained.vocabulary import BOS
 from ..systems.enct5.dataset import Metadata
 from ..systems.enct5.task import TASK as ENCT5_TASK
+from ..systems.gated import GatedTransformerModel
+from ..systems.gated.model import MODEL as GATED
 from ..systems.pbd import PBDTransformerModel
 from ..systems.pbd.model import MODEL as PBD
 from ..systems.transformer_concat.model import MODEL as CONCAT
 from ..tasks.post_editing import PLACEHOLDER
-from . import enct5, levenshtein, pbd, text, transformer
+from . import enct5, gated, levenshtein, pbd, text, transformer
 from .graph import WeightFile
 
 TRANSFORMER = "transformer"  #: as fairseq calls it
@@ -158,7 +160,7 @@ def labeler_writer(model: EncT5, int8: bool) -> Writer:
 
 
 def generator_writer(parts: GeneratingParts, state: CheckpointState, int8: bool) -> Writer:
-    """Returns a writer of a PBD or of fairseq's Transformer, with its text processing."""
+    """Returns a writer of a model that writes from left to right, with its text processing."""
     model: Any = parts.model
     task, processing = parts.task, parts.processing
     text.check(processing.tokenizer, processing.bpe)
@@ -166,7 +168,9 @@ def generator_writer(parts: GeneratingParts, state: CheckpointState, int8: bool)
         raise UserError(f"a model of {type(task).__name__} has a decoding of its own")
     name, body = PBD, model
     joins_draft = getattr(model, "joins_draft", False)
-    if not isinstance(model, PBDTransformerModel):
+    if isinstance(model, GatedTransformerModel):
+        name, body = GATED, gated.parts_of(model)
+    elif not isinstance(model, PBDTransformerModel):
         name, body = CONCAT if joins_draft else TRANSFORMER, transformer.parts_of(model)
 
     def write(folder: Path) -> dict[str, Any]:

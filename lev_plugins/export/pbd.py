@@ -1,4 +1,4 @@
-"""A PBD, or fairseq's Transformer, as an encoder and a graph that reads prefixes, many at once.
+"""A PBD, a Transformer or gated-Trans as an encoder and a graph that reads many prefixes at once.
 
 Shapes: B sources, S source tokens, R prefixes of N symbols, R' prefixes that were read before them,
 C channels, H heads, D channels of a head, V symbols.
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..systems.pbd.attention import COPIED, GENERATED
-from . import blocks
+from . import blocks, gated
 from .blocks import Sight, Stream
 from .graph import BOOL, FLOAT, INT32, INT64, Graph, WeightFile
 
@@ -19,7 +19,8 @@ ENCODER, READER, BLOCK_READER = "encoder.onnx", "reader.onnx", "block_reader.onn
 def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> dict[str, Any]:
     """Writes the graphs into a folder; returns what the runtime has to know of them.
 
-    ``model``: a :class:`.PBDTransformerModel`, or what :func:`.transformer.parts_of` returns.
+    ``model``: a :class:`.PBDTransformerModel`, or what :func:`.transformer.parts_of` or
+    :func:`.gated.parts_of` returns.
     """
     decoder = model.decoder
     encoder, reader, block_reader = (Graph(weights, int8) for _ in range(3))
@@ -83,6 +84,10 @@ def write_encoder(graph: Graph, encoder: Any, decoder: Any) -> None:
         stream = blocks.block(graph, layer, stream, sight)
         streams.append(stream)
     encoder_out = blocks.ended(graph, encoder.norm, stream)
+    if getattr(encoder, "mask_gate", None) is not None:
+        encoder_out = gated.masked(graph, encoder.mask_gate, encoder_out)
+    if getattr(decoder, "gates", None) is not None:
+        gated.give_symbols(graph, decoder, tokens)
     copied = streams[1:] if encoder.copies_output else streams[:-1]
     for number, layer in enumerate(decoder.blocks):
         cross = layer.cross_attention
@@ -127,6 +132,7 @@ class Reader:
     def __init__(self, graph: Graph, decoder: Any) -> None:
         self.graph = graph
         self.decoder = decoder
+        self.gates = getattr(decoder, "gates", None)
         self.units = graph.input("units", INT64, ["prefixes"])
         self.parents = graph.input("parents", INT64, ["prefixes"])
         self._take_symbols()
@@ -161,6 +167,8 @@ class Reader:
         table = output.table.weight
         bias = table.new_zeros(len(table)) if output.bias is None else output.bias
         logits = graph.output_layer(features, table, bias)
+        if self.gates is not None:
+            logits = gated.weighed(graph, self.gates, features, logits, self.attention, self.units)
         logs = graph.LogSoftmax(logits, axis=1)
         graph.output("logs", logs, FLOAT, ["prefixes", len(table)])
 
@@ -173,8 +181,17 @@ class Reader:
         call = partial(self._self_attention, number, layer, sight)
         stream = blocks.sublayer(graph, block, block.self_norm, stream, call)
         source_kv = self._rows(f"cross_{number}", layer, "source", self.units)
-        stream = blocks.read(graph, block, layer, stream, source_kv, self.source)
+        if self.gates is None or number + 1 < len(self.decoder.blocks):
+            stream = blocks.read(graph, block, layer, stream, source_kv, self.source)
+        else:
+            call = partial(self._look, layer.cross_attention, source_kv)
+            stream = blocks.sublayer(graph, block, layer.cross_norm, stream, call)
         return blocks.fed(graph, block, stream)
+
+    def _look(self, attention: Any, source_kv: tuple[str, str], x: str) -> str:
+        """Attends to the source, and keeps the attention for the gates."""
+        out, self.attention = gated.looked(self.graph, attention, x, source_kv, self.real)
+        return out
 
     def _self_attention(self, number: int, layer: Any, sight: Sight, x: str) -> str:
         """Attends to what was generated, and to the source ahead."""

@@ -20,7 +20,7 @@ from .options import SearchOptions
 from .search import Beam, Floats, Numbers, search
 
 #: those that write from left to right
-MODELS = "pbd_transformer", "transformer", "transformer_concat"
+MODELS = "pbd_transformer", "transformer", "transformer_concat", "gated_transformer"
 Sources = Sequence[Sequence[int]]  # tokens, with </s> at the end
 
 
