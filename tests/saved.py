@@ -29,6 +29,7 @@ KINDS = {
     "adaptive": "--task translation --arch transformer --decoder-embed-dim 16 "
     "--decoder-attention-heads 2 --adaptive-softmax-cutoff 6 --criterion adaptive_loss",
     "gated": "--task translation --arch gated_transformer_char",
+    "paper": "--task translation --arch gated_transformer_char --gate-variant paper",
     "concat": "--task translation_concat --arch transformer_concat_char",
     "pbd": "--task translation --arch pbd_transformer_char",
 }

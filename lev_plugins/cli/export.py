@@ -1,7 +1,8 @@
 """Writes a trained model as a folder that ``lev_runtime`` decodes without torch and fairseq.
 
 ONNX graphs, dictionaries, the subword model and settings; for ``levenshtein_editor``, ``enct5``,
-``pbd_transformer``, ``transformer_concat`` and fairseq's own ``transformer``. Beside a corrector's
+``pbd_transformer``, ``transformer_concat``, ``gated_transformer`` and fairseq's own
+``transformer``. Beside a corrector's
 model also its settings and lists, which load at once.
 """
 

@@ -34,34 +34,9 @@ def parts_of(model: Any) -> Parts:
         raise UserError("a model with --gate-variant paper cannot be exported; train pointer")
     if not (isinstance(body, EncoderBody) and isinstance(output, TiedOutput)) or decoder.bias:
         raise UserError("gated-Trans with a T5 or with BERT's head cannot be exported")
-    layers = []
-    for layer in decoder.blocks:
-        own = Parts(attention=layer.block.self_attention, segment=None)
-        parts = {"block": layer.block, "self_attention": own, "future": False}
-        cross = {"cross_attention": layer.cross_attention, "cross_norm": layer.cross_norm}
-        layers.append(Parts(**parts, **cross))
-    read = Parts(
-        embed=encoder.embed,
-        pad=encoder.pad,
-        rotary=None,
-        blocks=body.stack.blocks,
-        norm=body.norm,
-        copies_output=False,
-        mask_gate=encoder.mask_gate,
-    )
-    return Parts(
-        encoder=read,
-        decoder=Parts(
-            embed=decoder.embed,
-            pad=decoder.pad,
-            rotary=None,
-            blocks=layers,
-            norm=decoder.norm,
-            output=output,
-            gates=decoder.gates,
-            symbols=decoder.target_of_source,
-        ),
-    )
+    read = {"embed": encoder.embed, "pad": encoder.pad, "mask_gate": encoder.mask_gate}
+    own = {"rotary": None, "copies_output": False, "blocks": body.stack.blocks, "norm": body.norm}
+    return Parts(encoder=Parts(**read, **own), decoder=decoder)
 
 
 def masked(graph: Graph, gate: Any, states: str) -> str:
@@ -78,7 +53,7 @@ def give_symbols(graph: Graph, decoder: Any, tokens: str) -> None:
     is_last = graph.Equal(after, [decoder.pad])
     sides = {"copied": tokens, "following": graph.Where(is_last, tokens, after)}
     for name, numbers in sides.items():
-        symbols = graph.Gather(decoder.symbols, numbers)
+        symbols = graph.Gather(decoder.target_of_source, numbers)
         graph.output(name, symbols, INT64, ["batch", "source"])
 
 

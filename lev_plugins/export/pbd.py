@@ -101,20 +101,21 @@ def write_encoder(graph: Graph, encoder: Any, decoder: Any) -> None:
 
 def copied_keys_values(graph: Graph, layer: Any, states: str, sight: Sight) -> tuple[str, str]:
     """Keys and values of the source's states for a decoder block, B × H × S × D each."""
-    attention, block = layer.self_attention, layer.block
+    block = layer.block
     if block.pre_norm:
         states = blocks.ended(graph, block.self_norm, Stream(states))
-    heads = attention.attention.heads
-    _, key, value = projection(graph, attention, states, COPIED)
+    heads = block.self_attention.heads
+    _, key, value = projection(graph, layer, states, COPIED)
     key = blocks.turned(graph, key, sight, heads)
     return blocks.by_heads(graph, key, heads), blocks.by_heads(graph, value, heads)
 
 
-def projection(graph: Graph, attention: Any, x: str, segment: int) -> list[str]:
+def projection(graph: Graph, layer: Any, x: str, segment: int) -> list[str]:
     """Queries, keys and values of states that are marked as generated or as copied."""
-    if attention.segment is not None:
-        x = graph.Add(x, attention.segment.weight[segment])
-    projected = blocks.linear(graph, attention.attention.inputs, x)
+    marks = getattr(layer, "self_attention", None)
+    if marks is not None and marks.segment is not None:
+        x = graph.Add(x, marks.segment.weight[segment])
+    projected = blocks.linear(graph, layer.block.self_attention.inputs, x)
     return graph.split(projected, 3)
 
 
@@ -196,9 +197,9 @@ class Reader:
     def _self_attention(self, number: int, layer: Any, sight: Sight, x: str) -> str:
         """Attends to what was generated, and to the source ahead."""
         graph = self.graph
-        attention = layer.self_attention.attention
+        attention = layer.block.self_attention
         heads = attention.heads
-        query, key, value = projection(graph, layer.self_attention, x, GENERATED)
+        query, key, value = projection(graph, layer, x, GENERATED)
         query = blocks.turned(graph, query, sight, heads, self.place)
         key = blocks.turned(graph, key, sight, heads, self.place)
         past = self._rows(f"past_{number}", layer, "past", self.parents)

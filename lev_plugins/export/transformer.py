@@ -77,13 +77,9 @@ def _decoder(decoder: Any) -> Parts:
     blocks = []
     for layer in decoder.layers:
         block = _block(layer)
-        own = Parts(attention=block.self_attention, segment=None)
         cross = _attention(layer.encoder_attn, cross=True)
         norm = layer.encoder_attn_layer_norm
-        parts = Parts(
-            block=block, self_attention=own, cross_attention=cross, cross_norm=norm, future=False
-        )
-        blocks.append(parts)
+        blocks.append(Parts(block=block, cross_attention=cross, cross_norm=norm, future=False))
     output = Parts(table=decoder.output_projection, scale=1.0, bias=None)
     embed, pad = _embedding(decoder), decoder.padding_idx
     norm = decoder.layer_norm

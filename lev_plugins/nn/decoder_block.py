@@ -38,7 +38,10 @@ class DecoderBlock(nn.Module):
     """Causal self-attention, attention to the source, feed-forward.
 
     ``block``: self-attention, feed-forward layer and their norms; perhaps an encoder's as well.
+    future: whether self-attention also reads the source ahead, as PBD's.
     """
+
+    future = False
 
     def __init__(
         self, block: TransformerBlock, cross_attention: Attention, cross_norm: nn.Module

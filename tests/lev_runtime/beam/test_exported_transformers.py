@@ -24,6 +24,7 @@ NAMES = [
     "narrow decoder",
     "transformer_concat",
     "pbd_transformer, rotary, pre-norm",
+    "gated_transformer, all gates, pre-norm",
 ]
 
 
