@@ -64,7 +64,10 @@ class _Smoothed(torch.autograd.Function):
         gradient = torch.empty_like(logits)
         places = gradient.split(chunk_rows(gradient))
         for place, (part, own, norm) in zip(places, _blocks(logits, labels, norms)):
-            rows = (part - norm).exp_().sub_(ctx.smoothing / part.size(1))
-            rows.scatter_add_(1, own, torch.full_like(norm, ctx.smoothing - 1))
-            place.copy_(rows.mul_(grad))
+            # in place where the logits have the precision that it is computed in
+            rows = place if place.dtype == part.dtype else torch.empty_like(part)
+            torch.sub(part, norm, out=rows).exp_().sub_(ctx.smoothing / part.size(1))
+            rows.scatter_add_(1, own, torch.full_like(norm, ctx.smoothing - 1)).mul_(grad)
+            if rows is not place:
+                place.copy_(rows)
         return gradient, None, None

@@ -109,7 +109,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool 
     else:
         out = F.linear(flat, weight, bias)
     # in place: nothing else reads what was there
-    return (F.relu_(out) if relu else out).view(*x.shape[:-1], weight.size(0))
+    out = F.relu_(out) if relu else out
+    # of a view that is written to later autograd copies all
+    return out if x.dim() == 2 else out.view(*x.shape[:-1], weight.size(0))
 
 
 def onednn_linear(
@@ -128,6 +130,19 @@ def contiguous_or_transposed(x: Tensor) -> Tensor:
     return x if x.is_mkldnn or x.is_contiguous() or x.t().is_contiguous() else x.contiguous()
 
 
+def weight_gradient(grad: Tensor, x: Tensor) -> Tensor:
+    """Multiplies N × outputs, N × inputs → outputs × inputs.
+
+    oneDNN copies the factor that comes first and is transposed: the smaller one. MKL copies none,
+    and is as fast without AVX-512.
+    """
+    if torch.backends.cpu.get_cpu_capability() == "AVX2":
+        return grad.t().mm(x)
+    if grad.size(1) > x.size(1):
+        return onednn_linear(x.t(), grad.t()).t()
+    return onednn_linear(grad.t(), x.t())
+
+
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -139,7 +154,7 @@ class _Linear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias = ctx.needs_input_grad
         x_grad = onednn_linear(grad, weight.t()) if needs_x else None
-        weight_grad = onednn_linear(grad.t(), x.t()) if needs_weight else None
+        weight_grad = weight_gradient(grad, x) if needs_weight else None
         bias_grad = grad.sum(0) if needs_bias else None
         return x_grad, weight_grad, bias_grad
 
