@@ -44,19 +44,6 @@ def trace(*iterations: Iteration) -> EditTrace:
     return EditTrace("source", None, "text", -0.5, iterations, "unchanged")
 
 
-def test_net_leaves_out_what_came_and_went_and_shows_what_went_and_came_back() -> None:
-    net = trace(
-        script((KEEP, "a"), (INSERT, "x"), (DELETE, "b"), (KEEP, "c")),
-        script((KEEP, "a"), (DELETE, "x"), (INSERT, "b"), (KEEP, "c")),
-    ).net()
-    assert net == Iteration(
-        before=("a", "b", "c"),
-        deleted=(False, True, False),
-        after=("a", "b", "c"),
-        inserted=(False, True, False),
-    )
-
-
 @given(chains())
 def test_net_leads_from_the_first_tokens_to_the_last(steps: tuple[Iteration, ...]) -> None:
     net = trace(*steps).net()

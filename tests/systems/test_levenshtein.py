@@ -26,7 +26,6 @@ from lev_plugins.systems.levenshtein.generator import RefinementGenerator
 from lev_plugins.systems.levenshtein.model import source_at_placeholders
 from lev_plugins.systems.levenshtein.replayed import ReplayedPasses, replayed
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
-from lev_runtime.refine.decoding import Decoding
 from lev_runtime.refine.feature_cache import reused
 from lev_runtime.text.markup import BEGINS, DROP, ENDS, KEEP
 
@@ -140,23 +139,13 @@ class TestDecoding(DecodingContract):
         return Decoded(task, lambda seed: tiny.model(task, seed), None, None, **request.param())
 
 
-class TestDecodingOverLists(DecodingContract):
+class TestDecodingOneByOne(DecodingContract):
     @pytest.fixture(params=CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
     def system(self, request, monkeypatch):
         monkeypatch.setattr(RefinementGenerator, "layers", ())
         monkeypatch.setattr(generator, "Decoding", DecodingOneByOne)
         task = tiny.task(joined=request.param.get("share_all_embeddings", False))
         return Decoded(task, lambda seed: tiny.model(task, seed, **request.param), None, None)
-
-    def test_it_decodes_as_over_arrays(self, system, monkeypatch):
-        model = system.model()
-        answers = system.decoded(model, system.rows)
-        monkeypatch.setattr(generator, "Decoding", Decoding)
-        for (answer,), (other,) in zip(answers, system.decoded(model, system.rows), strict=True):
-            assert torch.equal(answer["tokens"], other["tokens"])
-            assert torch.equal(answer["origin"], other["origin"])
-            assert (answer["steps"], answer["terminated"]) == (other["steps"], other["terminated"])
-            assert_near(answer["positional_scores"], other["positional_scores"])
 
 
 # the three heads ------------------------------------------------------------------------------
@@ -254,31 +243,6 @@ def test_any_layer_around_a_model_may_be_left_out(policies, options, flags, monk
             else:
                 assert value == expected
     assert sum(each["steps"] > 1 for nbest in itertools.chain(*results[0]) for each in nbest) > 5
-
-
-@pytest.mark.parametrize("seed", [3, 4, 5])
-def test_no_sentence_is_read_twice_nor_without_a_token_to_write(seed, monkeypatch):
-    task, model = sharp(seed)
-    read = []
-    decode = model.decode
-
-    def noting(tokens, encoder_out, head, deleted=None):
-        read.append((head, tokens))
-        return decode(tokens, encoder_out, head, deleted)
-
-    monkeypatch.setattr(model, "decode", noting)
-    generator = task.build_generator([model], Namespace(**LOOP))
-    rows = tiny.triples(9, longest=12)
-    for row in rows:
-        read.clear()
-        generator.generate([model], tiny.batch(task, [row]))
-        texts = [tokens.tolist() for _, tokens in read]
-        assert all(before != after for before, after in itertools.pairwise(texts))
-    read.clear()
-    hypotheses = generator.generate([model], tiny.batch(task, rows))
-    steps = [step for (hypothesis,) in hypotheses for step in hypothesis["history"]]
-    written = sum(step["phase"] == "token" and (step["since"] < 0).any() for step in steps)
-    assert sum(len(tokens) for head, tokens in read if head == "token") == written > 5
 
 
 # limits and refusals --------------------------------------------------------------------------
