@@ -34,9 +34,16 @@ def parts_of(model: Any) -> Parts:
         raise UserError("a model with --gate-variant paper cannot be exported; train pointer")
     if not (isinstance(body, EncoderBody) and isinstance(output, TiedOutput)) or decoder.bias:
         raise UserError("gated-Trans with a T5 or with BERT's head cannot be exported")
-    read = {"embed": encoder.embed, "pad": encoder.pad, "mask_gate": encoder.mask_gate}
-    own = {"rotary": None, "copies_output": False, "blocks": body.stack.blocks, "norm": body.norm}
-    return Parts(encoder=Parts(**read, **own), decoder=decoder)
+    read = Parts(
+        embed=encoder.embed,
+        pad=encoder.pad,
+        rotary=None,
+        blocks=body.stack.blocks,
+        norm=body.norm,
+        copies_output=False,
+        mask_gate=encoder.mask_gate,
+    )
+    return Parts(encoder=read, decoder=decoder)
 
 
 def masked(graph: Graph, gate: Any, states: str) -> str:

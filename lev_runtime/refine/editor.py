@@ -75,7 +75,7 @@ class Editor(TextEditor):
 
         def decode(sentences: Sequence[Sentence]) -> list[list[EditHypothesis]]:
             source = padded([sentence.tokens for sentence in sentences], pad)
-            (first, *others) = [sentence.coded for sentence in sentences]
+            first, *others = [sentence.coded for sentence in sentences]
             if is_plain and not others and not any(first.marks):
                 how = self.symbols, refinement
                 return [[plain.decode(self.policy.policy, source, first.tokens, *how)]]
