@@ -19,7 +19,7 @@ Cells = list[tuple[int, int, float, bool]]
 
 
 class Reader:
-    """What a policy reads of a source, and of the cells of one sentence."""
+    """Makes what a policy reads of a source, and of the cells of one sentence."""
 
     def __init__(self, policy: FeaturePolicy, source: Array) -> None:
         self.policy, self.source = policy, source
