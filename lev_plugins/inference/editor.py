@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import torch
@@ -56,6 +55,7 @@ class LevenshteinEditor(TextEditor):
         self.tokenizer = tokenizer
         self.bpe = bpe
         self.delete_threshold = task.delete_threshold
+        self.max_len_b = max(self.max_len_b, task.cfg.max_target_positions)
         self.dictionary = task.tgt_dict
         self.unknown = task.tgt_dict.unk_word
         limits = [task.max_positions(), *(model.max_positions() for model in models)]
@@ -111,9 +111,7 @@ class LevenshteinEditor(TextEditor):
 
     def decoder(self, options: runtime_options.RefinementOptions) -> Decode:
         """See the base class."""
-        cfg = self.task.cfg
-        longest = max(200, cfg.max_target_positions)
-        refinement = RefinementOptions(**vars(replace(options, max_len_b=longest)))
+        refinement = RefinementOptions(**vars(options))
         generator = RefinementGenerator(self.task.tgt_dict, self.task.placeholder, refinement)
         pad = self.task.tgt_dict.pad()
 

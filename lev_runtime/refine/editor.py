@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..errors import UserError
@@ -43,6 +42,7 @@ class Editor(TextEditor):
         self.settings: dict[str, Any] = folder.description["settings"]
         self.delete_threshold = self.settings["delete_threshold"]
         self.max_iter = self.settings.get("max_iter", self.max_iter)
+        self.max_len_b = max(self.max_len_b, self.settings["max_target_positions"])
         self.codec = TextCodec(folder)
         self.source, self.target = read_dictionaries(folder)
         target = self.target
@@ -68,22 +68,20 @@ class Editor(TextEditor):
 
     def decoder(self, options: RefinementOptions) -> Decode:
         """See the base class."""
-        longest = max(200, self.settings["max_target_positions"])
-        refinement = replace(options, max_len_b=longest)
         pad = self.target.pad
-        is_plain = refinement.is_plain and self.policy.policy.best_tokens is not None
+        is_plain = options.is_plain and self.policy.policy.best_tokens is not None
 
         def decode(sentences: Sequence[Sentence]) -> list[list[EditHypothesis]]:
             source = padded([sentence.tokens for sentence in sentences], pad)
             first, *others = [sentence.coded for sentence in sentences]
             if is_plain and not others and not any(first.marks):
-                how = self.symbols, refinement
+                how = self.symbols, options
                 return [[plain.decode(self.policy.policy, source, first.tokens, *how)]]
             draft = padded([sentence.coded.tokens for sentence in sentences], pad)
             marks = padded([sentence.coded.marks for sentence in sentences], 0)
-            decoding = Decoding(self.policy, source, draft, marks, self.symbols, refinement)
+            decoding = Decoding(self.policy, source, draft, marks, self.symbols, options)
             hypotheses = decoding.run()
-            if refinement.candidates > 1:
+            if options.candidates > 1:
                 decoding.rate(hypotheses)
             return decoding.nbest(hypotheses)
 

@@ -153,13 +153,15 @@ Decode = Callable[[Sequence[Sentence]], Iterable[list[EditHypothesis]]]
 class TextEditor(ABC):
     """A trained model with its dictionaries and text processing; several threads may use one.
 
-    delete_threshold, max_iter: of ``RefinementOptions``, unless the caller says another.
+    delete_threshold, max_iter: of ``RefinementOptions``, unless the caller says another. max_len_b:
+    of these too.
     dictionary: gives symbols of the target by their numbers. unknown: the symbol that stands for
     what has no spelling. limits: the longest source and draft that the model reads, in tokens.
     """
 
     delete_threshold: float
     max_iter = 10
+    max_len_b = 200
     dictionary: Any
     unknown: str
     limits: tuple[int, ...]
@@ -214,6 +216,7 @@ class TextEditor(ABC):
             empty_penalty=0.0 if empty_penalty is None else empty_penalty,
             delete_threshold=threshold,
             retain_history=history,
+            max_len_b=self.max_len_b,
             candidates=nbest if candidates is None else candidates,
             nbest=nbest,
             noise_scale=noise_scale,
