@@ -72,7 +72,7 @@ prolog  *.pl *.pro *.ecl  ^:- |^\w+\(.*\) ?:-
 perl6  *.pl *.pm *.t  ^\s*use v6
 tads3  *.t  ^#include\b
 perl  *.pl *.pm *.t
-python  *.star *.gyp *.gypi
+python  *.py *.pyi *.star *.gyp *.gypi
 ragel-c  *.rl
 rebol  *.r  ^\s*(?i:REBOL)\b
 splus  *.r

@@ -14,6 +14,7 @@ ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{1,3}|.)")
 #: spaces; code; markup, over which words are neighbours.
 _BREAK, _SPACE, _CODE, _MARKUP = "\1\2\3\4"
 _HIDDEN_RUN = re.compile(f"[{_CODE}{_MARKUP}{_SPACE}{_BREAK}]+")
+_BLANK, _VISIBLE = re.compile(r"[^\S\n]"), re.compile(r"\S")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});")
 #: Parts of the patterns below, which name them in pointed brackets.
 _PARTS = {
@@ -360,9 +361,18 @@ def _decoded(entity: re.Match[str]) -> str:
 def hidden(text: str, sign: str = _CODE) -> str:
     """Returns a text as long that is hidden until it is :func:`settled`, with its white space where
     there is no other."""
-    if text.isspace():
+    if not text or text.isspace():
         return text
-    return re.sub(r"[^\S\n]", _SPACE, re.sub(r"\S", sign, text))
+    if text.isascii():
+        return text.translate(_as_sign(sign))
+    return _BLANK.sub(_SPACE, _VISIBLE.sub(sign, text))
+
+
+@cache
+def _as_sign(sign: str) -> dict[int, str]:
+    """Returns what each ASCII character but a line's end becomes that is hidden by a sign."""
+    others = [char for char in map(chr, range(128)) if char != "\n"]
+    return {ord(char): _SPACE if char.isspace() else sign for char in others}
 
 
 def settled(shown: str) -> str:

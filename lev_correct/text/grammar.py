@@ -1,8 +1,8 @@
 """Which characters of a file are prose, by the grammar of its kind.
 
-Pygments, which is loaded for the first such file, cuts source text into tokens. Comments, doc
-strings and strings that are sentences are prose, everything else is code. Formats of text
-(reStructuredText, TeX, man pages, .po, patches, ...) are in :mod:`.formats`.
+Python is cut into tokens by :mod:`.python`, other languages by Pygments, which is loaded for the
+first such file. Comments, doc strings and strings that are sentences are prose, everything else is
+code. Formats of text (reStructuredText, TeX, man pages, .po, patches, ...) are in :mod:`.formats`.
 """
 
 import os
@@ -28,10 +28,9 @@ from .formats import CODE, ESCAPE, FORMATS, hidden, masked, settled
 from .markdown import Markdown, read_markdown
 from .markup import is_prose
 from .places import String, apostrophe
+from .python import Token, python_tokens
 from .units import Span
 
-#: What a token is, its place and its text.
-Token = tuple[str, int, str]
 Knows = Callable[[str], bool]
 _UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\4\ufeff"), " ")
 #: Lexers that have prose for text.
@@ -64,6 +63,8 @@ _QUOTES = re.compile(r"\A\s*[A-Za-z@$]{0,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|[
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
 _PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|\$\w+|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
+#: What a string has that is no single word.
+_SEVERAL = re.compile(rf"[\s%{{$\\{CODE}]")
 _PLAIN = re.compile(r"[(\"'\[]*([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.,;:!?)\"'\]]*")
 _STATEMENT = re.compile(
     r"\s*(?:(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH|PRAGMA|BEGIN|COMMIT)\s"
@@ -140,9 +141,10 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String]]:
         elif role in _PROSE:
             start, value = run[0][0], "".join(value for _, value in run)
             before = text[max(0, start - BEFORE) : start]
-            pieces += [hidden(text[place:start]), _PROSE[role](value, before)]
+            piece = _PROSE[role](value, before)
+            pieces += [hidden(text[place:start]), piece]
             place = start + len(value)
-            if role in ("string", "doc"):
+            if role in ("string", "doc") and _LETTER.search(piece):
                 strings.append((start, place, apostrophe(lexer, value, before)))
     shown = "".join([*pieces, hidden(text[place:])])
     if len(shown) != len(text):  # a lexer that has lost its place
@@ -153,19 +155,30 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String]]:
 
 
 def _tokens(text: str, lexer: str) -> Iterator[Token]:
-    """Yields the tokens of a lexer, or of comments by their look. Space after a comment belongs to
-    it, and to a string what is to be put in."""
-    from pygments.lexers import get_lexer_by_name
-    from pygments.token import Generic, Name, String, Text
-
-    if lexer in _BY_LOOK:
+    """Yields the tokens of a language, or of comments by their look. Space after a comment belongs
+    to it, and to a string what is to be put in."""
+    if lexer == "python":
+        for role, place, value in python_tokens(text):
+            if role == "f-string":
+                parts = _lexed(value, lexer)
+                yield from ((part, place + start, inner) for part, start, inner in parts)
+            else:
+                yield role, place, value
+    elif lexer in _BY_LOOK:
         for match in _BY_LOOK[lexer].finditer(text):
             role = "name" if match[0].isidentifier() else "code"
             yield "comment" if match["comment"] else role, match.start(), match[0]
-        return
+    else:
+        yield from _lexed(text, lexer)
+
+
+def _lexed(text: str, lexer: str) -> Iterator[Token]:
+    """Yields the tokens of a lexer of Pygments."""
+    from pygments.token import Generic, Name, String, Text
+
     role, is_put_in = "", False
     # some lexers know the end of a comment by the line's
-    for place, kind, value in get_lexer_by_name(lexer).get_tokens_unprocessed(text + "\n"):
+    for place, kind, value in _lexer(lexer).get_tokens_unprocessed(text + "\n"):
         is_blank = not value.strip()
         if kind is String.Interpol:
             is_put_in = value.endswith("{") and value != "{{"
@@ -176,6 +189,13 @@ def _tokens(text: str, lexer: str) -> Iterator[Token]:
         elif not (is_blank and (role == "comment" or kind in Name)):
             role = _role(kind)
         yield role, place, value[: len(text) - place]
+
+
+@cache
+def _lexer(name: str) -> Any:
+    from pygments.lexers import get_lexer_by_name
+
+    return get_lexer_by_name(name)
 
 
 @cache
@@ -210,6 +230,8 @@ def _doc(text: str) -> str:
 
 def _string(text: str, before: str) -> str:
     """Returns a string that is a sentence, without its quotes and escapes; others hidden."""
+    if not _SEVERAL.search(text):
+        return hidden(text)
     shown = ESCAPE.sub(_blank, _QUOTES.sub(_blank, _PUT_IN.sub(_as_code, text)))
     is_said = bool(_SAYS.search(before))
     return hidden(text) if _BYTES.match(text) or not is_sentence(shown, is_said) else shown

@@ -32,6 +32,7 @@ _RULES = {
 }
 for _name, _languages in _LANGUAGES.items():
     _RULES = {rule.replace(_name, _languages): written for rule, written in _RULES.items()}
+_PATTERNS = [(re.compile(rule), written) for rule, written in _RULES.items()]
 #: What stands before an attribute in JSX, whose strings have no escapes.
 _ATTRIBUTE = re.compile(r"<[A-Za-z][^;]*\s[\w:-]+=\Z")
 #: What an edit neither brings nor takes; a mark that is not inside a word; what stands between
@@ -50,7 +51,7 @@ def apostrophe(language: str, string: str, before: str) -> str:
     """
     if string[:1] == "'" and _ATTRIBUTE.search(before):
         return ""
-    return next(how for rule, how in _RULES.items() if re.match(rule, f"{language} {string}"))
+    return next(how for rule, how in _PATTERNS if rule.match(f"{language} {string}"))
 
 
 def fitted(line: str, patch: Patch, written: Callable[[int], str]) -> str | None:

@@ -84,12 +84,13 @@ class Unit(NamedTuple):
 def composed(line: str, by_letters: bool = True) -> tuple[str, Sequence[int]]:
     """Returns a line as its words are read by letters: accents and ligatures are a part of them,
     and nothing joins them; and where in the line each character begins, and where it ends."""
-    signs = _SIGN.finditer("" if line.isascii() or not by_letters else line)
+    if line.isascii() or not by_letters:
+        return line, range(len(line) + 1)
     read = [
         (sign.start(), normalize("NFKC", sign[1].strip(_JOINING)) if sign[1] else sign[0])
-        for sign in signs
+        for sign in _SIGN.finditer(line)
     ]
-    text = "".join(letters for _, letters in read) or line
+    text = "".join(letters for _, letters in read)
     places = [start for start, letters in read for _ in letters]
     return text, [*places, len(line)] if text != line else range(len(line) + 1)
 
@@ -128,8 +129,9 @@ def _letters(line: str, begin: int) -> Iterator[tuple[int, int]]:
     written, line = line, without_markup(with_marks_as_letters(line))
     left_alone = {*_halves(line), *_clipped(line)}
     parted = {place for match in _INSIDE_WORD.finditer(line) for place in match.span()}
+    is_odd = bool(_NO_WORDS.search(line))  # most lines of prose are not
     for token in _WORD_OR_CONTROL.finditer(line, begin):
-        if _NO_WORDS.search(line, *token.span()) and not _FIELDS.fullmatch(token[0]):
+        if is_odd and _NO_WORDS.search(line, *token.span()) and not _FIELDS.fullmatch(token[0]):
             continue
         for start, end in (match.span() for match in _LETTERS.finditer(line, *token.span())):
             if start not in left_alone and parted.isdisjoint((start, end)):
