@@ -4,7 +4,8 @@ import argparse
 import contextlib
 import io
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Lines of a file that are corrected at once.
 LINES_AT_ONCE = 500
+#: Parts of the files that each process gets, one after the other, as some take longer.
+SHARES = 4
 
 
 @dataclass(frozen=True)
@@ -139,16 +142,27 @@ def corrected_files(
     Args:
         around: lines of files that are not corrected, whose words count too.
     """
-    documents: list[Document | None] = []
     others = corrector.document()
     if others:
-        others.judge.survey(around)
-    for text in texts:
-        document = corrector.document(others, text.path, text.lines)
-        if document:
-            document.judge.survey(text.lines)
-        documents.append(document)
-        others = document
+        others.judge.survey(chain(around, *(text.lines for text in texts)))
+    done = 0
+    if args.jobs > 1 and len(texts) > 1 and not (others and others.judge.counts_as_it_reads):
+        with contextlib.suppress(Exception):  # one process tells it, and what came before
+            for file in _in_processes(corrector, texts, args, others):
+                done += 1
+                yield file
+    if done < len(texts):
+        yield from islice(_together(corrector, texts, args, others), done, None)
+
+
+def _together(
+    corrector: "Corrector",
+    texts: Sequence[FileText],
+    args: argparse.Namespace,
+    others: "Document | None",
+) -> Iterator[CorrectedFile]:
+    """Files in one process; ``others``: a text of the run, whose judge has counted its words."""
+    documents = [corrector.document(others, text.path, text.lines) for text in texts]
 
     def parts() -> Iterator[tuple[Sequence[str], "Document | None", Sequence[bool]]]:
         files = zip(texts, documents, strict=True)
@@ -167,3 +181,52 @@ def corrected_files(
         corrections = list(islice(lines, len(text.lines)))
         foreign, left_out = (document.foreign, document.left_out) if document else (False, "")
         yield CorrectedFile(text, corrections, foreign, left_out)
+
+
+#: What a :class:`CorrectedFile` has besides its text.
+_Outcome = tuple[Sequence["Correction"], bool, str]
+#: What a process does with the files of some numbers; it has them since it was forked.
+_Work = Callable[[range], list[_Outcome]]
+_work: _Work
+
+
+def _in_processes(
+    corrector: "Corrector",
+    texts: Sequence[FileText],
+    args: argparse.Namespace,
+    others: "Document | None",
+) -> Iterator[CorrectedFile]:
+    """The same in several processes, which share what is loaded."""
+    import multiprocessing  # slow to import
+
+    def work(numbers: range) -> list[_Outcome]:
+        done = _together(corrector, [texts[number] for number in numbers], args, others)
+        return [(file.corrections, file.foreign, file.left_out) for file in done]
+
+    shares = _shares(texts, SHARES * args.jobs)
+    context = multiprocessing.get_context("fork")
+    with context.Pool(args.jobs, _begin_work, [work]) as pool:
+        done = chain.from_iterable(pool.imap(_do_work, shares))
+        for text, outcome in zip(texts, progress(done, "files", total=len(texts)), strict=True):
+            yield CorrectedFile(text, *outcome)
+
+
+def _shares(texts: Sequence[FileText], count: int) -> Iterator[range]:
+    """Yields the numbers of the files, some at a time, with about as many lines each."""
+    least = sum(len(text.lines) for text in texts) / count
+    first = lines = 0
+    for number, text in enumerate(texts, start=1):
+        lines += len(text.lines)
+        if lines >= least or number == len(texts):
+            yield range(first, number)
+            first, lines = number, 0
+
+
+def _begin_work(work: _Work) -> None:
+    global _work
+    _work = work
+    sys.stderr = open(os.devnull, "w")  # progress is the other process's
+
+
+def _do_work(numbers: range) -> list[_Outcome]:
+    return _work(numbers)

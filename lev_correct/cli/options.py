@@ -84,6 +84,7 @@ def _add_edits(add: Add) -> None:
         action="append",
     )
     add("--edits FILE", "also write all edits, applied or not, as JSON lines")
+    add("--jobs N", "processes that share the files of check and --in-place (default: 1)", 1)
     add("--signature", "tell version, model and settings, also in every JSON record")
 
 
@@ -169,6 +170,7 @@ def check(args: argparse.Namespace) -> None:
         if path and args.command == "tune" and is_stream(path):
             raise UserError(f"{flag} {path} cannot be read twice, as tune needs; give a file")
     if args.command != "tune":
+        at_least_one(args, "jobs")
         _check_edits(args)
     if args.command == "check":
         _check_input(args)

@@ -53,6 +53,8 @@ class Judge:
 
     #: Whether most of the text is in another language.
     foreign = False
+    #: Whether the texts of a run have to be read before the first of them is judged.
+    counts_as_it_reads = False
     why: Mapping[int, Mapping[str, float]] = {}  # nothing but the model
 
     def read(
@@ -98,6 +100,8 @@ class Terms(Judge):
         unknown: as of :attr:`.Backend.unknown`.
         met: how often unknown words were met, as they are spelt, shared by the texts of a run.
     """
+
+    counts_as_it_reads = True
 
     def __init__(self, unknown: Callable[[str], bool], met: Counter[str] | None = None) -> None:
         self._unknown = unknown

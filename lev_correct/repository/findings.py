@@ -16,6 +16,8 @@ from .sarif import as_sarif
 #: The word, or its beginning, that a text ends with, and the same where no escape is a part of it.
 _LAST_WORD = re.compile(rf"[^\W_][{HYPHENS}\w{APOSTROPHES}]*\Z")
 _UNESCAPED = re.compile(rf"(?<!\\)(?<!\\f){_LAST_WORD.pattern}")
+#: Digits of a probability that are the same whichever words a model reads at once.
+DIGITS = 6
 #: GitHub's escapes in messages, and those of what it reads before them.
 _IN_MESSAGE = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTY = {**_IN_MESSAGE, ":": "%3A", ",": "%2C"}
@@ -104,7 +106,7 @@ def as_json(finding: Reported) -> str:
     record = {name: value for name, value in vars(finding).items() if not name.startswith("edit")}
     if finding.edit:
         why = finding.edit.to_dict()["why"]
-        record |= {"probability": finding.edit.probability, "why": why}
+        record |= {"probability": round(finding.edit.probability, DIGITS), "why": why}
     return json_line(record)
 
 
