@@ -14,7 +14,7 @@ from lev_runtime.text.words import CorrectionCounts
 
 from .corrector import Corrector
 from .judge.confidence import calibrated, temperature
-from .lines import Correction
+from .lines import Correction, Edit
 from .propose.ranking import FEATURES, OF_LANGUAGE, Ranker
 from .text.units import (
     Context,
@@ -154,6 +154,25 @@ def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[Outco
             now = [new == word for new, word in zip(written, meant, strict=True)]
             lost = sum(map(operator.gt, was, now)) or int(not before)
             yield Outcome(edit.probability, meant == after, sum(map(operator.lt, was, now)), lost)
+
+
+def harmful(
+    corrector: Corrector, noisy: Sequence[str], clean: Sequence[str]
+) -> list[tuple[int, Edit]]:
+    """Returns the edits with which a corrector changes right words, each with the number of its
+    line, from 1, the surest first; lines as of :func:`tune`."""
+    pairs = enumerate(zip(noisy, clean, strict=True), start=1)
+    same = [(n, *pair) for n, pair in pairs if len(pair[0].split()) == len(pair[1].split())]
+    done = corrector.correct([line for _, line, _ in same])
+    edits = [
+        (number, edit)
+        for (number, _, _), correction in zip(same, done, strict=True)
+        for edit in correction.edits
+        if edit.applied
+    ]
+    told = zip(edits, outcomes(done, [line for _, _, line in same]), strict=True)
+    wrong = [numbered for numbered, outcome in told if outcome.miscorrected]
+    return sorted(wrong, key=lambda numbered: -numbered[1].probability)
 
 
 def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:

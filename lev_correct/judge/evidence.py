@@ -107,8 +107,7 @@ class Evidence(Judge):
 
     def survey(self, lines: Iterable[str]) -> None:
         """See :class:`.Judge`."""
-        for line in lines:
-            self.run.met.update(map(str.lower, _PART.findall(line)))
+        self.run.met.update(map(str.lower, _PART.findall("\n".join(lines))))
 
     @property
     def errors(self) -> float:

@@ -8,6 +8,7 @@ stands for the block below, to the next empty line; ``lev-correct: ignore-start`
 import re
 from collections.abc import Sequence
 
+_MARK = re.compile("lev-correct:")
 _COMMENT = re.compile(r"lev-correct:\s*ignore(?:[- ](?P<edge>start|begin|end))?(?![\w-])")
 _LETTER = re.compile(r"[^\W_]")
 
@@ -24,6 +25,10 @@ class IgnoreComments:
 
     def read(self, lines: Sequence[str]) -> list[bool]:
         """Which of the next lines stay as they are."""
+        is_open = self._pending or self._in_block or self.open_since is not None
+        if not is_open and not any(map(_MARK.search, lines)):
+            self._line += len(lines)
+            return [False] * len(lines)
         return list(map(self._is_ignored, lines))
 
     def _is_ignored(self, line: str) -> bool:

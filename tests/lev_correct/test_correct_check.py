@@ -76,6 +76,21 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_checked(run, cap
     assert odd in capsys.readouterr().err.partition("error: ")[2]
 
 
+@pytest.mark.parametrize("odd", [b"fine", b"teh odd"])
+def test_several_processes_print_what_one_prints(run, capsys, odd):
+    put(**{f"in__{number}": b"teh\n" * number for number in range(9)}, in__5b=odd)
+    printed = []
+    for jobs in "13":
+        shown = run(f"check in --jobs {jobs} --edits edits", status=1 + (b"odd" in odd))
+        printed.append((shown, Path("edits").read_bytes(), capsys.readouterr().err))
+    assert printed[0] == printed[1] and printed[0][0].count(b"teh") == 36
+    files = tree("in")
+    run(f"--in-place --jobs 3 {' '.join(f'in/{number}' for number in range(9))}")
+    assert tree("in") == {name: text.replace(b"teh", b"the") for name, text in files.items()} | {
+        "5b": odd
+    }
+
+
 def test_no_model_is_loaded_where_there_is_nothing_to_check(run, monkeypatch):
     put(image=b"\0")
     monkeypatch.setattr(correct, "load_corrector", None)

@@ -13,7 +13,7 @@ from test_ranking import in_context
 from lev_correct import Correction, Edit, settings
 from lev_correct.judge.confidence import calibrated, temperature
 from lev_correct.propose.ranking import FEATURES, WEIGHTS
-from lev_correct.tuning import Goal, curve, tune
+from lev_correct.tuning import Goal, curve, harmful, tune
 from lev_plugins.metrics import CorrectionCounts as Counts
 
 
@@ -97,7 +97,6 @@ def test_the_weight_of_the_unchanged_word_decides_what_no_threshold_can():
 
 
 @pytest.mark.plugin
-@pytest.mark.plugin
 def test_a_ranking_that_is_judged_fits_what_is_of_the_language_and_expects_errors(tmp_path):
     (tmp_path / "known").write_text("zog\t3\n")
     corrector = ranking(Scripted(likes={"the": -1.0, "cat": -1.0}), weights=WEIGHTS)
@@ -107,6 +106,9 @@ def test_a_ranking_that_is_judged_fits_what_is_of_the_language_and_expects_error
     tuned = named(corrector)
     changed = {name for name in tuned if abs(tuned[name] - WEIGHTS[name]) > 1e-6}
     assert changed == {"unchanged", "length"} and corrector.settings.temperature == 1.0
+    right = ["the cat", "a b c", "teh cat"]
+    ((number, edit),) = harmful(corrector, right, ["the cat", "a b", "teh cat"])
+    assert (number, edit.before) == (3, "teh") and len(edit.why) == 3
 
 
 def test_a_word_that_opens_a_sentence_is_held_back_no_more_than_a_capital_would():
