@@ -334,25 +334,26 @@ class Spacing:
         words = [looked_up(line[start:end]) for start, end in places]
         shouted = is_shouted(line)
         cases = ["small" if shouted else case_of(line, *place) for place in places]
-        alone = [_stands_alone(line, *place) for place in places]
-        rated = [self.rating(word) for word in words]
-        sum_rated = sum(rated)
+        rated: list[float] = []
         pairs = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
-        for first, last in pairs:
-            if last == len(words) or cases[first] == "mixed" or not (alone[first] and alone[last]):
-                continue
+        for first, last in pairs[:-1]:
             has_space = line[places[first][1] : places[last][0]] == " "
-            if first < last and not (has_space and cases[last] == "small"):
+            if first < last and not has_space:
+                continue
+            if cases[first] == "mixed" or (first < last and cases[last] != "small"):
                 continue
             slot_words = tuple(words[first : last + 1])
-            if not self._options(slot_words, cases[first]):
+            if not self._options(slot_words, cases[first]):  # as of nearly all
                 continue
+            if not all(_stands_alone(line, *places[n]) for n in (first, last)):
+                continue
+            rated = rated or [self.rating(word) for word in words]
             left_out = [*range(first, last + 1)]
             for beside in (first - 1, last + 1):  # unknown words may be wrong there, too
                 if 0 <= beside < len(words) and words[beside] not in self._counts:
                     left_out.append(beside)
             others = len(words) - len(left_out)
-            sum_others = sum_rated - sum(rated[number] for number in left_out)
+            sum_others = sum(rated) - sum(rated[number] for number in left_out)
             if others and sum_others < FOREIGN * others:
                 continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]

@@ -31,6 +31,8 @@ MOST_PARTS, LONGEST_PART = 4, 40
 HYPHENS = "-\u2010\u2011\u00ad\u00ac"
 _WORD = re.compile(r"\S+")
 _WORD_OR_CONTROL = re.compile(r"[\S\x85]+")  # which is whitespace for Python
+#: What a line has in which words are clipped, divided or in brackets.
+_MARKS = re.compile(rf"[{HYPHENS}'\u2019()\[\]]")
 # Letters, with apostrophes inside; not in what holds more than letters and punctuation: numbers,
 # addresses, paths, names of programs; nor in words cut short (goin', heav'n, ev'ry, giv'st), nor
 # next to what was no text: controls, bytes that are no UTF-8, a ? for a letter.
@@ -127,8 +129,10 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
 def _letters(line: str, begin: int) -> Iterator[tuple[int, int]]:
     """The units of kind ``letters`` from a place of a line on."""
     written, line = line, without_markup(with_marks_as_letters(line))
-    left_alone = {*_halves(line), *_clipped(line)}
-    parted = {place for match in _INSIDE_WORD.finditer(line) for place in match.span()}
+    left_alone, parted = set[int](), set[int]()
+    if _MARKS.search(line):
+        left_alone = {*_halves(line), *_clipped(line)}
+        parted = {place for match in _INSIDE_WORD.finditer(line) for place in match.span()}
     is_odd = bool(_NO_WORDS.search(line))  # most lines of prose are not
     for token in _WORD_OR_CONTROL.finditer(line, begin):
         if is_odd and _NO_WORDS.search(line, *token.span()) and not _FIELDS.fullmatch(token[0]):
