@@ -61,6 +61,8 @@ class Languages:
 
     def foreign(self, line: str, words: Sequence[Word]) -> list[Span]:
         """Returns where a line is in another language: all of it, or quotations and clauses."""
+        if not any(word.strange for word in words):
+            return []
         if self._differs(line, words, SHARE_OF_LINE):
             return [(0, len(line))]
         if sum(word.strange for word in words) < STRANGE:

@@ -35,7 +35,7 @@ man  *.n *.l *.ms *.mm *.me *.x *.m *.[1-9]*  ^[.'](?:TH|Dd|SH|Sh|PP|TL|so)\b
 tex  *.cls *.sty *.dtx *.clo *.toc  \\(?:NeedsTeXFormat|Provides|documentclass|newcommand|def|co)
 actionscript3  *.as
 antlr-java  *.g  ^(?:lexer |parser |tree )?grammar\b
-bash  *.bats *.postinst *.prerm *.postrm *.preinst *.bash_completion
+bash  *.sh *.bats *.postinst *.prerm *.postrm *.preinst *.bash_completion
 bash  *.inc  ^(?:SRC_URI|inherit|DEPENDS|SUMMARY)\b
 c  *.y *.yy *.dox *.nut *.move
 c  *.cl  \b(?:__)?(?:kernel|global)\b[^;]*\(|^#(?:define|include|pragma)\b
@@ -43,7 +43,7 @@ c  *.def *.inc *.i *.l *.x *.fs *.vs *.gs  ^#\s*(?:define|if|ifdef|include|versi
 cbmbas  *.bas  \A\d+ ?[A-Z]
 common-lisp  *.l *.lsp *.cl  ^\((?:def|in-package|setq)
 cpp  *.cp *.hh
-css  *.postcss *.pcss
+css  *.css *.postcss *.pcss
 delphi  *.p *.inc *.pp  (?i:^(?:program|procedure|unit) [\w.]+.*;)
 docker  dockerfile.* *.dockerfile containerfile
 forth  *.fs  ^: \S|^\\ \S
@@ -56,9 +56,9 @@ go  *.v  ^(?:pub )?fn |^import \w+$
 groovy  jenkinsfile *.jenkinsfile
 idl  *.pro  (?i:^\s*(?:pro|function)\s+\w+)
 hash  *.pro  ^\w+\s*[+*-]?=|^-(?:keep|dont)
-ini  .gitconfig .gitmodules
+ini  *.cfg *.ini .gitconfig .gitmodules
 ini  *.inf  ^\[
-json  *.jsonc *.code-workspace *.webmanifest
+json  *.json *.jsonc *.code-workspace *.webmanifest
 make  *.am
 make  *.d  \A[\w./-]+ ?:
 mathematica  *.m  ^\(\*|:=
@@ -82,10 +82,13 @@ smalltalk  *.st  ^!|\bsubclass:
 sql  *.sql
 supercollider  *.sc *.scd
 turtle  *.ttl  ^@?prefix\b|<http
+javascript  *.js *.mjs
+rst  *.rst
+toml  *.toml
 typescript  *.cts *.mts *.gts
 vb.net  *.cls *.frm *.bas  ^(?:Attribute|VERSION|Option|Dim|Public|Private|Sub|Function)\b
 wikitext  *.wiki *.mediawiki *.wikitext
-yaml  *.sls
+yaml  *.yaml *.yml *.sls
 unknown  *.b *.bas *.cl *.cls *.def *.ecl *.frm *.fs *.g *.gd *.i *.inc *.inf *.j *.l *.lsp *.m
 unknown  *.mac *.mi *.mm *.mod *.n *.p *.pro *.st *.toc *.tst *.ttl *.u *.x
 unknown  *.liquid *.mc *.spt *.tmpl *.tpl *.vm  \A[^<]*\Z

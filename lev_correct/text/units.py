@@ -159,7 +159,7 @@ def _clipped(line: str) -> Iterator[int]:
 
 def plain_apostrophes(text: str) -> str:
     """A text with the straight mark for all that look like it."""
-    return text.translate(_STRAIGHT)
+    return text if text.isascii() else text.translate(_STRAIGHT)
 
 
 def looked_up(word: str) -> str:
