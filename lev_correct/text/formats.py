@@ -375,6 +375,11 @@ def _as_sign(sign: str) -> dict[int, str]:
     return {ord(char): _SPACE if char.isspace() else sign for char in others}
 
 
+def as_code(match: re.Match[str]) -> str:
+    """Returns the sign of code for each character but line ends."""
+    return re.sub(r"[^\n]", CODE, match[0])
+
+
 def settled(shown: str) -> str:
     """Returns a text with the signs of code for what is hidden, and spaces where prose touches it
     and for markup, breaks where a sentence begins; but none inside a word, between letters at both

@@ -24,7 +24,7 @@ from .file_kinds import (
     by_language,
     kind_of,
 )
-from .formats import CODE, ESCAPE, FORMATS, hidden, masked, settled
+from .formats import CODE, ESCAPE, FORMATS, as_code, hidden, masked, settled
 from .markdown import Markdown, read_markdown
 from .markup import is_prose
 from .places import String, apostrophe
@@ -101,7 +101,7 @@ def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Markdo
         return Markdown([True] * len(lines), lines, left_out=kind)
     kind = kind_of(path, lines)
     if _TEMPLATE.search(path):
-        lines = [_TEMPLATE_TAG.sub(_as_code, line) for line in lines]
+        lines = [_TEMPLATE_TAG.sub(as_code, line) for line in lines]
     if kind == UNKNOWN:
         left_out = f"unknown kind {os.path.splitext(path)[1]}".strip()
         return _read(kind, lines, knows)._replace(left_out=left_out)
@@ -150,32 +150,23 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String]]:
     if len(shown) != len(text):  # a lexer that has lost its place
         return hidden(text), []
     unknown = {name for name in names if not knows(name)}
-    shown = _WORD.sub(lambda word: _as_code(word) if word[0] in unknown else word[0], shown)
+    shown = _WORD.sub(lambda word: as_code(word) if word[0] in unknown else word[0], shown)
     return shown, strings
 
 
 def _tokens(text: str, lexer: str) -> Iterator[Token]:
     """Yields the tokens of a language, or of comments by their look. Space after a comment belongs
     to it, and to a string what is to be put in."""
+    from pygments.token import Generic, Name, String, Text
+
     if lexer == "python":
-        for role, place, value in python_tokens(text):
-            if role == "f-string":
-                parts = _lexed(value, lexer)
-                yield from ((part, place + start, inner) for part, start, inner in parts)
-            else:
-                yield role, place, value
-    elif lexer in _BY_LOOK:
+        yield from python_tokens(text)
+        return
+    if lexer in _BY_LOOK:
         for match in _BY_LOOK[lexer].finditer(text):
             role = "name" if match[0].isidentifier() else "code"
             yield "comment" if match["comment"] else role, match.start(), match[0]
-    else:
-        yield from _lexed(text, lexer)
-
-
-def _lexed(text: str, lexer: str) -> Iterator[Token]:
-    """Yields the tokens of a lexer of Pygments."""
-    from pygments.token import Generic, Name, String, Text
-
+        return
     role, is_put_in = "", False
     # some lexers know the end of a comment by the line's
     for place, kind, value in _lexer(lexer).get_tokens_unprocessed(text + "\n"):
@@ -214,7 +205,7 @@ def _role(kind: Any) -> str:
 def _comment(text: str) -> str:
     if text.startswith("="):
         return masked(text, "pod")
-    text = _COMMENT_SIGNS.sub(_blank, _FENCED.sub(_as_code, masked(text, "comment")))
+    text = _COMMENT_SIGNS.sub(_blank, _FENCED.sub(as_code, masked(text, "comment")))
     return "\n".join(map(_comment_line, text.split("\n")))
 
 
@@ -232,7 +223,7 @@ def _string(text: str, before: str) -> str:
     """Returns a string that is a sentence, without its quotes and escapes; others hidden."""
     if not _SEVERAL.search(text):
         return hidden(text)
-    shown = ESCAPE.sub(_blank, _QUOTES.sub(_blank, _PUT_IN.sub(_as_code, text)))
+    shown = ESCAPE.sub(_blank, _QUOTES.sub(_blank, _PUT_IN.sub(as_code, text)))
     is_said = bool(_SAYS.search(before))
     return hidden(text) if _BYTES.match(text) or not is_sentence(shown, is_said) else shown
 
@@ -246,15 +237,11 @@ _PROSE: dict[str, Callable[[str, str], str]] = {
 }
 
 
-def _as_code(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", CODE, match[0])
-
-
 def _blank(match: re.Match[str]) -> str:
     """Returns as many spaces, and the line ends; code for an escape inside a word."""
     text, end = match.string, match.end()
     is_inside = match[0] in ("\\'", '\\"') and text[end : end + 1].isalpha()
-    return _as_code(match) if is_inside else re.sub(r"[^\n]", " ", match[0])
+    return as_code(match) if is_inside else re.sub(r"[^\n]", " ", match[0])
 
 
 def is_sentence(text: str, is_said: bool = False) -> bool:

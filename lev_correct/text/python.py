@@ -4,7 +4,7 @@ tree of Python is code, of which names alone are asked for."""
 import re
 from collections.abc import Iterator
 
-from .formats import CODE
+from .formats import as_code
 
 #: What a token is, its place and its text.
 Token = tuple[str, int, str]
@@ -20,29 +20,27 @@ _STRINGS = [
     for quote, end in (('"""', ""), ("'''", ""), ('"', r"\n"), ("'", r"\n"))
     for inner in (put_in.replace("LINE", end),)
 ]
-_DOC = r"^\s*[rRuUbB]{,2}(?P<doc>\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?''')"
+_DOC = r"^[^\S\n]*[rRuUbB]{,2}(?P<doc>\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?''')"
 _COMMENT = r"#.*(?:\s+#.*)*+(?:\s*+(?![rRuUbB]{,2}(?:\"\"\"|''')))?"
 _TOKEN = re.compile(
     rf"\A#!.+|(?P<comment>{_COMMENT})|{_DOC}|(?P<string>{'|'.join(_STRINGS)})", re.MULTILINE
 )
-#: How a string begins into which values are put; what is put in, where it is no more than that.
+#: How a string begins into which values are put, and these.
 _FORMATTED = re.compile(r"(?i)r?[ft]r?['\"]")
-_SIMPLE = re.compile(r"\{\{|\{[^{}:!=\n]*(?=\})")
+_VALUE = re.compile(_PUT_IN.replace("LINE", ""))
 _NAME = re.compile(r"(?<![\w@])(?!(?:and|in|is|not|or)\b)[^\W\d_]{2,}(?!\w)")
 
 
 def python_tokens(text: str) -> Iterator[Token]:
-    """Yields the comments, with the space after them, doc strings and strings of a text; those into
-    which more than values are put as ``f-string``; the names of its code at the end, each once."""
+    """Yields the comments, with the space after them, doc strings and strings of a text, code for
+    the values that are put in; the names of its code at the end, each once."""
     code, place = list[str](), 0
     for match in _TOKEN.finditer(text):
         role = match.lastgroup or "code"
         start, end = match.span(match.lastgroup or 0)
         value = text[start:end]
         if role == "string" and _FORMATTED.match(value):
-            shown = _SIMPLE.sub(_as_code, value)
-            is_simple = "{" not in shown.replace("{{", "")
-            role, value = ("string", shown) if is_simple else ("f-string", value)
+            value = _VALUE.sub(_hidden, value)
         if start > place:
             code.append(text[place:start])
             yield "code", place, ""  # two strings with code between them are two
@@ -52,5 +50,5 @@ def python_tokens(text: str) -> Iterator[Token]:
     yield from (("name", len(text), name) for name in set(_NAME.findall("\n".join(code))))
 
 
-def _as_code(part: re.Match[str]) -> str:
-    return part[0] if part[0] == "{{" else CODE * len(part[0])
+def _hidden(value: re.Match[str]) -> str:
+    return value[0] if value[0] == "{{" else as_code(value)
