@@ -275,11 +275,11 @@ class Corrector:
         numbers = count(document.lines_read - len(lines) if document else 0)
         skipped = [*map(any, zip(code, ignored, strict=True))]
         words = [
-            [] if skip else [*spans(line, "letters")]
+            [*spans(line, "letters")] if line.strip() and not skip else []
             for line, skip in zip(read, skipped, strict=True)
         ]
         units = [
-            [] if skip else [*self._units(line, line_words)]
+            [] if skip or (by_letters and not line_words) else [*self._units(line, line_words)]
             for line, line_words, skip in zip(shown, words, skipped, strict=True)
         ]
         if document and by_letters:
@@ -391,7 +391,7 @@ class Corrector:
     ) -> Correction:
         """A line of a text with the edits that are sure enough and touch nothing protected."""
         source, origins = line.written, line.origins
-        if line.skipped:
+        if line.skipped or not (line.words or line.units):
             return Correction(source, source, (), code=line.is_code)
         judge = text.judge.line(line.shown, line.words)
         wanted, respaced = self._wanted(line, judge), list[Chance]()

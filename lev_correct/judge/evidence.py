@@ -90,7 +90,7 @@ class Evidence(Judge):
         """See :class:`.Judge`."""
         foreign = []
         for line, skip, line_places in zip(lines, silent, places, strict=True):
-            words = [] if skip else self._words_of(line, line_places)
+            words = [] if skip or not line_places else self._words_of(line, line_places)
             parts = self.run.languages.foreign(line, words)
             foreign.append(parts)
             if skip:

@@ -6,6 +6,7 @@ front belong to no unit, so nothing changes them. Offsets count characters of th
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 from unicodedata import category, normalize
 
@@ -26,6 +27,9 @@ _BYTE_ORDER_MARK = "\ufeff"
 APOSTROPHES = "'\u2019\u00b4\u02b9\u02bb\u02bc\u02c8\u2018\u201b\u2032\u2035\ua78c\uff07"
 #: Parts of a word with hyphens on each side that are looked for, at most, and letters of each.
 MOST_PARTS, LONGEST_PART = 4, 40
+#: Lines whose words are remembered, as those of tables and licences return in many files; and
+#: characters of one.
+MOST_KEPT, LONGEST_KEPT = 10_000, 200
 #: Marks that divide a word or join two, the soft one as far as it ends a line; recognisers of
 #: print write U+00AC for it.
 HYPHENS = "-\u2010\u2011\u00ad\u00ac"
@@ -116,7 +120,7 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
     """
     start = len(_BYTE_ORDER_MARK) if line.startswith(_BYTE_ORDER_MARK) else 0
     if kind == "letters":
-        yield from _letters(line, start)
+        yield from (_letters if len(line) > LONGEST_KEPT else _kept_letters)(line, start)
         return
     words = [match.span() for match in _WORD.finditer(line, start)]
     if not words:
@@ -126,7 +130,12 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
         yield words[n][0], words[n : n + size][-1][1]
 
 
-def _letters(line: str, begin: int) -> Iterator[tuple[int, int]]:
+@lru_cache(MOST_KEPT)
+def _kept_letters(line: str, begin: int) -> Sequence[Span]:
+    return tuple(_letters(line, begin))
+
+
+def _letters(line: str, begin: int) -> Iterator[Span]:
     """The units of kind ``letters`` from a place of a line on."""
     written, line = line, without_markup(with_marks_as_letters(line))
     left_alone, parted = set[int](), set[int]()
