@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import io
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -197,29 +198,19 @@ def _in_processes(
     others: "Document | None",
 ) -> Iterator[CorrectedFile]:
     """The same in several processes, which share what is loaded."""
-    import multiprocessing  # slow to import
+    from concurrent.futures import ProcessPoolExecutor  # slow to import
+    from multiprocessing import get_context
 
     def work(numbers: range) -> list[_Outcome]:
         done = _together(corrector, [texts[number] for number in numbers], args, others)
         return [(file.corrections, file.foreign, file.left_out) for file in done]
 
-    shares = _shares(texts, SHARES * args.jobs)
-    context = multiprocessing.get_context("fork")
-    with context.Pool(args.jobs, _begin_work, [work]) as pool:
-        done = chain.from_iterable(pool.imap(_do_work, shares))
+    size = math.ceil(len(texts) / (SHARES * args.jobs))
+    shares = [range(len(texts))[first : first + size] for first in range(0, len(texts), size)]
+    with ProcessPoolExecutor(args.jobs, get_context("fork"), _begin_work, [work]) as pool:
+        done = chain.from_iterable(pool.map(_do_work, shares))
         for text, outcome in zip(texts, progress(done, "files", total=len(texts)), strict=True):
             yield CorrectedFile(text, *outcome)
-
-
-def _shares(texts: Sequence[FileText], count: int) -> Iterator[range]:
-    """Yields the numbers of the files, some at a time, with about as many lines each."""
-    least = sum(len(text.lines) for text in texts) / count
-    first = lines = 0
-    for number, text in enumerate(texts, start=1):
-        lines += len(text.lines)
-        if lines >= least or number == len(texts):
-            yield range(first, number)
-            first, lines = number, 0
 
 
 def _begin_work(work: _Work) -> None:
