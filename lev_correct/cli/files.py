@@ -207,7 +207,7 @@ def _in_processes(
 
     size = math.ceil(len(texts) / (SHARES * args.jobs))
     shares = [range(len(texts))[first : first + size] for first in range(0, len(texts), size)]
-    with ProcessPoolExecutor(args.jobs, get_context("fork"), _begin_work, [work]) as pool:
+    with ProcessPoolExecutor(args.jobs, get_context("fork"), _begin_work, (work,)) as pool:
         done = chain.from_iterable(pool.map(_do_work, shares))
         for text, outcome in zip(texts, progress(done, "files", total=len(texts)), strict=True):
             yield CorrectedFile(text, *outcome)
