@@ -64,7 +64,7 @@ _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
 _PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|\$\w+|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
 #: What a string has that is no single word.
-_SEVERAL = re.compile(rf"[\s%{{$\\{CODE}]")
+_SEVERAL = re.compile(rf"[\s%{{$&\\{CODE}]")
 _PLAIN = re.compile(r"[(\"'\[]*([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.,;:!?)\"'\]]*")
 _STATEMENT = re.compile(
     r"\s*(?:(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH|PRAGMA|BEGIN|COMMIT)\s"
