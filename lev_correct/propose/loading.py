@@ -4,7 +4,6 @@ import contextlib
 import glob
 import os
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Any
 
 from lev_runtime.errors import MissingExtra, UserError, require_extra
@@ -79,6 +78,8 @@ def plugin(name: str, path: str, option: str = "") -> Any:
     Raises:
         UserError: there is no such file, or nothing that is installed reads checkpoints.
     """
+    from importlib.metadata import entry_points  # slow to import
+
     for entry in entry_points(group=GROUP, name=name):
         with contextlib.suppress(MissingExtra):
             return entry.load()

@@ -76,6 +76,7 @@ LONGEST = 4
 MOST_FOUND = 10_000
 #: What is put after a word, in small letters.
 _ENDING = re.compile(r"'(?:s|d|ll|re|ve)")
+_APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
 
 
 def _errors(text: str, right: str) -> tuple[int, int]:
@@ -230,7 +231,7 @@ class Ranker(Backend):
             len(word) == 1
             or any(
                 form.lower() in lexicon and form not in spelled
-                for form in (word, re.split(f"[{APOSTROPHES}]", word)[0])
+                for form in (word, _APOSTROPHE.split(word)[0])
             )
         )
 

@@ -59,10 +59,13 @@ SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
 COMPOUND = -21.0
 #: Added where no word is next to it, and for a pair of neighbours that is not listed.
 ALONE, NOT_LISTED = -3.0, -1.0
-#: Where the most frequent words are not English, common ones are those in this share of all pairs.
-COMMON = 1 / 1000
+#: Where so many of the most frequent words are not English, common ones are those in this share of
+#: all pairs.
+MOST_MET, COMMON = 3, 1 / 1000
 #: The mark that a quotation begins with.
 _OPENS_QUOTE = re.compile(rf"(?<!\w)[{APOSTROPHES}](?:\w|\Z)")
+#: An apostrophe inside a word, of many on a line each.
+_INSIDE = re.compile(r"'(?<!\n')(?!\n)")
 #: Log-probability from which on a letter is a word.
 LETTER = -6.0
 #: Letters of a word, of which both halves of another may be without being common.
@@ -128,9 +131,12 @@ class Spacing:
         self._counts, self._bigrams, self._letters = counts, bigrams, letters
         self._listed = listed
         self._total = math.log(math.fsum(counts.values()))
-        self._lines = "\n".join(["", *counts, ""])
+        self._lines = lines = "\n".join(["", *counts, ""])
         self._set_common_words()
-        marked = (word for word in counts if "'" in word[1:-1])
+        marked = dict.fromkeys(
+            lines[lines.rfind("\n", 0, mark.start()) + 1 : lines.find("\n", mark.end())]
+            for mark in _INSIDE.finditer(lines)
+        )
         contracted = sorted(marked, key=counts.__getitem__)
         #: Without its apostrophe → the most frequent word that has one.
         self._contracted = {word.replace("'", ""): word for word in contracted}
@@ -143,21 +149,22 @@ class Spacing:
         self.word = lru_cache(MOST_KEPT)(self._word)
         self._compound = lru_cache(MOST_KEPT)(self._compounding)
         self._options = lru_cache(MOST_KEPT)(self._options_of)
+        self._may_change = lru_cache(MOST_KEPT)(self._may_have_options)
 
     def _set_common_words(self) -> None:
         """Sets the common words, those of them that are written once, and what slips are made in:
         by lists of English where its words are the most frequent, else by the bigrams."""
         lists = json.loads(ENGLISH.read_text("utf-8"))
         function, frequent, names = (" ".join(lines).split() for lines in lists.values())
-        most_met = [word for word, _ in nlargest(3, self._counts.items(), key=itemgetter(1))]
-        if {*function}.issuperset(most_met):
+        most = nlargest(MOST_MET, self._counts.values())
+        if most == nlargest(MOST_MET, (self._counts.get(word, 0.0) for word in {*function})):
             self._common, self._once = {*function}, NEVER_TWICE | TWICE_BEHIND_GAPS
             frequent += function
         else:
             self._common = self._bigrams.common(COMMON)
             self._once, frequent, names = frozenset(self._common), [*self._common], []
-        self._frequent = sorted(self._counts.keys() & {*frequent})
-        self._names = sorted(self._counts.keys() & {*map(str.lower, names)})
+        self._frequent = sorted({*frequent} & self._counts.keys())
+        self._names = sorted({*map(str.lower, names)} & self._counts.keys())
 
     # how probable a text is -----------------------------------------------------------------------
 
@@ -333,32 +340,37 @@ class Spacing:
         what is rightly written twice, nor what stands in another language."""
         words = [looked_up(line[start:end]) for start, end in places]
         shouted = is_shouted(line)
-        cases = ["small" if shouted else case_of(line, *place) for place in places]
-        alone = [_stands_alone(line, *place) for place in places]
-        rated = [self.rating(word) for word in words]
-        sum_rated = sum(rated)
-        pairs = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
-        for first, last in pairs:
-            if last == len(words) or cases[first] == "mixed" or not (alone[first] and alone[last]):
-                continue
-            has_space = line[places[first][1] : places[last][0]] == " "
-            if first < last and not (has_space and cases[last] == "small"):
-                continue
+        ends = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
+        for first, last in ends:
             slot_words = tuple(words[first : last + 1])
-            if not self._options(slot_words, cases[first]):
+            if last == len(words) or not self._may_change(slot_words):
                 continue
-            left_out = [*range(first, last + 1)]
-            for beside in (first - 1, last + 1):  # unknown words may be wrong there, too
-                if 0 <= beside < len(words) and words[beside] not in self._counts:
-                    left_out.append(beside)
-            others = len(words) - len(left_out)
-            sum_others = sum_rated - sum(rated[number] for number in left_out)
-            if others and sum_others < FOREIGN * others:
+            slot_places = tuple(places[first : last + 1])
+            if not all(_stands_alone(line, *place) for place in slot_places):
+                continue
+            has_space = line[slot_places[0][1] : slot_places[-1][0]] == " "
+            case, *others = ["small" if shouted else case_of(line, *at) for at in slot_places]
+            if case == "mixed" or (others and not (has_space and others == ["small"])):
+                continue
+            if not self._options(slot_words, case) or self._is_foreign(words, first, last):
                 continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]
-            slot = Slot(tuple(places[first : last + 1]), slot_words, left, right, cases[first])
+            slot = Slot(slot_places, slot_words, left, right, case)
             if not (slot.is_twice and may_be_twice(words[first], line, places[first][0])):
                 yield slot
+
+    def _may_have_options(self, words: Words) -> bool:
+        """Returns whether words have any in some case."""
+        return any(self._options_of(words, case) for case in ("small", "first", "name"))
+
+    def _is_foreign(self, words: Sequence[str], first: int, last: int) -> bool:
+        """Returns whether the other words of a line are those of another language."""
+        left_out = {*range(first, last + 1)}
+        for beside in (first - 1, last + 1):  # unknown words may be wrong there, too
+            if 0 <= beside < len(words) and words[beside] not in self._counts:
+                left_out.add(beside)
+        others = [self.rating(word) for n, word in enumerate(words) if n not in left_out]
+        return sum(others) < FOREIGN * len(others)
 
     def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:
         """Returns the best of what may have been meant, its probability, and that of all changes of
