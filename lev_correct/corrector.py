@@ -15,7 +15,7 @@ from lev_runtime.io.text_files import require_files
 from lev_runtime.text.sentences import strings
 
 from .document import Document, Text, groups
-from .judge.confidence import calibrated, of_opening
+from .judge.confidence import calibrated, competed, of_opening
 from .judge.evidence import Evidence, Run, inside
 from .judge.judge import Judge, OfLine, Terms, kind_of
 from .judge.languages import Languages
@@ -400,7 +400,8 @@ class Corrector:
             def judged(start: int, before: str, after: str, chance: float) -> float:
                 return judge.probability(start, before, after, chance, kind_of(before, after))
 
-            wanted, respaced = self.backend.spacing.combined(line.shown, line.words, wanted, judged)
+            proposed = self.backend.spacing.proposed(line.shown, line.words, wanted)
+            wanted, respaced = competed(line.shown, wanted, proposed, judged)
         answers = zip(line.units, line.answers, strict=True)
         silent = (unit for unit, answer in answers if answer is None)
         unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)

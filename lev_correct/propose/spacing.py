@@ -10,7 +10,6 @@ all letters but for those slips.
 import json
 import math
 import re
-from bisect import insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import nlargest
@@ -20,7 +19,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from ..lines import Chance, overlaps
+from ..lines import Chance
 from ..text.markup import case_of, is_shouted
 from ..text.units import (
     APOSTROPHES,
@@ -81,8 +80,6 @@ LONGEST = 40
 MOST_KEPT = 100_000
 
 Words = tuple[str, ...]
-#: Where a change begins, what stands there and what comes, its probability → that in its text.
-Judge = Callable[[int, str, str, float], float]
 
 
 class Slot(NamedTuple):
@@ -96,10 +93,6 @@ class Slot(NamedTuple):
     case: str
 
     @property
-    def span(self) -> Span:
-        return self.places[0][0], self.places[-1][1]
-
-    @property
     def is_twice(self) -> bool:
         """Returns whether it is a word written twice."""
         return len(self.words) > 1 and self.words[0] == self.words[1]
@@ -110,6 +103,21 @@ class Option(NamedTuple):
 
     words: Words
     price: float
+
+
+class Respaced(NamedTuple):
+    """What becomes of a slot.
+
+    text: as it is written; None where its words, or what a model makes of them, stay. chance: that
+    of what becomes of it, by the words alone. share: of all changes of spaces there. is_models:
+    whether a model wants the same.
+    """
+
+    places: tuple[Span, ...]
+    text: str | None
+    chance: float
+    share: float
+    is_models: bool
 
 
 class Spacing:
@@ -284,24 +292,16 @@ class Spacing:
 
     # choosing -------------------------------------------------------------------------------------
 
-    def combined(
-        self,
-        line: str,
-        places: Sequence[Span],
-        wanted: Sequence[Chance],
-        judge: Judge = lambda start, before, after, chance: chance,
-    ) -> tuple[list[Chance], list[Chance]]:
-        """Returns the changes of single words that a model wants in a line, less those that spaces
-        explain better, with probabilities that leave them their share; and the changes of spaces.
+    def proposed(
+        self, line: str, places: Sequence[Span], wanted: Sequence[Chance]
+    ) -> Iterator[Respaced]:
+        """Yields what is to be joined, divided, written once or with an apostrophe in a line.
 
         Args:
             places: where its words are, as of :func:`.units.spans` with ``letters``.
-            judge: the probability there, as of :meth:`.OfLine.probability`.
+            wanted: the changes of single words that a model wants.
         """
         model = {(start, end): after for (start, end, after), _ in wanted}
-        chances = {(start, end): chance for (start, end, _), chance in wanted}
-        respaced: list[Chance] = []
-        doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
         for slot in self._slots(line, places):
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
@@ -309,31 +309,8 @@ class Spacing:
             is_listed = any(map(self._listed, slot.words))
             if best and chance < SURE and (is_listed or not has_letters_of(slot.words, best)):
                 continue  # a model and a list know more words
-            if len(slot.places) > 1 and 1 - SURE < share < SURE:
-                doubtful.update(slot.places)
             text = as_written("".join(written), best) if best else None
-            if text == " ".join(meant) and slot.span in chances:
-                if "'" not in text:  # no model takes an apostrophe for a term
-                    chance = judge(slot.span[0], " ".join(written), text, chance)
-                chances[slot.span] = max(chances[slot.span], chance)
-                continue
-            for place in chances.keys() & {*slot.places}:
-                chances[place] *= 1 - share
-            if text:
-                respaced.append(((*slot.span, text), chance))
-
-        kept = disjoint([change for change in respaced if _is_clear(change, doubtful)])
-        others = [((*place, after), chances[place]) for place, after in model.items()]
-        others = [
-            _with_mark_behind(line, other)
-            for other in others
-            if _is_clear(other, doubtful) and not overlaps(kept, other)
-        ]
-        judged = []
-        for (start, end, after), chance in kept:
-            chance = judge(start, line[start:end], after, chance)
-            judged.append(_with_mark_behind(line, ((start, end, after), chance)))
-        return others, judged
+            yield Respaced(slot.places, text, chance, share, text == " ".join(meant))
 
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
         """Yields what may be respaced in a line: no names, nor parts of words with hyphens, nor
@@ -414,12 +391,7 @@ def _stands_alone(line: str, start: int, end: int) -> bool:
     return {*HYPHENS}.isdisjoint(beside)
 
 
-def _is_clear(change: Chance, doubtful: set[Span]) -> bool:
-    start, end, after = change[0]
-    return (start, end) not in doubtful or " " in after
-
-
-def _with_mark_behind(line: str, change: Chance) -> Chance:
+def with_mark_behind(line: str, change: Chance) -> Chance:
     """Returns a change that puts an apostrophe into a word with the one after it (*isnt'*), unless
     that ends a quotation."""
     (start, end, after), chance = change
@@ -428,21 +400,6 @@ def _with_mark_behind(line: str, change: Chance) -> Chance:
     if added and not _OPENS_QUOTE.search(line[max(start - CLAUSE, 0) : start]):
         end += 1
     return (start, end, after), chance
-
-
-def disjoint(changes: Sequence[Chance]) -> list[Chance]:
-    """Returns, of changes that overlap, the longest of the sure ones, else the most probable, in
-    order."""
-
-    def rank(change: Chance) -> tuple[float, int, float]:
-        (start, end, _), chance = change
-        return min(chance, SURE), end - start, chance
-
-    kept: list[Chance] = []
-    for change in sorted(changes, key=rank, reverse=True):
-        if not overlaps(kept, change):
-            insort(kept, change)
-    return kept
 
 
 def has_letters_of(words: Words, others: Words) -> bool:

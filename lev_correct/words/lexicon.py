@@ -239,7 +239,7 @@ class Lookup:
         if not all(table) or not all(table.values()):
             raise UserError(f"{path}: each line needs a misspelling, -> and its correction")
         several = {wrong: _alternatives(right) for wrong, right in table.items() if "," in right}
-        corrections = {
+        corrections: dict[str, tuple[str, ...]] = {
             wrong: (right,)
             for wrong, right in table.items()
             if wrong != right and wrong not in several
