@@ -149,8 +149,8 @@ class Corrector:
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         place, unit = os.fspath(path), check_unit(unit, window)
         use, file = chosen(place, settings, {"beam": beam, **files})
-        use.protection()  # a file that is missing is told before the model loads
-        require_files([use.known] if use.known else [])
+        # a file that is missing is told before the model loads
+        require_files([path for path in (use.protect_words, use.known) if path])
         folder = os.fspath(data) if data else None
         backend = loading.load_backend(place, folder, device, use.beam, precision, processing)
         backend = loading.ranked(backend, use, unit or use.unit, weights or {})
@@ -384,7 +384,7 @@ class Corrector:
     @cached_property
     def _phrases(self) -> set[str]:
         """That stay, by the settings, in small letters."""
-        return {phrase.lower() for phrase in self.settings.protection().words}
+        return {phrase.lower() for phrase in self.protections[0].words}
 
     def _corrected(
         self, text: Text, line: Line, threshold: float, protections: Sequence[Protection]

@@ -137,16 +137,15 @@ class LineFeatures:
         yield "placeholder", looked_up(before).startswith(_PLACEHOLDER)
         listed = self._words.misspelt(before) if " " not in before else ()
         is_first = bool(listed) and looked_up(after) == looked_up(listed[0])
-        yield "several corrections", len(listed) > 1
         yield "not the first correction", len(listed) > 1 and not is_first
         yield "returns in the files", self._text.is_term(before)
         yield "slip of a word of the files", self._text.is_slip(before, after)
 
     def _is_lone_slip(self, before: str, after: str) -> bool:
-        """Returns whether a word is alone in its line and a slip that is not heard."""
+        """Returns whether a word is alone in its line and an unheard slip, not of its ending."""
         word, other = looked_up(before), looked_up(after)
         is_slip = OSA.distance(word, other) == 1 and _sound(word) == _sound(other)
-        return len(self.places) == 1 and is_slip
+        return len(self.places) == 1 and is_slip and word[-1:] == other[-1:]
 
     def _is_compound(self, word: str) -> bool:
         """Returns whether a word is two others of some letters that the lists have."""
