@@ -157,7 +157,6 @@ class Spacing:
         self.word = lru_cache(MOST_KEPT)(self._word)
         self._compound = lru_cache(MOST_KEPT)(self._compounding)
         self._options = lru_cache(MOST_KEPT)(self._options_of)
-        self._may_change = lru_cache(MOST_KEPT)(self._may_have_options)
 
     def _set_common_words(self) -> None:
         """Sets the common words, those of them that are written once, and what slips are made in:
@@ -320,7 +319,8 @@ class Spacing:
         ends = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
         for first, last in ends:
             slot_words = tuple(words[first : last + 1])
-            if last == len(words) or not self._may_change(slot_words):
+            # words have no options in any case that they have not got with a first capital
+            if last == len(words) or not self._options(slot_words, "first"):
                 continue
             slot_places = tuple(places[first : last + 1])
             if not all(_stands_alone(line, *place) for place in slot_places):
@@ -335,10 +335,6 @@ class Spacing:
             slot = Slot(slot_places, slot_words, left, right, case)
             if not (slot.is_twice and may_be_twice(words[first], line, places[first][0])):
                 yield slot
-
-    def _may_have_options(self, words: Words) -> bool:
-        """Returns whether words have any in some case."""
-        return any(self._options_of(words, case) for case in ("small", "first", "name"))
 
     def _is_foreign(self, words: Sequence[str], first: int, last: int) -> bool:
         """Returns whether the other words of a line are those of another language."""
