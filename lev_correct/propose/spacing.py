@@ -106,7 +106,7 @@ class Option(NamedTuple):
 
 
 class Respaced(NamedTuple):
-    """What becomes of a slot.
+    """Says what becomes of a slot.
 
     text: as it is written; None where its words, or what a model makes of them, stay. chance: that
     of what becomes of it, by the words alone. share: of all changes of spaces there. is_models:
