@@ -15,7 +15,7 @@ from lev_runtime.io.text_files import require_files
 from lev_runtime.text.sentences import strings
 
 from .document import Document, Text, groups
-from .judge.confidence import calibrated, of_opening
+from .judge.confidence import calibrated, competed, of_opening
 from .judge.evidence import Evidence, Run, inside
 from .judge.judge import Judge, OfLine, Terms, kind_of
 from .judge.languages import Languages
@@ -149,8 +149,8 @@ class Corrector:
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         place, unit = os.fspath(path), check_unit(unit, window)
         use, file = chosen(place, settings, {"beam": beam, **files})
-        use.protection()  # a file that is missing is told before the model loads
-        require_files([use.known] if use.known else [])
+        # a file that is missing is told before the model loads
+        require_files([path for path in (use.protect_words, use.known) if path])
         folder = os.fspath(data) if data else None
         backend = loading.load_backend(place, folder, device, use.beam, precision, processing)
         backend = loading.ranked(backend, use, unit or use.unit, weights or {})
@@ -384,7 +384,7 @@ class Corrector:
     @cached_property
     def _phrases(self) -> set[str]:
         """That stay, by the settings, in small letters."""
-        return {phrase.lower() for phrase in self.settings.protection().words}
+        return {phrase.lower() for phrase in self.protections[0].words}
 
     def _corrected(
         self, text: Text, line: Line, threshold: float, protections: Sequence[Protection]
@@ -400,7 +400,8 @@ class Corrector:
             def judged(start: int, before: str, after: str, chance: float) -> float:
                 return judge.probability(start, before, after, chance, kind_of(before, after))
 
-            wanted, respaced = self.backend.spacing.combined(line.shown, line.words, wanted, judged)
+            proposed = self.backend.spacing.proposed(line.shown, line.words, wanted)
+            wanted, respaced = competed(line.shown, wanted, proposed, judged)
         answers = zip(line.units, line.answers, strict=True)
         silent = (unit for unit, answer in answers if answer is None)
         unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)

@@ -102,6 +102,7 @@ class Session:
             self.replaced.append(replacement)
             options.add_initializer(name, replacement)
         options.log_severity_level = _ERRORS_ALONE
+        options.enable_mem_pattern = False  # shapes differ from run to run: 12 % of a search
         if threads is not None:
             options.intra_op_num_threads = require_number("threads=", threads, 0, 1 << 15, int)
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")

@@ -13,7 +13,7 @@ from lev_correct.propose.backend import (
     Tokens,
     rewriting,
 )
-from lev_correct.propose.ranking import Ranker
+from lev_correct.propose.ranking import LineRanker, Ranker, WordRanker
 from lev_correct.propose.searching import Pair, Searching, Written
 from lev_correct.propose.vocabulary import Vocabulary
 from lev_correct.text.units import spans
@@ -161,8 +161,12 @@ def ranking(
 ) -> Corrector:
     """A corrector that ranks what a scripted model and some lists propose."""
     table = Lookup(pairs) if (pairs := list(pairs)) else None
-    known = Vocabulary(unit in ("letters", "word"), lexicon, table, **more)
-    return Corrector(Ranker(model or Scripted(), known, weights, longest), unit)
+    by_word = unit in ("letters", "word")
+    known, ranker = (
+        Vocabulary(by_word, lexicon, table, **more),
+        WordRanker if by_word else LineRanker,
+    )
+    return Corrector(ranker(model or Scripted(), known, weights, longest), unit)
 
 
 def ranker_of(corrector: Corrector) -> Ranker:

@@ -3,17 +3,21 @@
 1. a temperature makes it come true as often as it says (:func:`calibrated`);
 2. of a sentence's first word it is lower, which may be a name (:func:`of_opening`);
 3. the text's judge has its say (:mod:`.judge`);
-4. what spaces explain as well loses their share (:meth:`.Spacing.combined`);
+4. what spaces explain as well loses their share (:func:`competed`);
 5. of the edits of one word the least sure counts (:func:`.whole_words`);
 6. it is compared with the least that the text asks for (:meth:`.Judge.least`).
 """
 
 import math
-from collections.abc import Sequence
+from bisect import insort
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from ..lines import Chance, overlaps
 from ..propose.fitting import most_likely
+from ..propose.spacing import SURE, Respaced, with_mark_behind
+from ..text.units import Span
 
 LOWEST, HIGHEST = 0.05, 20.0
 #: By how much the odds of an edit of a sentence's first word are divided.
@@ -54,3 +58,67 @@ def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
         units.append((np.array([[odds], [0.0]]), [is_right, not is_right]))
     (weight,) = most_likely(units, np.ones(1), [True]).tolist()
     return round(1 / min(max(weight, 1 / HIGHEST), 1 / LOWEST), 4)
+
+
+def competed(
+    line: str,
+    wanted: Sequence[Chance],
+    proposed: Iterable[Respaced],
+    judge: Callable[[int, str, str, float], float] = lambda start, before, after, chance: chance,
+) -> tuple[list[Chance], list[Chance]]:
+    """Returns the changes of single words that a model wants in a line, less those that spaces
+    explain better, with probabilities that leave them their share; and the changes of spaces.
+
+    Args:
+        judge: where a change begins, what stands there and what comes, its probability by what
+            proposes it → that in its text.
+    """
+    chances = {(start, end): chance for (start, end, _), chance in wanted}
+    respaced: list[Chance] = []
+    doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
+    for places, text, chance, share, is_models in proposed:
+        start, end = span = places[0][0], places[-1][1]
+        if len(places) > 1 and 1 - SURE < share < SURE:
+            doubtful.update(places)
+        if text and is_models and span in chances:
+            if "'" not in text:  # no model takes an apostrophe for a term
+                chance = judge(start, line[start:end], text, chance)
+            chances[span] = max(chances[span], chance)
+            continue
+        for place in chances.keys() & {*places}:
+            chances[place] *= 1 - share
+        if text:
+            respaced.append(((*span, text), chance))
+
+    kept = disjoint([change for change in respaced if _is_clear(change, doubtful)])
+    others = [((start, end, after), chances[start, end]) for (start, end, after), _ in wanted]
+    others = [
+        with_mark_behind(line, other)
+        for other in others
+        if _is_clear(other, doubtful) and not overlaps(kept, other)
+    ]
+    judged = []
+    for (start, end, after), chance in kept:
+        chance = judge(start, line[start:end], after, chance)
+        judged.append(with_mark_behind(line, ((start, end, after), chance)))
+    return others, judged
+
+
+def _is_clear(change: Chance, doubtful: set[Span]) -> bool:
+    start, end, after = change[0]
+    return (start, end) not in doubtful or " " in after
+
+
+def disjoint(changes: Sequence[Chance]) -> list[Chance]:
+    """Returns, of changes that overlap, the longest of the sure ones, else the most probable, in
+    order."""
+
+    def rank(change: Chance) -> tuple[float, int, float]:
+        (start, end, _), chance = change
+        return min(chance, SURE), end - start, chance
+
+    kept: list[Chance] = []
+    for change in sorted(changes, key=rank, reverse=True):
+        if not overlaps(kept, change):
+            insort(kept, change)
+    return kept

@@ -83,7 +83,7 @@ class LineFeatures:
         yield "one slip", distance == 1
         yield "slips", distance
         yield "slips by letters", distance / len(word)
-        yield "sounds alike", _SILENT.sub("", word) == _SILENT.sub("", other)
+        yield "sounds alike", _sound(word) == _sound(other)
         yield "other first letter", word[:1] != other[:1]
         yield "other last letter", word[-1:] != other[-1:]
         same = len(commonprefix([word, other])), len(commonprefix([word[::-1], other[::-1]]))
@@ -118,6 +118,8 @@ class LineFeatures:
         words = looked_up(after).split()
         level, known = self._text.level(before), [*map(self._words.knows, before.split())]
         rating = sum(map(self._words.rating, words)) / max(len(words), 1)
+        if level <= MET and rating >= RARE and self._is_lone_slip(before, after):
+            level = 0
         case = case_of(self.line, start, start + len(before.split()[0]))
         has_capital = case in ("first", "name") and not is_shouted(self.line)
         yield "known", min(level, HIGHEST)
@@ -135,10 +137,15 @@ class LineFeatures:
         yield "placeholder", looked_up(before).startswith(_PLACEHOLDER)
         listed = self._words.misspelt(before) if " " not in before else ()
         is_first = bool(listed) and looked_up(after) == looked_up(listed[0])
-        yield "several corrections", len(listed) > 1
         yield "not the first correction", len(listed) > 1 and not is_first
         yield "returns in the files", self._text.is_term(before)
         yield "slip of a word of the files", self._text.is_slip(before, after)
+
+    def _is_lone_slip(self, before: str, after: str) -> bool:
+        """Returns whether a word is alone in its line and an unheard slip, not of its ending."""
+        word, other = looked_up(before), looked_up(after)
+        is_slip = OSA.distance(word, other) == 1 and _sound(word) == _sound(other)
+        return len(self.places) == 1 and is_slip and word[-1:] == other[-1:]
 
     def _is_compound(self, word: str) -> bool:
         """Returns whether a word is two others of some letters that the lists have."""
@@ -146,8 +153,13 @@ class LineFeatures:
         return any(self._words.knows(word[:cut]) and self._words.knows(word[cut:]) for cut in cuts)
 
 
-#: Level of a known word that is not even looked at, of what may be a name, and that counts at most.
-LEFT_ALONE, NAME, HIGHEST = 7, 4, 6
+def _sound(word: str) -> str:
+    return _SILENT.sub("", word)
+
+
+#: Level of a known word that is not even looked at, of what may be a name, and that counts at most;
+#: up to which people may have met nothing but slips of a usual word (*tomorow*).
+LEFT_ALONE, NAME, HIGHEST, MET = 7, 4, 6, 3
 
 
 class Others:

@@ -11,8 +11,7 @@ from lev_runtime.text.codec import TextProcessing, Tokens
 
 from ..text.units import Context
 from .backend import Answer, rewriting
-from .rating import symbol_logs
-from .searching import Searching
+from .searching import Searching, symbol_logs
 
 #: of a pass: of small models more would wait for one another
 THREADS = 1

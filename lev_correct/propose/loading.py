@@ -4,7 +4,6 @@ import contextlib
 import glob
 import os
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Any
 
 from lev_runtime.errors import MissingExtra, UserError, require_extra
@@ -16,7 +15,7 @@ from ..settings import Settings
 from .backend import Backend
 from .editor import LevenshteinBackend
 from .exported import THREADS, Exported
-from .ranking import Ranker, defaults
+from .ranking import LineRanker, WordRanker, defaults
 from .searching import Searching
 
 #: Units that are ranked as single words; None: what settings without a unit were tuned for.
@@ -79,6 +78,8 @@ def plugin(name: str, path: str, option: str = "") -> Any:
     Raises:
         UserError: there is no such file, or nothing that is installed reads checkpoints.
     """
+    from importlib.metadata import entry_points  # slow to import
+
     for entry in entry_points(group=GROUP, name=name):
         with contextlib.suppress(MissingExtra):
             return entry.load()
@@ -114,4 +115,5 @@ def ranked(
         raise UserError("--lexicon and --lookup need a left-to-right model")
     stored = use.weights if by_word == (use.unit in WORDS) else {}
     weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}
-    return Ranker(backend, use.vocabulary(by_word), weights, use.longest)
+    ranker = WordRanker if by_word else LineRanker
+    return ranker(backend, use.vocabulary(by_word), weights, use.longest)

@@ -76,6 +76,7 @@ LONGEST = 4
 MOST_FOUND = 10_000
 #: What is put after a word, in small letters.
 _ENDING = re.compile(r"'(?:s|d|ll|re|ve)")
+_APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
 
 
 def _errors(text: str, right: str) -> tuple[int, int]:
@@ -101,9 +102,8 @@ class Candidates:
 class Ranker(Backend):
     """A :class:`~.backend.Backend` that writes the best candidate of a unit.
 
-    The probability of an edit is that of all candidates together that have it. Units that are
-    words, ``by_word``, are asked for in small letters, judged in their context, and get the
-    capitals back that they had. What is not :attr:`readable` stays.
+    The probability of an edit is that of all candidates together that have it. Base of
+    :class:`WordRanker` and :class:`LineRanker`. What is not :attr:`readable` stays.
 
     Args:
         model: asked for texts and their log-probabilities.
@@ -113,6 +113,10 @@ class Ranker(Backend):
     Raises:
         UserError: a weight that there is not, or that is no number.
     """
+
+    by_word: bool
+    #: Features whose weights fitting keeps.
+    kept: Sequence[str] = ()
 
     def __init__(
         self, model: Searching, vocabulary: Vocabulary, weights: Mapping[str, float],
@@ -126,27 +130,16 @@ class Ranker(Backend):
             for name in FEATURES
         ]
         self.weights = np.array(values)
-        self.model, self.vocabulary, self.by_word = model, vocabulary, vocabulary.by_word
+        self.model, self.vocabulary = model, vocabulary
         self.longest = LONGEST if longest is None else longest
         self.limit, self.processing = model.limit, model.processing
         self.tokens = self.processing.tokens
         self.knows_spaces = model.knows_spaces and not self.by_word
         self.words_learnt = model.words_learnt
-        self.uses_context = self.by_word and vocabulary.bigrams is not None
-        self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
-        if self.by_word and vocabulary.lexicon:
-            model.lexicon = vocabulary.lexicon
         self._found: dict[str, Candidates] = {}
         cached = lru_cache(MOST_KEPT)
         self.readable, self.knows = cached(self._readable), cached(self._is_right)
-        self.is_confused = cached(self._may_be_another)
         self.unknown, self.misspelt = cached(self._in_no_list), cached(self._corrections_of)
-        if self.spacing:
-            self.rating = self.spacing.rating
-        if vocabulary.letters:
-            self.shape = cached(vocabulary.letters.per_letter)
-        if vocabulary.bigrams:
-            self.association = vocabulary.bigrams.association
 
     def named_weights(self) -> dict[str, float]:
         """Weights by the names of their features; without that of a table where there is none."""
@@ -171,10 +164,7 @@ class Ranker(Backend):
 
     def _answer(self, unit: str, candidates: Candidates, context: Context) -> Answer:
         chances = self.probabilities(candidates, unit, context)
-        best = int(chances.argmax())
-        listed = self.misspelt(unit) if self.by_word else ()
-        if len(listed) == 1 and listed[0] in candidates.texts:  # the text tells how sure it is
-            best = candidates.texts.index(listed[0])
+        best = self._best(candidates, unit, chances)
         if self.cased(candidates.texts[best], unit) == unit:
             return {}
         answer = {}
@@ -184,26 +174,11 @@ class Ranker(Backend):
             answer[edit._replace(words=written)] = float(sum(chances[has_edit]))
         return answer
 
-    @property
-    def odds_of_capital(self) -> float:
-        """See :class:`~.backend.Backend`."""
-        return math.exp(min(self.weights[CAPITAL], 100.0))
+    def _best(self, candidates: Candidates, unit: str, chances: np.ndarray) -> int:
+        """Returns the number of the candidate that is written."""
+        return int(chances.argmax())
 
-    # which units are ranked -----------------------------------------------------------------------
-
-    def _readable(self, unit: str) -> bool:
-        """Returns whether a unit is one to rank: its model can spell it, and a word is not right
-        nor has capitals but of the first letter, or of all where it is not short (NATO)."""
-        if self.by_word:
-            plain = unit.lower()
-            forms = [plain, plain.capitalize()]
-            if len(unit) > ACRONYM or self._listed(plain):
-                forms.append(plain.upper())
-            small = self.form(unit)
-            if unit not in forms or (self._known(unit) and not self._listed(small)):
-                return False
-            unit = small
-        return self._spelt(unit) and len(self.tokens(unit)) <= self.limit
+    # lists ----------------------------------------------------------------------------------------
 
     def _in_no_list(self, word: str) -> bool:
         return not (self._known(word) or self._listed(word.lower()))
@@ -211,15 +186,12 @@ class Ranker(Backend):
     def _corrections_of(self, word: str) -> tuple[str, ...]:
         return self.vocabulary.corrections(self.form(word))
 
-    def _may_be_another(self, word: str) -> bool:
-        return self._known(word) and word.lower() in self.confused
-
     def _is_right(self, word: str) -> bool:
         return self._known(word) and not self._listed(word.lower())
 
     def _listed(self, small: str) -> bool:
         """Returns whether a word is known to be wrong, or to be written for another."""
-        return small in self.confused or bool(self.vocabulary.corrections(small))
+        return bool(self.vocabulary.corrections(small))
 
     def _known(self, word: str) -> bool:
         """Returns whether a word is one letter, such as the *s* of *it 's*, or in the lexicon, with
@@ -230,50 +202,31 @@ class Ranker(Backend):
             len(word) == 1
             or any(
                 form.lower() in lexicon and form not in spelled
-                for form in (word, re.split(f"[{APOSTROPHES}]", word)[0])
+                for form in (word, _APOSTROPHE.split(word)[0])
             )
         )
-
-    def _spelt(self, text: str) -> bool:
-        return self.model.knows(self.tokens(text.lower() if self.by_word else text))
-
-    def _asked(self, text: str) -> Tokens:
-        """A candidate as the model writes it; one that is listed without what it cannot spell."""
-        if not self.by_word:
-            return self.tokens(text)
-        return tuple(filter(lambda token: self.model.knows([token]), self.tokens(text.lower())))
 
     # candidates and their features ----------------------------------------------------------------
 
     def candidates(self, units: Iterable[str], batch_size: int) -> list[Candidates]:
-        """For each unit, which is readable, in small letters where words are ranked one by one."""
+        """For each unit, which is readable and as :meth:`form` has it."""
         units = list(units)
         cached = self._found = self._found if len(self._found) < MOST_FOUND else {}
         new = [unit for unit in dict.fromkeys(units) if unit not in cached]
-        cached |= {unit: self._confusable(unit) for unit in new if unit in self.confused}
-        others = [unit for unit in new if unit not in self.confused]
-        cached |= zip(others, self._proposed(others, batch_size), strict=True)
+        cached |= zip(new, self._new_candidates(new, batch_size), strict=True)
         return [cached[unit] for unit in units]
 
-    def _confusable(self, word: str) -> Candidates:
-        """Returns those of a word of the lexicon; the model is not asked."""
-        texts = (word, *self.confused[word])
-        features = np.zeros((len(texts), len(FEATURES)))
-        features[1:, CONFUSED] = 1
-        met = np.array([math.log1p(self.vocabulary.count(text)) for text in texts])
-        features[:, LIKELIER] = met - met[0]
-        edits = [self._edits(word, text) for text in texts]
-        return Candidates(texts, features, edits)
+    def _new_candidates(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
+        return self._proposed(units, batch_size)
 
     def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
         """Returns those that the model writes and the lists have."""
-        tokens = [self.tokens(without_emphasis(unit) if self.by_word else unit) for unit in units]
+        tokens = [self.tokens(self.shown(unit)) for unit in units]
         edits = list(map(self.vocabulary.edits, units))
         texts_of = partial(self.vocabulary.texts, longest=self.longest, spelt=self._spelt)
-        others: list[list[Tokens]] = []  # what the lists have, rated in the same search
-        if self.by_word:
-            listed = map(texts_of, units, repeat(()), edits)
-            others = [list(map(self._asked, texts)) for texts in listed]
+        # what the lists have for a word is rated in the same search
+        listed = map(texts_of, units, repeat(()), edits) if self.by_word else ()
+        others = [list(map(self._asked, texts)) for texts in listed]
         written = self.model.nbest(tokens, batch_size, others)
         rows: list[dict[str, Pair]] = []
         scores: dict[Pair, float] = {}
@@ -301,29 +254,9 @@ class Ranker(Backend):
             row[OF_WORDS] = sum(self.vocabulary.features(*pair) for pair in pairs)
         return Candidates(tuple(score_of), features, edits)
 
-    def _edits(self, unit: str, text: str) -> list[WordEdit]:
-        """Returns the edits of words that make a unit into a text; a word ranked alone is one."""
-        alone = self.by_word and text != unit
-        words = text.split()
-        return [WordEdit(0, 1, tuple(words))] if alone else word_edits(unit.split(), words)
-
     def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
         """Returns those of the candidates at the place of a unit, as it is written there."""
-        if not self.by_word:
-            return candidates.features
-        features = candidates.features.copy()
-        features[0, CAPITAL] = unit[0] != unit[0].lower()
-        # another word that exists is written where both neighbours are there and speak for it: how
-        # often it is met is no reason by itself
-        enough = all(context) if candidates.features[-1, CONFUSED] else any(context)
-        if (bigrams := self.vocabulary.bigrams) and enough:
-            fits = np.array([bigrams.score(text.lower(), *context) for text in candidates.texts])
-            # that of a word which no pair has is 0 whatever stands next to it: it does not fit
-            # better than words which are met next to others
-            is_met = candidates.texts[0] in bigrams
-            features[:, BIGRAMS] = fits if is_met else np.maximum(fits, 0)
-        features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
-        return features
+        return candidates.features
 
     def probabilities(
         self, candidates: Candidates, unit: str, context: Context = NO_CONTEXT
@@ -341,8 +274,7 @@ class Ranker(Backend):
     ) -> float:  # fmt: skip
         """Conditional maximum likelihood: the best candidates get most probable.
 
-        They have the fewest wrong words, of these the fewest wrong characters. A word that is
-        ranked alone counts where what was meant is among its candidates.
+        They have the fewest wrong words, of these the fewest wrong characters.
 
         Args:
             examples: units, as they should be, and their contexts.
@@ -353,38 +285,183 @@ class Ranker(Backend):
         """
         kept = [(" ".join(unit.split()), right, context) for unit, right, context in examples]
         kept = [example for example in kept if example[0] and self.readable(example[0])]
-        kept = [example for example in kept if self.form(example[0]) not in self.confused]
+        kept = [example for example in kept if self._teaches(self.form(example[0]))]
         candidates = self.candidates((self.form(unit) for unit, _, _ in kept), batch_size)
         telling = []
         for unit_candidates, (unit, right, context) in zip(candidates, kept, strict=True):
             texts = [self.cased(text, unit) for text in unit_candidates.texts]
             errors = [_errors(text, right) for text in texts]
-            is_there = not self.by_word or right.lower() in map(str.lower, texts)
-            if len(set(errors)) > 1 and is_there:
+            if len(set(errors)) > 1 and self._may_be_right(right, texts):
                 features = self.features(unit_candidates, self.form(unit), context)
                 fewest = min(errors)
                 telling.append((features, [number == fewest for number in errors]))
         if telling:
             from .fitting import most_likely
 
-            fixed = KEPT if self.by_word else ()
-            free = [name in names and name not in fixed for name in FEATURES]
+            free = [name in names and name not in self.kept for name in FEATURES]
             self.weights = most_likely(telling, self.weights, free)
         return sum(not best[0] for _, best in telling) / max(len(telling), 1)
 
+    def _teaches(self, form: str) -> bool:
+        """Returns whether a unit counts in fitting."""
+        return True
+
+    def _may_be_right(self, right: str, texts: Sequence[str]) -> bool:
+        """Returns whether it counts with these candidates."""
+        return True
+
+    # a unit and its texts -------------------------------------------------------------------------
+
+    def _readable(self, unit: str) -> bool:
+        """Returns whether a unit is one to rank: its model can spell it."""
+        return self._spelt(unit) and len(self.tokens(unit)) <= self.limit
+
+    def _spelt(self, text: str) -> bool:
+        return self.model.knows(self.tokens(text))
+
     def form(self, unit: str) -> str:
-        """A unit as it is asked for; an unknown word without what an apostrophe adds to it."""
-        if not self.by_word:
-            return unit
+        """A unit as it is asked for."""
+        return unit
+
+    def shown(self, form: str) -> str:
+        """A unit as the model reads it."""
+        return form
+
+    def cased(self, text: str, unit: str) -> str:
+        """A candidate as it is written for a unit."""
+        return text
+
+    def _asked(self, text: str) -> Tokens:
+        """A candidate as the model writes it."""
+        return self.tokens(text)
+
+    def _edits(self, unit: str, text: str) -> list[WordEdit]:
+        """Returns the edits of words that make a unit into a text."""
+        return word_edits(unit.split(), text.split())
+
+
+class LineRanker(Ranker):
+    """Ranks what lines and windows may become."""
+
+    by_word = False
+
+
+class WordRanker(Ranker):
+    """Ranks what single words may become: asked for in small letters and judged in their context;
+    they get the capitals back that they had. A word that lists have stays."""
+
+    by_word = True
+    kept = KEPT
+
+    def __init__(
+        self, model: Searching, vocabulary: Vocabulary, weights: Mapping[str, float],
+        longest: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(model, vocabulary, weights, longest)
+        self.uses_context = vocabulary.bigrams is not None
+        self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
+        if vocabulary.lexicon:
+            model.lexicon = vocabulary.lexicon
+        cached = lru_cache(MOST_KEPT)
+        self.is_confused = cached(self._may_be_another)
+        if self.spacing:
+            self.rating = self.spacing.rating
+        if vocabulary.letters:
+            self.shape = cached(vocabulary.letters.per_letter)
+        if vocabulary.bigrams:
+            self.association = vocabulary.bigrams.association
+
+    @property
+    def odds_of_capital(self) -> float:
+        """See :class:`~.backend.Backend`."""
+        return math.exp(min(self.weights[CAPITAL], 100.0))
+
+    def _readable(self, unit: str) -> bool:
+        """Returns whether a word is one to rank: its model can spell it, and it is not right nor
+        has capitals but of the first letter, or of all where it is not short (NATO)."""
+        plain, small = unit.lower(), self.form(unit)
+        forms = [plain, plain.capitalize()]
+        if len(unit) > ACRONYM or self._listed(plain):
+            forms.append(plain.upper())
+        if unit not in forms or (self._known(unit) and not self._listed(small)):
+            return False
+        return super()._readable(small)
+
+    def _may_be_another(self, word: str) -> bool:
+        return self._known(word) and word.lower() in self.confused
+
+    def _listed(self, small: str) -> bool:
+        return small in self.confused or super()._listed(small)
+
+    def _spelt(self, text: str) -> bool:
+        return super()._spelt(text.lower())
+
+    def _asked(self, text: str) -> Tokens:
+        """See :class:`Ranker`; one that is listed without what the model cannot spell."""
+        return tuple(filter(lambda token: self.model.knows([token]), self.tokens(text.lower())))
+
+    def _new_candidates(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
+        others = [unit for unit in units if unit not in self.confused]
+        found = dict(zip(others, self._proposed(others, batch_size), strict=True))
+        return [found[unit] if unit in found else self._confusable(unit) for unit in units]
+
+    def _confusable(self, word: str) -> Candidates:
+        """Returns those of a word of the lexicon; the model is not asked."""
+        texts = (word, *self.confused[word])
+        features = np.zeros((len(texts), len(FEATURES)))
+        features[1:, CONFUSED] = 1
+        met = np.array([math.log1p(self.vocabulary.count(text)) for text in texts])
+        features[:, LIKELIER] = met - met[0]
+        edits = [self._edits(word, text) for text in texts]
+        return Candidates(texts, features, edits)
+
+    def _edits(self, unit: str, text: str) -> list[WordEdit]:
+        """See :class:`Ranker`; all of a word is one."""
+        if text == unit:
+            return super()._edits(unit, text)
+        return [WordEdit(0, 1, tuple(text.split()))]
+
+    def _best(self, candidates: Candidates, unit: str, chances: np.ndarray) -> int:
+        listed = self.misspelt(unit)
+        if len(listed) == 1 and listed[0] in candidates.texts:  # the text tells how sure it is
+            return candidates.texts.index(listed[0])
+        return super()._best(candidates, unit, chances)
+
+    def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
+        """See :class:`Ranker`: a capital counts there, and neighbours."""
+        features = candidates.features.copy()
+        features[0, CAPITAL] = unit[0] != unit[0].lower()
+        # another word that exists is written where both neighbours are there and speak for it: how
+        # often it is met is no reason by itself
+        enough = all(context) if candidates.features[-1, CONFUSED] else any(context)
+        if (bigrams := self.vocabulary.bigrams) and enough:
+            fits = np.array([bigrams.score(text.lower(), *context) for text in candidates.texts])
+            # that of a word which no pair has is 0 whatever stands next to it: it does not fit
+            # better than words which are met next to others
+            is_met = candidates.texts[0] in bigrams
+            features[:, BIGRAMS] = fits if is_met else np.maximum(fits, 0)
+        features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
+        return features
+
+    def _teaches(self, form: str) -> bool:
+        return form not in self.confused
+
+    def _may_be_right(self, right: str, texts: Sequence[str]) -> bool:
+        return right.lower() in map(str.lower, texts)
+
+    def form(self, unit: str) -> str:
+        """In small letters; an unknown word without what an apostrophe adds to it."""
         small = plain_apostrophes(unit.lower())
         word, mark, rest = small.rpartition("'")
         ends = word and _ENDING.fullmatch(mark + rest)
         return word if ends and not (self._known(word) or self._listed(small)) else small
 
+    def shown(self, form: str) -> str:
+        """See :class:`Ranker`."""
+        return without_emphasis(form)
+
     def cased(self, text: str, unit: str) -> str:
-        """A candidate as it is written for a unit."""
-        if not self.by_word:
-            return text
+        """See :class:`Ranker`."""
         form, plain = self.form(unit), plain_apostrophes(unit)
         word = plain[: len(form)] if plain.lower().startswith(form) else plain
         text = with_case(text, word) + plain[len(word) :]

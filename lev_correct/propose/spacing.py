@@ -10,7 +10,6 @@ all letters but for those slips.
 import json
 import math
 import re
-from bisect import insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import nlargest
@@ -20,7 +19,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from ..lines import Chance, overlaps
+from ..lines import Chance
 from ..text.markup import case_of, is_shouted
 from ..text.units import (
     APOSTROPHES,
@@ -59,10 +58,13 @@ SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
 COMPOUND = -21.0
 #: Added where no word is next to it, and for a pair of neighbours that is not listed.
 ALONE, NOT_LISTED = -3.0, -1.0
-#: Where the most frequent words are not English, common ones are those in this share of all pairs.
-COMMON = 1 / 1000
+#: Where so many of the most frequent words are not English, common ones are those in this share of
+#: all pairs.
+MOST_MET, COMMON = 3, 1 / 1000
 #: The mark that a quotation begins with.
 _OPENS_QUOTE = re.compile(rf"(?<!\w)[{APOSTROPHES}](?:\w|\Z)")
+#: An apostrophe inside a word, of many on a line each.
+_INSIDE = re.compile(r"'(?<!\n')(?!\n)")
 #: Log-probability from which on a letter is a word.
 LETTER = -6.0
 #: Letters of a word, of which both halves of another may be without being common.
@@ -78,8 +80,6 @@ LONGEST = 40
 MOST_KEPT = 100_000
 
 Words = tuple[str, ...]
-#: Where a change begins, what stands there and what comes, its probability → that in its text.
-Judge = Callable[[int, str, str, float], float]
 
 
 class Slot(NamedTuple):
@@ -93,10 +93,6 @@ class Slot(NamedTuple):
     case: str
 
     @property
-    def span(self) -> Span:
-        return self.places[0][0], self.places[-1][1]
-
-    @property
     def is_twice(self) -> bool:
         """Returns whether it is a word written twice."""
         return len(self.words) > 1 and self.words[0] == self.words[1]
@@ -107,6 +103,21 @@ class Option(NamedTuple):
 
     words: Words
     price: float
+
+
+class Respaced(NamedTuple):
+    """Says what becomes of a slot.
+
+    text: as it is written; None where its words, or what a model makes of them, stay. chance: that
+    of what becomes of it, by the words alone. share: of all changes of spaces there. is_models:
+    whether a model wants the same.
+    """
+
+    places: tuple[Span, ...]
+    text: str | None
+    chance: float
+    share: float
+    is_models: bool
 
 
 class Spacing:
@@ -128,9 +139,12 @@ class Spacing:
         self._counts, self._bigrams, self._letters = counts, bigrams, letters
         self._listed = listed
         self._total = math.log(math.fsum(counts.values()))
-        self._lines = "\n".join(["", *counts, ""])
+        self._lines = lines = "\n".join(["", *counts, ""])
         self._set_common_words()
-        marked = (word for word in counts if "'" in word[1:-1])
+        marked = dict.fromkeys(
+            lines[lines.rfind("\n", 0, mark.start()) + 1 : lines.find("\n", mark.end())]
+            for mark in _INSIDE.finditer(lines)
+        )
         contracted = sorted(marked, key=counts.__getitem__)
         #: Without its apostrophe → the most frequent word that has one.
         self._contracted = {word.replace("'", ""): word for word in contracted}
@@ -149,15 +163,15 @@ class Spacing:
         by lists of English where its words are the most frequent, else by the bigrams."""
         lists = json.loads(ENGLISH.read_text("utf-8"))
         function, frequent, names = (" ".join(lines).split() for lines in lists.values())
-        most_met = [word for word, _ in nlargest(3, self._counts.items(), key=itemgetter(1))]
-        if {*function}.issuperset(most_met):
+        most = nlargest(MOST_MET, self._counts.values())
+        if most == nlargest(MOST_MET, (self._counts.get(word, 0.0) for word in {*function})):
             self._common, self._once = {*function}, NEVER_TWICE | TWICE_BEHIND_GAPS
             frequent += function
         else:
             self._common = self._bigrams.common(COMMON)
             self._once, frequent, names = frozenset(self._common), [*self._common], []
-        self._frequent = sorted(self._counts.keys() & {*frequent})
-        self._names = sorted(self._counts.keys() & {*map(str.lower, names)})
+        self._frequent = sorted({*frequent} & self._counts.keys())
+        self._names = sorted({*map(str.lower, names)} & self._counts.keys())
 
     # how probable a text is -----------------------------------------------------------------------
 
@@ -277,24 +291,16 @@ class Spacing:
 
     # choosing -------------------------------------------------------------------------------------
 
-    def combined(
-        self,
-        line: str,
-        places: Sequence[Span],
-        wanted: Sequence[Chance],
-        judge: Judge = lambda start, before, after, chance: chance,
-    ) -> tuple[list[Chance], list[Chance]]:
-        """Returns the changes of single words that a model wants in a line, less those that spaces
-        explain better, with probabilities that leave them their share; and the changes of spaces.
+    def proposed(
+        self, line: str, places: Sequence[Span], wanted: Sequence[Chance]
+    ) -> Iterator[Respaced]:
+        """Yields what is to be joined, divided, written once or with an apostrophe in a line.
 
         Args:
             places: where its words are, as of :func:`.units.spans` with ``letters``.
-            judge: the probability there, as of :meth:`.OfLine.probability`.
+            wanted: the changes of single words that a model wants.
         """
         model = {(start, end): after for (start, end, after), _ in wanted}
-        chances = {(start, end): chance for (start, end, _), chance in wanted}
-        respaced: list[Chance] = []
-        doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
         for slot in self._slots(line, places):
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
@@ -302,64 +308,42 @@ class Spacing:
             is_listed = any(map(self._listed, slot.words))
             if best and chance < SURE and (is_listed or not has_letters_of(slot.words, best)):
                 continue  # a model and a list know more words
-            if len(slot.places) > 1 and 1 - SURE < share < SURE:
-                doubtful.update(slot.places)
             text = as_written("".join(written), best) if best else None
-            if text == " ".join(meant) and slot.span in chances:
-                if "'" not in text:  # no model takes an apostrophe for a term
-                    chance = judge(slot.span[0], " ".join(written), text, chance)
-                chances[slot.span] = max(chances[slot.span], chance)
-                continue
-            for place in chances.keys() & {*slot.places}:
-                chances[place] *= 1 - share
-            if text:
-                respaced.append(((*slot.span, text), chance))
-
-        kept = disjoint([change for change in respaced if _is_clear(change, doubtful)])
-        others = [((*place, after), chances[place]) for place, after in model.items()]
-        others = [
-            _with_mark_behind(line, other)
-            for other in others
-            if _is_clear(other, doubtful) and not overlaps(kept, other)
-        ]
-        judged = []
-        for (start, end, after), chance in kept:
-            chance = judge(start, line[start:end], after, chance)
-            judged.append(_with_mark_behind(line, ((start, end, after), chance)))
-        return others, judged
+            yield Respaced(slot.places, text, chance, share, text == " ".join(meant))
 
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
         """Yields what may be respaced in a line: no names, nor parts of words with hyphens, nor
         what is rightly written twice, nor what stands in another language."""
         words = [looked_up(line[start:end]) for start, end in places]
         shouted = is_shouted(line)
-        cases = ["small" if shouted else case_of(line, *place) for place in places]
-        rated: list[float] = []
-        pairs = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
-        for first, last in pairs[:-1]:
-            has_space = line[places[first][1] : places[last][0]] == " "
-            if first < last and not has_space:
-                continue
-            if cases[first] == "mixed" or (first < last and cases[last] != "small"):
-                continue
+        ends = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
+        for first, last in ends:
             slot_words = tuple(words[first : last + 1])
-            if not self._options(slot_words, cases[first]):  # as of nearly all
+            # words have no options in any case that they have not got with a first capital
+            if last == len(words) or not self._options(slot_words, "first"):
                 continue
-            if not all(_stands_alone(line, *places[n]) for n in (first, last)):
+            slot_places = tuple(places[first : last + 1])
+            if not all(_stands_alone(line, *place) for place in slot_places):
                 continue
-            rated = rated or [self.rating(word) for word in words]
-            left_out = [*range(first, last + 1)]
-            for beside in (first - 1, last + 1):  # unknown words may be wrong there, too
-                if 0 <= beside < len(words) and words[beside] not in self._counts:
-                    left_out.append(beside)
-            others = len(words) - len(left_out)
-            sum_others = sum(rated) - sum(rated[number] for number in left_out)
-            if others and sum_others < FOREIGN * others:
+            has_space = line[slot_places[0][1] : slot_places[-1][0]] == " "
+            case, *others = ["small" if shouted else case_of(line, *at) for at in slot_places]
+            if case == "mixed" or (others and not (has_space and others == ["small"])):
+                continue
+            if not self._options(slot_words, case) or self._is_foreign(words, first, last):
                 continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]
-            slot = Slot(tuple(places[first : last + 1]), slot_words, left, right, cases[first])
+            slot = Slot(slot_places, slot_words, left, right, case)
             if not (slot.is_twice and may_be_twice(words[first], line, places[first][0])):
                 yield slot
+
+    def _is_foreign(self, words: Sequence[str], first: int, last: int) -> bool:
+        """Returns whether the other words of a line are those of another language."""
+        left_out = {*range(first, last + 1)}
+        for beside in (first - 1, last + 1):  # unknown words may be wrong there, too
+            if 0 <= beside < len(words) and words[beside] not in self._counts:
+                left_out.add(beside)
+        others = [self.rating(word) for n, word in enumerate(words) if n not in left_out]
+        return sum(others) < FOREIGN * len(others)
 
     def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:
         """Returns the best of what may have been meant, its probability, and that of all changes of
@@ -403,12 +387,7 @@ def _stands_alone(line: str, start: int, end: int) -> bool:
     return {*HYPHENS}.isdisjoint(beside)
 
 
-def _is_clear(change: Chance, doubtful: set[Span]) -> bool:
-    start, end, after = change[0]
-    return (start, end) not in doubtful or " " in after
-
-
-def _with_mark_behind(line: str, change: Chance) -> Chance:
+def with_mark_behind(line: str, change: Chance) -> Chance:
     """Returns a change that puts an apostrophe into a word with the one after it (*isnt'*), unless
     that ends a quotation."""
     (start, end, after), chance = change
@@ -417,21 +396,6 @@ def _with_mark_behind(line: str, change: Chance) -> Chance:
     if added and not _OPENS_QUOTE.search(line[max(start - CLAUSE, 0) : start]):
         end += 1
     return (start, end, after), chance
-
-
-def disjoint(changes: Sequence[Chance]) -> list[Chance]:
-    """Returns, of changes that overlap, the longest of the sure ones, else the most probable, in
-    order."""
-
-    def rank(change: Chance) -> tuple[float, int, float]:
-        (start, end, _), chance = change
-        return min(chance, SURE), end - start, chance
-
-    kept: list[Chance] = []
-    for change in sorted(changes, key=rank, reverse=True):
-        if not overlaps(kept, change):
-            insort(kept, change)
-    return kept
 
 
 def has_letters_of(words: Words, others: Words) -> bool:

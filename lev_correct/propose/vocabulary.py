@@ -30,6 +30,7 @@ TYPICAL, SHORT = -2.0, 6
 ABBREVIATION, ACRONYM = 3, 5
 #: A letter that is repeated for emphasis (soooo).
 _REPEATED = re.compile(r"(.)\1{2,}")
+_DOUBLED, _SILENT = re.compile(r"(.)\1+"), re.compile("[aeiouyhw'’]")
 #: Near words at most, of a word that is ranked alone and of each unknown one in a line.
 NEAR_ALONE, NEAR_IN_LINE = 12, 3
 #: Candidates of a line, at most.
@@ -59,9 +60,6 @@ class Vocabulary:
             self.lookup = self.lookup.in_small_letters(self.lexicon.counts if self.lexicon else ())
         if by_word and self.lexicon:
             self.lexicon, self.spelled = self.lexicon.in_small_letters()
-        self.often_wrong = Lexicon(self.lookup.misspellings) if self.lookup else None
-        counts = [*self.lexicon.counts.values()] if self.lexicon else []
-        self.common = sum(map(math.log1p, counts)) / max(len(counts), 1)
         #: Words of the lexicon and the bigrams, and others of these that are written for them.
         self.confused: dict[str, tuple[str, ...]] = {}
         if self.lexicon and bigrams:
@@ -74,6 +72,11 @@ class Vocabulary:
         self.features = lru_cache(MOST_KEPT)(self._measured)
         #: What the table has for a text.
         self.corrections = lru_cache(MOST_KEPT)(self._corrections)
+
+    @cached_property
+    def often_wrong(self) -> Lexicon | None:
+        """Returns the words that the table has as corrections."""
+        return Lexicon(self.lookup.misspellings) if self.lookup else None
 
     @cached_property
     def letters(self) -> LetterModel | None:
@@ -196,7 +199,7 @@ class Vocabulary:
         # a correction of several words is known where all of them are
         count = min(map(self.count, after.split()), default=-1.0)
         is_known = count >= 0
-        frequency = math.log1p(count) - self.common if is_known else 0.0
+        frequency = math.log1p(count) - self.lexicon.mean_log if is_known and self.lexicon else 0.0
         corrections = self.corrections(before)
         is_listed = after in corrections
         misspellings = self.lookup.misspellings.get(after, 0) if self.lookup else 0
@@ -256,8 +259,10 @@ def far(word: str, other: str) -> bool:
 def consonants(text: str) -> str:
     """A text in small letters without its vowels, letters that are often silent, and doublings:
     people write what they hear."""
-    plain = (char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
-    return re.sub(r"(.)\1+", r"\1", re.sub("[aeiouyhw'’]", "", "".join(plain)))
+    if not text.isascii():
+        chars = unicodedata.normalize("NFD", text)
+        text = "".join(char for char in chars if not unicodedata.combining(char))
+    return _DOUBLED.sub(r"\1", _SILENT.sub("", text))
 
 
 def without_emphasis(word: str) -> str:

@@ -142,13 +142,18 @@ def _letters(line: str, begin: int) -> Iterator[Span]:
     if _MARKS.search(line):
         left_alone = {*_halves(line), *_clipped(line)}
         parted = {place for match in _INSIDE_WORD.finditer(line) for place in match.span()}
-    is_odd = bool(_NO_WORDS.search(line))  # most lines of prose are not
-    for token in _WORD_OR_CONTROL.finditer(line, begin):
-        if is_odd and _NO_WORDS.search(line, *token.span()) and not _FIELDS.fullmatch(token[0]):
-            continue
-        for start, end in (match.span() for match in _LETTERS.finditer(line, *token.span())):
+    stretches = [(begin, len(line))]  # no word goes beyond its token
+    if _NO_WORDS.search(line, begin):
+        tokens = _WORD_OR_CONTROL.finditer(line, begin)
+        stretches = [token.span() for token in tokens if _may_have_words(line, token)]
+    for stretch in stretches:
+        for start, end in (match.span() for match in _LETTERS.finditer(line, *stretch)):
             if start not in left_alone and parted.isdisjoint((start, end)):
                 yield start, start + len(written[start:end].rstrip(_JOINING))
+
+
+def _may_have_words(line: str, token: re.Match[str]) -> bool:
+    return not _NO_WORDS.search(line, *token.span()) or bool(_FIELDS.fullmatch(token[0]))
 
 
 def _halves(line: str) -> Iterator[int]:

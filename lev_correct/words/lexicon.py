@@ -16,11 +16,12 @@ import numpy as np
 
 from lev_runtime.beam.search import WordTree
 from lev_runtime.errors import UserError
-from lev_runtime.io.text_files import read_lines
+from lev_runtime.io.text_files import decode, read_bytes, read_lines
 
 from .letter_model import LetterModel as LetterModel
 from .near_words import NearWords
 from .prepared import (
+    Arrays,
     counts_as_arrays,
     counts_of,
     numbers,
@@ -73,19 +74,36 @@ class Lexicon:
 
     OF_TREE = ("tree_letters", "tree_sizes")  #: of :meth:`arrays`
 
-    def __init__(self, counts: Mapping[str, float]) -> None:
-        self.counts = dict(counts)
-        self.words = sorted(self.counts)
-        self._near = NearWords(self.words)
+    def __init__(self, counts: Mapping[str, float], arrays: Arrays | None = None) -> None:
+        self.counts = counts
+        self._arrays = arrays or {}  # what it was prepared as
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Returns the words in order."""
+        return sorted(self.counts)
+
+    @cached_property
+    def mean_log(self) -> float:
+        """Returns the mean of log(1 + count)."""
+        counts = np.fromiter(self.counts.values(), np.float64, len(self.counts))
+        return float(np.log1p(counts).mean()) if self.counts else 0.0
+
+    @cached_property
+    def _near(self) -> NearWords:
+        return NearWords(self.words)
 
     @cached_property
     def letters(self) -> LetterModel:
         """Returns the letter model of the words."""
-        return LetterModel(self.words)
+        prepared = self._arrays and LetterModel.from_arrays(self._arrays)
+        return prepared or LetterModel(self.words)
 
     @cached_property
     def tree(self) -> WordTree:
         """The words by their letters, :data:`END_OF_WORD` after each."""
+        if self._arrays.keys() >= {*self.OF_TREE}:
+            return WordTree(*(self._arrays[name] for name in self.OF_TREE))
         return WordTree.of("\n".join([*self.words, ""]), END_OF_WORD)
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -102,11 +120,7 @@ class Lexicon:
         names = ("words", *_COUNTS, *LetterModel.NAMES)
         if arrays := read_arrays(path, names, optional=cls.OF_TREE):
             words = unpacked(arrays["words"])
-            lexicon = cls(dict(zip(words, shared_counts(arrays), strict=True)))
-            lexicon.letters = LetterModel.from_arrays(arrays)
-            if cls.OF_TREE[0] in arrays:
-                lexicon.tree = WordTree(*(arrays[name] for name in cls.OF_TREE))
-            return lexicon
+            return cls(dict(zip(words, shared_counts(arrays), strict=True)), arrays)
 
         def parse(line: str) -> tuple[str, float]:
             word, count, *_ = [*line.split(maxsplit=1), "0"]
@@ -158,13 +172,16 @@ class Lookup:
     ) -> None:
         self.ambiguous = ambiguous
         self.corrections: dict[str, tuple[str, ...]] = {}
-        self.misspellings: dict[str, int] = defaultdict(int)  # how many of each correction
-        corrections, misspellings = self.corrections, self.misspellings
+        corrections = self.corrections
         for wrong, right in pairs:
             known = corrections.get(wrong, ())
             if wrong != right and right not in known:
                 corrections[wrong] = (*known, right)
-                misspellings[right] += 1
+
+    @cached_property
+    def misspellings(self) -> Mapping[str, int]:
+        """Returns how many misspellings of each correction are listed."""
+        return Counter(chain.from_iterable(self.corrections.values()))
 
     def in_small_letters(self, known: Collection[str] = ()) -> "Lookup":
         """Returns the same, to be asked in small letters; corrections keep their capitals.
@@ -176,7 +193,7 @@ class Lookup:
         ambiguous = ((wrong, rights) for wrong, rights in self.ambiguous.items() if rights)
         several = {wrong: rights for wrong, rights in ambiguous if wrong not in small}
         if all_small(self.corrections):  # as codespell's, which takes a third of a start otherwise
-            return Lookup._of({**self.corrections, **several})
+            return Lookup._of(self.corrections | several)
         listed = (
             (wrong.lower(), right)
             for wrong, corrections in self.corrections.items()
@@ -189,12 +206,11 @@ class Lookup:
     @classmethod
     def _of(
         cls,
-        corrections: Mapping[str, tuple[str, ...]],
+        corrections: dict[str, tuple[str, ...]],
         ambiguous: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> "Lookup":
         table = cls((), ambiguous)
-        table.corrections.update(corrections)
-        table.misspellings.update(Counter(chain.from_iterable(corrections.values())))
+        table.corrections = corrections
         return table
 
     @classmethod
@@ -204,9 +220,9 @@ class Lookup:
         ambiguous.
         """
 
-        rows = [line for line in read_lines(path) if line and not line.isspace()]
-        if rows and "->" in rows[0]:
-            return cls._of_codespell(path, rows)
+        text = read_bytes(path)
+        if b"->" in text.partition(b"\n")[0]:
+            return cls._of_codespell(path, text)
 
         def parse(line: str) -> tuple[str, str]:
             wrong, right = line.split("\t")
@@ -217,14 +233,18 @@ class Lookup:
         return cls(_parsed(path, parse, "a misspelling, a tab and its correction", True))
 
     @classmethod
-    def _of_codespell(cls, path: str, rows: Sequence[str]) -> "Lookup":
-        lines = "\n".join(rows).lower().split("\n")
-        table = dict(line.partition("->")[::2] for line in lines)
+    def _of_codespell(cls, path: str, text: bytes) -> "Lookup":
+        lines = decode(path, 1, text).lower().split("\n")
+        table = dict(line.partition("->")[::2] for line in lines if line)
         if not all(table) or not all(table.values()):
             raise UserError(f"{path}: each line needs a misspelling, -> and its correction")
         several = {wrong: _alternatives(right) for wrong, right in table.items() if "," in right}
-        single = ((wrong, right) for wrong, right in table.items() if wrong not in several)
-        return cls._of({wrong: (right,) for wrong, right in single if wrong != right}, several)
+        corrections: dict[str, tuple[str, ...]] = {
+            wrong: (right,)
+            for wrong, right in table.items()
+            if wrong != right and wrong not in several
+        }
+        return cls._of(corrections, several)
 
 
 def _alternatives(text: str) -> tuple[str, ...]:

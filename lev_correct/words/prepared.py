@@ -43,11 +43,10 @@ def read_arrays(path: str, names: Iterable[str], optional: Iterable[str] = ()) -
         raise UserError(f"{path} is not a prepared list of this kind ({reason})") from None
 
 
-def write_arrays(path: str, arrays: Arrays, compress: bool = True) -> None:
-    """Writes a prepared list; without ``compress`` it is larger and read sooner."""
-    save = np.savez_compressed if compress else np.savez
+def write_arrays(path: str, arrays: Arrays) -> None:
+    """Writes a prepared list."""
     with whole_file(path) as file:
-        save(file.buffer, allow_pickle=False, **dict(arrays))
+        np.savez_compressed(file.buffer, allow_pickle=False, **dict(arrays))
 
 
 def packed(words: Sequence[str]) -> np.ndarray:

@@ -58,6 +58,7 @@ to to | to
 Ich habe das nicht gewusst |
 Connexion of the imbedded heros, requestor | Connexion of the imbedded heroes, requestor
 connexion |
+tomorow | tomorrow
 """
 
 

@@ -3,6 +3,7 @@
 import pytest
 from tables import rows
 
+from lev_correct.judge.confidence import competed
 from lev_correct.propose.spacing import Spacing
 from lev_correct.text.units import spans
 from lev_correct.words.lexicon import Bigrams, LetterModel
@@ -21,13 +22,14 @@ SPACING = Spacing(COUNTS, BIGRAMS, LetterModel(sorted(COUNTS)))
 
 def respaced(line):
     """The changes of a line that are sure."""
-    _, changes = SPACING.combined(line, [*spans(line, "letters")], ())
+    _, changes = combined(line)
     return [(line[start:end], after) for (start, end, after), chance in changes if chance > 0.8]
 
 
-def combined(line, edit, chance):
-    """What stays of the edit of a word, and the changes of spaces."""
-    return SPACING.combined(line, [*spans(line, "letters")], [(edit, chance)])
+def combined(line, *wanted, spacing=SPACING):
+    """What stays of edits of words, and the changes of spaces."""
+    proposed = spacing.proposed(line, [*spans(line, "letters")], wanted)
+    return competed(line, wanted, proposed)
 
 
 #: line | what is changed | to
@@ -86,14 +88,14 @@ def test_what_is_written_so_on_purpose_stays(line):
 
 
 def test_a_change_of_one_word_that_spaces_explain_better_is_not_made():
-    kept, changes = combined("we sat in onthe home", (10, 15, "in"), 0.9)
+    kept, changes = combined("we sat in onthe home", ((10, 15, "in"), 0.9))
     assert not kept and len(changes) == 1
-    kept, changes = combined("we sat in onthe home", (10, 15, "on the"), 0.1)
+    kept, changes = combined("we sat in onthe home", ((10, 15, "on the"), 0.1))
     assert not changes and kept[0][1] > 0.8  # both say the same
 
 
 def test_neither_half_is_changed_where_it_may_as_well_have_lost_a_letter_to_the_other():
-    kept, changes = combined("we see hom esat in the home", (11, 15, "sat"), 0.9)
+    kept, changes = combined("we see hom esat in the home", ((11, 15, "sat"), 0.9))
     assert not kept and all(chance < 0.8 for _, chance in changes)
 
 
@@ -102,5 +104,5 @@ def test_names_of_english_are_no_corrections_in_another_language():
     pairs = {(first, second): 9e5 for first in counts for second in ("der", "die", "und")}
     german = Spacing(counts, Bigrams(pairs), LetterModel(sorted(counts)))
     line = "wir war in Londen und auf"
-    assert german.combined(line, [*spans(line, "letters")], ()) == ([], [])
+    assert combined(line, spacing=german) == ([], [])
     assert respaced("we was in Londen and in the home") == [("Londen", "London")]
