@@ -134,9 +134,14 @@ def greedy(model: Any, symbols: Any, sample: dict[str, Any]) -> Any:
     return symbols.string(best["tokens"])
 
 
-def written(translator: Any, beam: int, codec: Any, rows: Sequence[Row]) -> list[Output]:
-    """Returns the outputs for rows and how many tokens were written, the end too."""
-    parts = [(mark_change(row.new, row.old), row.draft) for row in rows]
+def written(
+    translator: Any, beam: int, codec: Any, drafts: dict[str, str], rows: Sequence[Row]
+) -> list[Output]:
+    """Returns the outputs for rows and how many tokens were written, the end too.
+
+    drafts: as the model learnt to read them, by what the memory has.
+    """
+    parts = [(mark_change(row.new, row.old), drafts[row.new + row.raw]) for row in rows]
     texts = [factored(map(codec.encode, pair)) for pair in parts]
     return translate(translator, beam, codec, texts)
 
@@ -152,13 +157,14 @@ def peers(work: Path, rows: Sequence[Row], codec: Any, threads: int) -> Systems:
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([path], overrides)
     name = f"transformer_concat {len(model.encoder.layers)} + {len(model.decoder.layers)}"
     symbols = task.target_dictionary
+    drafts = {row.new + row.raw: row.draft for row in part_of(work, "test")}
     systems: Systems = {}
     for kind in KINDS:
         place = work / f"ctranslate2.{kind}"
         convert(model.eval(), symbols, place, kind)
         translator = Translator(str(place), compute_type=kind, intra_threads=threads)
         for search, beam in BEAMS.items():
-            edit = partial(written, translator, beam, codec)
+            edit = partial(written, translator, beam, codec, drafts)
             systems[f"{name}, {kind}, {search}"] = edit, place
     task.load_dataset("test")
     data, equal = task.dataset("test"), 0
