@@ -27,9 +27,9 @@ from .proposals import (
     propose,
     save_settings,
 )
+from .repair.entries import Repairer
 from .repair.lines import to_text
 from .repair.plurals import Category, counting
-from .repair.repair import repair, repaired
 from .scores import bleu, edits, ter
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
@@ -53,6 +53,7 @@ class Evaluation:
         self, editor: Editor, memory: Memory, category: Category, say: Say = lambda line: None
     ) -> None:
         self.editor, self.memory, self.category, self.say = editor, memory, category, say
+        self.repairer = Repairer(memory.all_pairs)
 
     def decoded(self, part: str, rows: Rows, settings: Settings) -> list[Proposal]:
         """Returns the model's outputs, and says which are being made."""
@@ -99,7 +100,7 @@ class Evaluation:
             "unknown": [self.with_old(row, "") for row in rows],
         }
         for way, part in parts.items():
-            drafts = [repair(row.old, row.new, row.raw, self.category) for row in part]
+            drafts = [row.draft for row in part]
             label = f"valid, older source {way}"
             outputs = kept
             if way != "kept":
@@ -108,7 +109,7 @@ class Evaluation:
 
     def with_old(self, row: Row, old: str) -> Row:
         """Returns a row with another older source, and the draft repaired by that."""
-        draft = repaired(old, row.new, row.raw, category=self.category).text
+        draft = self.repairer.repair(old, row.new, row.raw, self.category).text
         return row._replace(old=old, draft=draft)
 
     def outcomes(self, rows: Rows, outputs: Proposals, drafts: Sequence[str]) -> list[Outcome]:

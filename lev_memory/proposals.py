@@ -28,16 +28,13 @@ WAYS = ("kept", "found", "unknown")  # the older source: in the file, found in t
 
 class Change(NamedTuple):
     """A new source, the older one ("": not known), the draft: the older one's translation,
-    repaired; the terms that stay where they are in it; whether the repairs are all that the
-    source's change asks for; and the older source after the same repairs. Lines, as
-    :func:`lines.to_line` makes them."""
+    repaired; and the terms that stay where they are in it. Lines, as :func:`lines.to_line` makes
+    them."""
 
     new: str
     old: str
     draft: str
     terms: Sequence[str] = ()
-    is_all: bool = True
-    between: str = ""
 
     def marked(self) -> str:
         """Returns the draft with the marks of its terms."""

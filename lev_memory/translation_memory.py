@@ -45,8 +45,8 @@ from .repair.lines import (
     with_ends,
 )
 from .repair.plurals import Category, counting
-from .repair.repair import Terms, repaired
-from .repair.repeats import vocabulary, without_repeats
+from .repair.repair import Terms
+from .repair.repeats import vocabulary
 from .repair.scripts import places
 from .typos import is_mended_typo
 
@@ -202,7 +202,7 @@ class TranslationMemory:
 
     @cached_property
     def repairer(self) -> Repairer:
-        return Repairer(self.memory.all_pairs)
+        return Repairer(self.memory.all_pairs, terms=self.terms)
 
     def propose(self, changes: Iterable[tuple[str, str, str]]) -> list[Proposal | None]:
         """Returns a proposal for each new source, older source and draft, None where the draft
@@ -299,23 +299,26 @@ class TranslationMemory:
         """Returns what becomes of each fuzzy unit of a file."""
         drafts, decisions = self.drafts(document)
         category = counting(language_of(document) or self.language, document.form_of)
-        changes = [self.change(draft, category) for draft in drafts]
+        repairs = [self.repair(draft, category) for draft in drafts]
+        changes = [self.change(*pair) for pair in zip(drafts, repairs)]
         outputs: Sequence[Proposal | None] = [None] * len(changes)
         if self.model and self.model.has_learnt(document):
             settings = self.model.settings
             how = settings.delete_threshold, self.memory, settings.max_iter
             outputs = propose(self.model.editor, changes, *how)
-        for draft, change, output in zip(drafts, changes, outputs, strict=True):
-            decisions.append(self.decision(document, draft, change, output))
+        for each in zip(drafts, repairs, changes, outputs, strict=True):
+            decisions.append(self.decision(document, *each))
         return decisions
 
-    def change(self, draft: Draft, category: Category) -> Change:
+    def repair(self, draft: Draft, category: Category) -> Repair:
+        """Returns a draft repaired from the memory's words."""
+        return self.repairer.repair(draft.old, stripped(draft.unit.source), draft.text, category)
+
+    def change(self, draft: Draft, repair: Repair) -> Change:
         """Returns what the model reads of a draft."""
-        source, sign = draft.unit.source, self.memory.group_sign
-        new = stripped(source)
-        start = repaired(draft.old, new, draft.text, self.terms, sign, category)
+        source = draft.unit.source
         terms = [*itertools.chain(*self.wanted(source))]
-        return Change(new, draft.old, start.text, terms, start.is_all, start.old)
+        return Change(stripped(source), draft.old, repair.text, terms)
 
     def wanted(self, source: str) -> list[Sequence[str]]:
         """Returns the glossary's translations of each term in a source that is no part of a longer
@@ -329,7 +332,12 @@ class TranslationMemory:
         return wanted
 
     def decision(
-        self, document: Document, draft: Draft, change: Change, output: Proposal | None
+        self,
+        document: Document,
+        draft: Draft,
+        repair: Repair,
+        change: Change,
+        output: Proposal | None,
     ) -> Decision:
         """Returns what is proposed and why, or why the present text stays.
 
@@ -337,7 +345,7 @@ class TranslationMemory:
         """
         unit, why = draft.unit, ""
         best: tuple[Proposal | None, Sequence[str]] = None, ()
-        for proposal, reason, least, kinds in self.candidates(draft, change, output):
+        for proposal, reason, least, kinds in self.candidates(draft, repair, change, output):
             proposal = proposal._replace(text=self.written(unit, proposal.text))
             if proposal.text == unit.target:
                 why = why or ("as they are" if reason not in (BY_RULE, BY_LOOK_UP) else "")
@@ -363,7 +371,7 @@ class TranslationMemory:
         return ""
 
     def candidates(
-        self, draft: Draft, change: Change, output: Proposal | None
+        self, draft: Draft, repair: Repair, change: Change, output: Proposal | None
     ) -> Iterator[Candidate]:
         """Yields the model's output, then the repair; for an empty unit the match."""
         if draft.way == "exact":
@@ -378,7 +386,11 @@ class TranslationMemory:
             yield Candidate(output, "edited by the model", wanted)
         if not draft.old:
             return
-        repair, least = self.repair(draft, change), least_probability(self.precision)
+        exact = self.memory.translations.get(change.new)
+        if exact and exact != draft.text:
+            features = {EXACT: 1.0}
+            repair = Repair(exact, (EXACT,), True, probability(features), features)
+        least = least_probability(self.precision)
         proposal = Proposal(repair.text, repair.probability, repair.is_all)
         if draft.way == "match":
             if repair.probability < least:
@@ -387,18 +399,6 @@ class TranslationMemory:
         else:
             reason = BY_RULE if repair.kinds == (RULE,) else BY_LOOK_UP
             yield Candidate(proposal, reason, least, repair.kinds)
-
-    def repair(self, draft: Draft, change: Change) -> Repair:
-        """Returns the translation that the memory has of the new source, else the draft repaired
-        from the memory's words."""
-        exact = self.memory.translations.get(change.new)
-        if exact and exact != draft.text:
-            features = {EXACT: 1.0}
-            return Repair(exact, (EXACT,), True, probability(features), features)
-        sources = draft.old, change.new
-        repair = self.repairer.repair(sources, draft.text, change.draft, change.between)
-        text = without_repeats(repair.text, self.memory.repeats, change.new, draft.text)
-        return repair._replace(text=text)
 
     def written(self, unit: Unit, line: str) -> str:
         """Returns a line as text, with the spaces and line breaks at its ends that it needs."""

@@ -12,6 +12,7 @@ MOST_ENTRIES = 60  # of a phrase that are read
 SHORT, ENDING = 4, 2  # letters of a small word, and those that tell a longer one's forms apart
 WHOLE = 2  # times that an entry counts that is nothing but the phrase
 _APOSTROPHES = "'’"
+BETWEEN = "\0"  # words of a source that is searched: these have no such character
 
 
 class Found(NamedTuple):
@@ -39,10 +40,10 @@ class Lookup:
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         unique = dict.fromkeys(pairs)
         self.entries = [Entry(tokens_of(old), tokens_of(text), text) for old, text in unique]
-        self.keys = [[token.key for token in entry.source] for entry in self.entries]
+        self.sources = [in_line(token.key for token in entry.source) for entry in self.entries]
         self.places: defaultdict[str, list[int]] = defaultdict(list)
-        for number, keys in enumerate(self.keys):
-            for key in dict.fromkeys(keys):
+        for number, entry in enumerate(self.entries):
+            for key in dict.fromkeys(token.key for token in entry.source):
                 self.places[key].append(number)
         self._links: dict[int, tuple[Links, Links]] = {}
         self._found: dict[tuple[str, ...], list[Found]] = {}
@@ -94,17 +95,18 @@ class Lookup:
         if not any(map(is_word, phrase)):
             return []
         rarest = min((self.places.get(word, []) for word in phrase), key=len)
+        wanted = in_line(phrase)
         counts: Counter[str] = Counter()
         alone = set()
         spellings: defaultdict[str, Counter[tuple[bool, str]]] = defaultdict(Counter)
         total = 0
         for number in rarest[:MOST_ENTRIES]:
-            keys, entry = self.keys[number], self.entries[number]
-            starts = range(len(keys) - len(phrase) + 1)
-            start = next((k for k in starts if keys[k : k + len(phrase)] == phrase), None)
-            if start is None:
+            source, entry = self.sources[number], self.entries[number]
+            place = source.find(wanted)
+            if place < 0:
                 continue
-            weight = WHOLE if len(keys) == len(phrase) else 1
+            start = source.count(BETWEEN, 0, place)
+            weight = WHOLE if source == wanted else 1
             total += weight
             there = stretch(range(start, start + len(phrase)), *self.links(number))
             if weight == WHOLE:
@@ -144,6 +146,11 @@ class Lookup:
             return is_same or (bare != word and other.startswith(bare))
         stem = max(len(word), len(other)) - ENDING
         return stem >= SHORT and word[:stem] == other[:stem]
+
+
+def in_line(words: Iterable[str]) -> str:
+    """Returns words as a text in which others are found."""
+    return BETWEEN + "".join(f"{word}{BETWEEN}" for word in words)
 
 
 def stretch(places: range, forward: Links, backward: Links) -> range:
