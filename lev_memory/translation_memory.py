@@ -32,7 +32,7 @@ from .formats.files import (
 from .formats.units import Document, Proposal, Unit, same_language
 from .memory import Memory, Pair
 from .model import Model
-from .proposals import Change, propose, read_terms
+from .proposals import WAYS, Change, propose, read_terms
 from .repair.codes import lost_code
 from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer
@@ -311,8 +311,14 @@ class TranslationMemory:
         return decisions
 
     def repair(self, draft: Draft, category: Category) -> Repair:
-        """Returns a draft repaired from the memory's words."""
-        return self.repairer.repair(draft.old, stripped(draft.unit.source), draft.text, category)
+        """Returns the translation that the memory has of the new source, else the draft repaired
+        from the memory's words."""
+        new = stripped(draft.unit.source)
+        exact = self.memory.translations.get(new)
+        if draft.old and exact and exact != draft.text:
+            features = {EXACT: 1.0}
+            return Repair(exact, (EXACT,), True, probability(features), features)
+        return self.repairer.repair(draft.old, new, draft.text, category)
 
     def change(self, draft: Draft, repair: Repair) -> Change:
         """Returns what the model reads of a draft."""
@@ -373,32 +379,28 @@ class TranslationMemory:
     def candidates(
         self, draft: Draft, repair: Repair, change: Change, output: Proposal | None
     ) -> Iterator[Candidate]:
-        """Yields the model's output, then the repair; for an empty unit the match."""
+        """Yields what may be proposed, the most probable first; for an empty unit a match, too."""
         if draft.way == "exact":
-            proposal = Proposal(draft.text, 1.0)
-            yield Candidate(proposal, "translated so in the memory", kinds=(EXACT,))
+            yield Candidate(
+                Proposal(draft.text, 1.0), "translated so in the memory", kinds=(EXACT,)
+            )
             return
-        if draft.way == "match" and output and self.model:
-            if self.model.settings.is_sure(change, output):
-                yield Candidate(output, "edited matches")
-        elif output and self.model:
-            wanted = self.model.settings.confidence(draft.way, self.precision)
-            yield Candidate(output, "edited by the model", wanted)
-        if not draft.old:
-            return
-        exact = self.memory.translations.get(change.new)
-        if exact and exact != draft.text:
-            features = {EXACT: 1.0}
-            repair = Repair(exact, (EXACT,), True, probability(features), features)
-        least = least_probability(self.precision)
-        proposal = Proposal(repair.text, repair.probability, repair.is_all)
-        if draft.way == "match":
-            if repair.probability < least:
-                proposal = Proposal(draft.text, repair.probability, False)
-            yield Candidate(proposal, "matches", kinds=repair.kinds)
-        else:
+        chance, least, made = repair.probability, least_probability(self.precision), []
+        if output and self.model and EXACT not in repair.kinds:
+            settings, way = self.model.settings, draft.way if draft.way in WAYS else "kept"
+            edited, chance = settings.stated(way, change, draft.text, repair, output)
+            least = settings.confidence(way, self.precision)
+            reason = "edited matches" if draft.way == "match" else "edited by the model"
+            made.append(Candidate(output._replace(probability=edited), reason, least))
+        if draft.old:
+            proposal = Proposal(repair.text, chance, repair.is_all)
             reason = BY_RULE if repair.kinds == (RULE,) else BY_LOOK_UP
-            yield Candidate(proposal, reason, least, repair.kinds)
+            if draft.way == "match":
+                reason = "matches"
+            made.append(Candidate(proposal, reason, least, repair.kinds))
+        yield from sorted(made, key=lambda each: -each.proposal.probability)
+        if draft.way == "match":
+            yield Candidate(Proposal(draft.text, chance, False), "matches")
 
     def written(self, unit: Unit, line: str) -> str:
         """Returns a line as text, with the spaces and line breaks at its ends that it needs."""
