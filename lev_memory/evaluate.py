@@ -163,10 +163,10 @@ class Evaluation:
         how, _ = best(tried, slice(None))
         asked = [row.raw for row in rows], [row.new for row in rows]
         olds = self.memory.translated_from(*asked, itself=False)
-        found = [row._replace(old=old) for row, old in zip(rows, olds, strict=True) if old]
+        traced = [row._replace(old=old) for row, old in zip(rows, olds, strict=True) if old]
         unknown = [row._replace(old="") for row in rows]
         settings = Settings(*how)
-        for way, part in zip(WAYS, ([], found, unknown)):
+        for way, part in zip(WAYS, ([], traced, unknown)):
             if way != WAYS[0]:
                 tried = {how: self.cases(self.part(f"valid, older source {way}", part), how)}
             settings.weights[way] = weights_of(tried[how])
@@ -236,8 +236,8 @@ def evaluate(work: Path, precision: float = 0.8, say: Say = lambda line: None) -
         sure = f"{sure_outcomes(known, least)}; probability {least:.3f} and more"
         say(f"valid, older source {way}: {sure}")
     cases = evaluation.cases(evaluation.part("test", test), how)
-    made = judged(cases, settings.weights["kept"])
-    outcomes = [(chance, case.saved > 0) for chance, case in made if chance]
+    chosen = judged(cases, settings.weights["kept"])
+    outcomes = [(chance, case.saved > 0) for chance, case in chosen if chance]
     better = sure_outcomes(outcomes, settings.confidence("kept", precision))
     say(f"test, older source kept: {better}, of {len(test)}")
     texts = {
@@ -245,7 +245,7 @@ def evaluate(work: Path, precision: float = 0.8, say: Say = lambda line: None) -
         "repair": [repair.text for _, repair in cases],
         "LevT": [output.text for output, _ in cases],
         "the more probable": [
-            case.text if chance > 0.5 else row.raw for row, (chance, case) in zip(test, made)
+            case.text if chance > 0.5 else row.raw for row, (chance, case) in zip(test, chosen)
         ],
     }
     return table(test, texts)

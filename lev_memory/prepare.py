@@ -44,7 +44,7 @@ FOLDS = 5  # of the training part; a row is repaired from the pairs of the other
 Say = Callable[[str], None]  # what a user is told, a line each
 
 
-class Given(NamedTuple):
+class Origin(NamedTuple):
     """Names what a memory is made from: ``memory``, a file or folder; ``text``, aligned sources and
     translations; or ``splits``, a folder with the endings of both sides. language: of the
     translations, "" if that is to be found."""
@@ -209,12 +209,12 @@ def write_data(
     write_lines(work / "memory.tgt", memory.targets)
 
     @cache
-    def whole() -> Repairer:
+    def repairer_of_all() -> Repairer:
         return Repairer(memory.all_pairs)
 
     def repairer_of(part: str, fold: int) -> Repairer:
         if part != "train":
-            return whole()
+            return repairer_of_all()
         others = [pair for pair in memory.all_pairs if fold_of(pair) != fold]
         return Repairer(others)
 
@@ -233,7 +233,7 @@ def write_data(
 
 def prepare(
     work: Path,
-    given: Given,
+    origin: Origin,
     vocabulary: int = 8000,
     like: Path | None = None,
     problems: Problems | None = None,
@@ -253,21 +253,21 @@ def prepare(
             raise UserError(f"{folder} is there already: delete it or name another WORK")
     if like and not (like / "spm.model").is_file():
         raise UserError(f"--like {like}: not a folder of lev-memory prepare")
-    language, sides = given.language, ["", ""]
+    language, sides = origin.language, ["", ""]
     known: dict[str, list[list[Match]]] = {}
     parts: dict[str, list[Pair]] = {}
-    if given.splits:
-        place, *sides = given.splits
+    if origin.splits:
+        place, *sides = origin.splits
         folder = Path(place)
         for part in PARTS:
             parts[part] = text_pairs(*(folder / f"{part}.{side}" for side in sides))
             known[part] = given_matches(folder, part)
-    elif given.text:
-        sides = [*given.text]
+    elif origin.text:
+        sides = [*origin.text]
         parts = split(text_pairs(*map(Path, sides)))
     else:
-        assert given.memory
-        pairs, language = folder_memory(given.memory, language, problems or Problems())
+        assert origin.memory
+        pairs, language = folder_memory(origin.memory, language, problems or Problems())
         parts = split(pairs)
     source, target = [language_in(Path(side).name, Path(side).stem) for side in sides]
     language = language or target

@@ -92,6 +92,15 @@ class Decision(NamedTuple):
     kinds: Sequence[str] = ()
 
 
+def proposals_of(decisions: Iterable[Decision]) -> dict[Unit, Proposal]:
+    """Returns the proposals that take the place of texts."""
+    return {
+        each.unit: each.proposal
+        for each in decisions
+        if each.outcome == "proposed" and each.proposal
+    }
+
+
 class Filled(NamedTuple):
     """A file before and after, and what became of each fuzzy unit."""
 
@@ -211,9 +220,8 @@ class TranslationMemory:
             Unit(number, None, new, draft, old, "", "fuzzy")
             for number, (new, old, draft) in enumerate(changes)
         ]
-        decisions = self.decisions(Texts(units, self.language))
-        made = {each.unit: each.proposal for each in decisions if each.outcome == "proposed"}
-        return [made.get(unit) for unit in units]
+        proposals = proposals_of(self.decisions(Texts(units, self.language)))
+        return [proposals.get(unit) for unit in units]
 
     def fill(
         self, path: Path, output: Path | None = None, backup: bool = False, write: bool = True
@@ -233,8 +241,7 @@ class TranslationMemory:
             raise UserError(f"{path}: its sources are in the language that the memory translates "
                             "into: prepare it with the languages the other way round")  # fmt: skip
         decisions = self.decisions(document)
-        made = {each.unit: each.proposal for each in decisions if each.outcome == "proposed"}
-        after = document.with_proposals({unit: text for unit, text in made.items() if text})
+        after = document.with_proposals(proposals_of(decisions))
         if write and (after != before or target != path):
             if read_bytes(str(path)) != before:
                 raise UserError(f"{path} has changed in the meantime: run the command again")
@@ -385,20 +392,21 @@ class TranslationMemory:
                 Proposal(draft.text, 1.0), "translated so in the memory", kinds=(EXACT,)
             )
             return
-        chance, least, made = repair.probability, least_probability(self.precision), []
+        chance, least = repair.probability, least_probability(self.precision)
+        candidates = list[Candidate]()
         if output and self.model and EXACT not in repair.kinds:
             settings, way = self.model.settings, draft.way if draft.way in WAYS else "kept"
             edited, chance = settings.stated(way, change, draft.text, repair, output)
             least = settings.confidence(way, self.precision)
             reason = "edited matches" if draft.way == "match" else "edited by the model"
-            made.append(Candidate(output._replace(probability=edited), reason, least))
+            candidates.append(Candidate(output._replace(probability=edited), reason, least))
         if draft.old:
             proposal = Proposal(repair.text, chance, repair.is_all)
             reason = BY_RULE if repair.kinds == (RULE,) else BY_LOOK_UP
             if draft.way == "match":
                 reason = "matches"
-            made.append(Candidate(proposal, reason, least, repair.kinds))
-        yield from sorted(made, key=lambda each: -each.proposal.probability)
+            candidates.append(Candidate(proposal, reason, least, repair.kinds))
+        yield from sorted(candidates, key=lambda each: -each.proposal.probability)
         if draft.way == "match":
             yield Candidate(Proposal(draft.text, chance, False), "matches")
 

@@ -15,7 +15,7 @@ _APOSTROPHES = "'’"
 BETWEEN = "\0"  # words of a source that is searched: these have no such character
 
 
-class Found(NamedTuple):
+class Translation(NamedTuple):
     """A translation of a phrase: how often a memory has it, its share of all, whether it was seen
     after other words, where its capitals are its own, and whether an entry is nothing else."""
 
@@ -46,7 +46,7 @@ class Lookup:
             for key in dict.fromkeys(token.key for token in entry.source):
                 self.places[key].append(number)
         self._links: dict[int, tuple[Links, Links]] = {}
-        self._found: dict[tuple[str, ...], list[Found]] = {}
+        self._translations: dict[tuple[str, ...], list[Translation]] = {}
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -76,21 +76,21 @@ class Lookup:
             self._links[number] = self.lexicon.links(entry.source, entry.target)
         return self._links[number]
 
-    def translations(self, phrase: Sequence[str]) -> list[Found]:
+    def translations(self, phrase: Sequence[str]) -> list[Translation]:
         """Returns the translations of words in small letters, the most frequent first."""
         key = tuple(phrase)
-        if key not in self._found:
-            self._found[key] = self._search([*phrase])
-        return self._found[key]
+        if key not in self._translations:
+            self._translations[key] = self._search([*phrase])
+        return self._translations[key]
 
     def share(self, phrase: Sequence[str], text: str) -> float:
         """Returns the share of a text among the translations of a phrase."""
         alike = (
-            found.share for found in self.translations(phrase) if found.text.lower() == text.lower()
+            each.share for each in self.translations(phrase) if each.text.lower() == text.lower()
         )
         return next(alike, 0.0)
 
-    def _search(self, phrase: list[str]) -> list[Found]:
+    def _search(self, phrase: list[str]) -> list[Translation]:
         """Reads the entries with the rarest word of a phrase."""
         if not any(map(is_word, phrase)):
             return []
@@ -117,13 +117,13 @@ class Lookup:
                 if weight == WHOLE:
                     alone.add(text.lower())
                 spellings[text.lower()][there.start > 0, text] += 1
-        found = []
+        translations = []
         for low, count in counts.most_common():
             (is_inner, text), _ = max(
                 spellings[low].items(), key=lambda item: (item[0][0], item[1])
             )
-            found.append(Found(text, count, count / total, is_inner, low in alone))
-        return found
+            translations.append(Translation(text, count, count / total, is_inner, low in alone))
+        return translations
 
     def agreeing(self, word: str, following: str) -> str:
         """Returns the form of a word that the memory has before another word, of several the most
