@@ -72,13 +72,14 @@ def weights_of(cases: Cases) -> list[Weights]:
 
 def judged(cases: Cases, weights: Sequence[Weights]) -> list[Judged]:
     """Returns for each row the more probable one; probability 0 where neither is possible."""
-    return [
-        max(
+    more_probable = []
+    for pair in cases:
+        both = (
             Judged(probability(case.features, known) if case.is_possible else 0.0, case)
             for case, known in zip(pair, weights)
         )
-        for pair in cases
-    ]
+        more_probable.append(max(both, key=lambda each: each.probability))
+    return more_probable
 
 
 def gain(cases: Sequence[Judged]) -> float:
@@ -175,9 +176,12 @@ class Evaluation:
 
 
 def sure_outcomes(outcomes: Sequence[Outcome], least: float) -> str:
-    """Returns how many outcomes of at least a probability are better, in words."""
-    above = [better for probability, better in outcomes if probability >= least]
-    return f"{sum(above)} of {len(above)} better"
+    """Returns in words how many outcomes of at least a probability are better, and how many of them
+    were to be."""
+    above = [outcome for outcome in outcomes if outcome[0] >= least]
+    count = max(len(above), 1)
+    stated, better = (sum(each[i] for each in above) / count for i in (0, 1))
+    return f"{len(above)} proposals, {100 * better:.0f} % better, {100 * stated:.0f} % stated"
 
 
 def identifiers(rows: Rows, texts: Sequence[str]) -> float:
