@@ -201,7 +201,7 @@ def rows_of(name: str, language: str, part: Entries, choice: Mapping[str, float]
         repair = memory.repair(draft, counting(language, document.form_of))
         text = memory.written(unit, repair.text)
         proposal = Proposal(text, repair.probability, repair.is_all)
-        if memory.lacking(document, draft, proposal, repair.ruled):
+        if memory.lacking(document, draft, proposal, repair.text):
             text = unit.target
         rule = memory.written(unit, repair.ruled) if repair.ruled else unit.target
         texts = unit.source, unit.old, unit.target, text, wanted
