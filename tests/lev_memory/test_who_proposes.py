@@ -1,0 +1,44 @@
+"""lev_memory: the more probable one proposes, by probabilities that others have told."""
+
+import random
+
+import pytest
+
+from lev_memory import evaluate
+
+
+def cases(seed):
+    """An output and a repair of each row; the surer one is, the more often it saves edits."""
+    rng = random.Random(seed)
+    sides = [
+        [
+            evaluate.Case("text", {"sure": sure}, 1 if rng.random() < sure else -1, True)
+            for sure in (rng.random() for _ in range(200))
+        ]
+        for _ in range(2)
+    ]
+    return [*zip(*sides)]
+
+
+def test_the_more_probable_of_output_and_repair_is_proposed():
+    rows = cases(1)
+    for pair, chosen in zip(rows, evaluate.judged(rows, evaluate.weights_of(rows)), strict=True):
+        assert chosen.case in pair
+        assert chosen.case.features["sure"] >= max(c.features["sure"] for c in pair) - 0.3
+    never = [(case._replace(is_possible=False), other) for case, other in rows]
+    for (_, repair), chosen in zip(never, evaluate.judged(never, evaluate.weights_of(rows))):
+        assert chosen.case is repair
+
+
+def test_a_half_of_the_rows_does_not_tell_its_own_probabilities():
+    rows = cases(2)
+    opposite = [
+        tuple(case._replace(saved=-case.saved) for case in pair) if place % 2 else pair
+        for place, pair in enumerate(rows)
+    ]
+    before, after = (evaluate.crossed({(0.9, 1): each}) for each in (rows, opposite))
+    half = len(rows) // 2
+    stated = [[chance for chance, _ in outcomes] for outcomes in (before, after)]
+    assert stated[0][half:] == stated[1][half:] and stated[0][:half] != stated[1][:half]
+    better = sum(is_better for _, is_better in before) / len(before)
+    assert sum(stated[0]) / len(before) == pytest.approx(better, abs=0.1)
