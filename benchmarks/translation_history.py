@@ -136,7 +136,7 @@ class Row(NamedTuple):
 
 def words(text: str) -> list[str]:
     """Returns the tokens of TER."""
-    return str(ter().metric._preprocess_segment(text)).split()
+    return str(ter()._preprocess_segment(text)).split()
 
 
 class Entries(NamedTuple):

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from lev_runtime.errors import require_share
 from lev_runtime.refine.editor import Editor
 
@@ -29,7 +31,7 @@ from .repair.confidence import Weights, fitted, probability
 from .repair.entries import Repair, Repairer
 from .repair.lines import to_text
 from .repair.plurals import Category, counting
-from .scores import bleu, edits, ter
+from .scores import bleu, corpus, edits, ter
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
 ITERATIONS = (1, 2, 10)  # at most: each costs as long as the first
@@ -113,13 +115,12 @@ def part_of(work: Path, part: str) -> list[Row]:
 
 
 class Part(NamedTuple):
-    """Rows, what the model reads of them, their repairs, and the edits that the drafts need."""
+    """Rows, their repairs, and what the model reads of them."""
 
     name: str
     rows: Rows
-    changes: Sequence[Change]
     repairs: Sequence[Repair]
-    needed: Sequence[float]
+    changes: Sequence[Change]
 
 
 class Evaluation:
@@ -135,25 +136,25 @@ class Evaluation:
         """Returns rows with their repairs."""
         repairs = [self.repairer.repair(row.old, row.new, row.raw, self.category) for row in rows]
         changes = [Change(row.new, row.old, repair.text) for row, repair in zip(rows, repairs)]
-        return Part(name, rows, changes, repairs, [edits(row.raw, row.tgt) for row in rows])
+        return Part(name, rows, repairs, changes)
 
     def cases(self, part: Part, how: How) -> list[tuple[Case, Case]]:
         """Decodes a part, and says so."""
         threshold, most = how
         described = f"threshold {threshold}, iterations at most {most}"
         self.say(f"{part.name}: decoding {len(part.rows)} sentences, {described}")
-        outputs, cases = propose(self.editor, part.changes, threshold, self.memory, most), []
-        for row, change, repair, needed, output in zip(*part[1:], outputs, strict=True):
-            features = features_of(change, row.raw, repair, output)
-            texts = output.text, repair.text
-            edited, repaired = (self.case(row, *each, needed) for each in zip(texts, features))
-            cases.append((edited, repaired))
+        outputs = propose(self.editor, part.changes, threshold, self.memory, most)
+        cases = []
+        for row, repair, change, output in zip(*part[1:], outputs, strict=True):
+            edited, repaired = features_of(change, row.raw, repair, output)
+            case = self.case(row, output.text, edited)
+            cases.append((case, self.case(row, repair.text, repaired)))
         return cases
 
-    def case(self, row: Row, text: str, features: dict[str, float], needed: float) -> Case:
-        """Returns a text that may be proposed; ``needed``: the edits that the draft needs."""
-        saved = needed - edits(text, row.tgt)
+    def case(self, row: Row, text: str, features: dict[str, float]) -> Case:
+        """Returns a text that may be proposed."""
         is_possible = text != row.raw and not self.memory.made_up(text, row.new, row.old, row.raw)
+        saved = edits(row.raw, row.tgt) - edits(text, row.tgt)
         return Case(text, features, saved, is_possible)
 
     def tune(self, rows: Rows) -> Settings:
@@ -179,9 +180,10 @@ def sure_outcomes(outcomes: Sequence[Outcome], least: float) -> str:
     """Returns in words how many outcomes of at least a probability are better, and how many of them
     were to be."""
     above = [outcome for outcome in outcomes if outcome[0] >= least]
-    count = max(len(above), 1)
-    stated, better = (sum(each[i] for each in above) / count for i in (0, 1))
-    return f"{len(above)} proposals, {100 * better:.0f} % better, {100 * stated:.0f} % stated"
+    if not above:
+        return "no proposal"
+    stated, better = np.mean(above, axis=0)
+    return f"{len(above)} proposals, {stated:.1%} stated, {better:.1%} better"
 
 
 def identifiers(rows: Rows, texts: Sequence[str]) -> float:
@@ -209,7 +211,7 @@ def scores(rows: Rows, texts: Sequence[str], places: Sequence[int]) -> str:
         return "–"
     outputs = [to_text(texts[i]) for i in places]
     references = [to_text(rows[i].tgt) for i in places]
-    return " / ".join(f"{metric.corpus(outputs, references):.1f}" for metric in (ter(), bleu()))
+    return " / ".join(f"{corpus(metric, outputs, references):.1f}" for metric in (ter(), bleu()))
 
 
 def table(rows: Rows, systems: dict[str, list[str]]) -> str:

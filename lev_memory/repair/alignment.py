@@ -41,7 +41,12 @@ class Token(NamedTuple):
 def tokens_of(text: str) -> list[Token]:
     """Returns the tokens of a text; an article before an apostrophe is one (``l'``)."""
     return [
-        Token(*match.span(), match[0], match[0].lower() if is_word(match[0]) else match[0])
+        Token(
+            match.start(),
+            match.end(),
+            match[0],
+            match[0].lower() if is_word(match[0]) else match[0],
+        )
         for match in _TOKEN.finditer(text)
     ]
 

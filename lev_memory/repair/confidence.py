@@ -56,8 +56,10 @@ def regression(names: Sequence[str], table: Table, labels: Table, counts: Table)
 
 def fitted(cases: Sequence[tuple[Mapping[str, float], bool]]) -> Weights:
     """Returns the weights of :func:`probability`, from features and whether it was so."""
-    names = sorted({name for features, _ in cases for name in features})
-    table = np.array([[1.0, *(float(each.get(n, 0)) for n in names)] for each, _ in cases])
-    table = table.reshape(len(cases), len(names) + 1)
-    better = np.array([is_better for _, is_better in cases], float)
-    return regression(["bias", *names], table, better, np.ones(len(cases)))
+    names = ["bias", *sorted({name for features, _ in cases for name in features})]
+    table = np.zeros((len(cases), len(names)))
+    for row, (features, _) in zip(table, cases):
+        known = {"bias": 1.0, **features}
+        row[:] = [known.get(name, 0.0) for name in names]
+    labels = np.array([is_better for _, is_better in cases], float)
+    return regression(names, table, labels, np.ones(len(cases)))
