@@ -18,6 +18,7 @@ from .formats.files import read_lines, stored_language, stored_pairs
 from .memory import Memory
 from .prepare import Row, Say
 from .proposals import (
+    RATHER,
     WAYS,
     Change,
     Outcome,
@@ -59,7 +60,7 @@ Cases = Sequence[tuple[Case, Case]]  # of each row the model's output, and the r
 
 
 class Judged(NamedTuple):
-    """The more probable of the two for a row."""
+    """The text that would be proposed for a row."""
 
     probability: float
     case: Case
@@ -73,20 +74,23 @@ def weights_of(cases: Cases) -> list[Weights]:
 
 
 def judged(cases: Cases, weights: Sequence[Weights]) -> list[Judged]:
-    """Returns for each row the more probable one; probability 0 where neither is possible."""
-    more_probable = []
+    """Returns for each row the model's output if it is rather better than the draft as it was, else
+    the more probable of both; probability 0 where neither is possible."""
+    chosen = []
     for pair in cases:
-        both = (
+        edited, repaired = (
             Judged(probability(case.features, known) if case.is_possible else 0.0, case)
             for case, known in zip(pair, weights)
         )
-        more_probable.append(max(both, key=lambda each: each.probability))
-    return more_probable
+        # it saves more edits than a repair that is surer
+        is_first = edited.probability >= min(repaired.probability, RATHER)
+        chosen.append(edited if is_first else repaired)
+    return chosen
 
 
 def gain(cases: Sequence[Judged]) -> float:
     """Returns the edits that are saved by what is rather better."""
-    return sum(each.case.saved for each in cases if each.probability > 0.5)
+    return sum(each.case.saved for each in cases if each.probability > RATHER)
 
 
 def best(tried: Mapping[How, Cases], half: slice) -> tuple[How, list[Weights]]:
@@ -250,8 +254,8 @@ def evaluate(work: Path, precision: float = 0.8, say: Say = lambda line: None) -
         "no edits": [row.raw for row in test],
         "repair": [repair.text for _, repair in cases],
         "LevT": [output.text for output, _ in cases],
-        "the more probable": [
-            case.text if chance > 0.5 else row.raw for row, (chance, case) in zip(test, chosen)
+        "LevT or repair": [
+            case.text if chance > RATHER else row.raw for row, (chance, case) in zip(test, chosen)
         ],
     }
     return table(test, texts)

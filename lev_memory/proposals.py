@@ -24,6 +24,7 @@ from .repair.repeats import without_double_marks, without_repeats
 from .repair.scripts import places
 from .train import EXPORTED, export
 
+RATHER = 0.5  # probability from which on the model's output comes before a repair
 FEWEST = 10  # outcomes that say anything
 Outcome = tuple[float, bool]  # the probability of a proposal, and whether it is better
 WAYS = ("kept", "found", "unknown")  # the older source: in the file, found in the memory, not

@@ -32,7 +32,7 @@ from .formats.files import (
 from .formats.units import Document, Proposal, Unit, same_language
 from .memory import Memory, Pair
 from .model import Model
-from .proposals import WAYS, Change, propose, read_terms
+from .proposals import RATHER, WAYS, Change, propose, read_terms
 from .repair.codes import lost_code
 from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer
@@ -386,7 +386,8 @@ class TranslationMemory:
     def candidates(
         self, draft: Draft, repair: Repair, change: Change, output: Proposal | None
     ) -> Iterator[Candidate]:
-        """Yields what may be proposed, the most probable first; for an empty unit a match, too."""
+        """Yields the model's output, where it is rather better, and the repair, else the more
+        probable first; for an empty unit a match, too."""
         if draft.way == "exact":
             yield Candidate(
                 Proposal(draft.text, 1.0), "translated so in the memory", kinds=(EXACT,)
@@ -406,7 +407,9 @@ class TranslationMemory:
             if draft.way == "match":
                 reason = "matches"
             candidates.append(Candidate(proposal, reason, least, repair.kinds))
-        yield from sorted(candidates, key=lambda each: -each.proposal.probability)
+        if len(candidates) > 1 and edited < min(chance, RATHER):
+            candidates.reverse()
+        yield from candidates
         if draft.way == "match":
             yield Candidate(Proposal(draft.text, chance, False), "matches")
 
