@@ -29,11 +29,11 @@ from rapidfuzz.distance import Levenshtein
 from lev_memory.formats.files import read_document
 from lev_memory.formats.units import Document, Proposal
 from lev_memory.repair import confidence
-from lev_memory.repair.entries import Repairer, Words
+from lev_memory.repair.entries import Repairer
 from lev_memory.repair.lines import replaced
 from lev_memory.repair.plurals import counting
 from lev_memory.scores import ter
-from lev_memory.translation_memory import Draft, TranslationMemory
+from lev_memory.translation_memory import Draft, TranslationMemory, stripped
 
 #: names and versions on PyPI
 PROJECTS = """
@@ -52,7 +52,6 @@ kiwitcms 8.0 12.0
 trytond-account 5.0.0 7.0.0
 """
 LANGUAGES = "fr de es pl it".split()
-Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 def unpacked(folder: Path, name: str, version: str) -> Path:
@@ -137,7 +136,7 @@ class Row(NamedTuple):
 
 def words(text: str) -> list[str]:
     """Returns the tokens of TER."""
-    return str(ter().metric._preprocess_segment(text)).split()
+    return str(ter()._preprocess_segment(text)).split()
 
 
 class Entries(NamedTuple):
@@ -183,14 +182,13 @@ def places_of(name: str, language: str, part: Entries) -> Iterator[Place]:
     """Yields the stretches that have look-ups."""
     repairer = part.memory.repairer
     for document, draft, wanted in part.entries:
-        change = part.memory.change(draft, counting(language, document.form_of))
-        text, between, _ = repairer.habits.marked(change.between, change.new, change.draft)
-        entry = Words(repairer.lookup, between, change.new, text)
+        texts = draft.old, stripped(draft.unit.source), draft.text
+        entry, *_ = repairer.words(*texts, counting(language, document.form_of))
         for stretch in entry.stretches():
             edits = entry.replacements(*stretch)
-            ways = [(e.features, distance(replaced(text, [e[:3]]), wanted)) for e in edits]
+            ways = [(e.features, distance(replaced(entry.draft, [e[:3]]), wanted)) for e in edits]
             if ways:
-                yield Place(name, distance(text, wanted), ways)
+                yield Place(name, distance(entry.draft, wanted), ways)
 
 
 def rows_of(name: str, language: str, part: Entries, choice: Mapping[str, float]) -> list[Row]:
@@ -200,32 +198,17 @@ def rows_of(name: str, language: str, part: Entries, choice: Mapping[str, float]
     rows = []
     for document, draft, wanted in part.entries:
         unit = draft.unit
-        change = memory.change(draft, counting(language, document.form_of))
-        repair = memory.repair(draft, change)
+        repair = memory.repair(draft, counting(language, document.form_of))
         text = memory.written(unit, repair.text)
         proposal = Proposal(text, repair.probability, repair.is_all)
-        if memory.lacking(document, draft, proposal, change.draft):
+        if memory.lacking(document, draft, proposal, repair.text):
             text = unit.target
-        rule = memory.written(unit, change.draft) if change.is_all else unit.target
+        rule = memory.written(unit, repair.ruled) if repair.ruled else unit.target
         texts = unit.source, unit.old, unit.target, text, wanted
         counts = [distance(each, wanted) for each in (unit.target, rule, text)]
         sure = repair.kinds, repair.is_all, repair.features
         rows.append(Row(name, language, texts, *sure, *counts, len(words(wanted))))
     return rows
-
-
-def regression(
-    names: Sequence[str], table: Table, labels: Table, counts: Table
-) -> dict[str, float]:
-    """Returns the weights of a logistic regression; ``counts``: how often a row counts."""
-    weights = np.zeros(len(names))
-    ridge = np.diag([1e-6 if name == "bias" else 2.0 for name in names])
-    for _ in range(20):  # Newton's method
-        chance = 1 / (1 + np.exp(-table @ weights))
-        slope = table.T @ (counts * (labels - chance)) - ridge @ weights
-        curve = (table * (counts * chance * (1 - chance))[:, None]).T @ table + ridge
-        weights += np.linalg.solve(curve, slope)
-    return {name: round(float(w), 3) for name, w in zip(names, weights)}
 
 
 def chosen(places: Iterable[Place]) -> dict[str, float]:
@@ -239,16 +222,14 @@ def chosen(places: Iterable[Place]) -> dict[str, float]:
         pairs += both
         counts += [1 / max(len(both), 1)] * len(both)
     table = np.array([*pairs, *(-pair for pair in pairs)])
-    return regression(names, table, np.repeat([1.0, 0.0], len(pairs)), np.array([*counts, *counts]))
+    labels = np.repeat([1.0, 0.0], len(pairs))
+    return confidence.regression(names, table, labels, np.array([*counts, *counts]))
 
 
-def fitted(rows: Iterable[Row]) -> dict[str, float]:
+def fitted(rows: Iterable[Row]) -> confidence.Weights:
     """Returns the weights of a probability: does the repair need fewer edits?"""
-    rows = [row for row in rows if row.is_proposed]
-    names = sorted({name for row in rows for name in row.features})
-    table = np.array([[1.0, *(float(row.features.get(n, 0)) for n in names)] for row in rows])
-    better = np.array([row.repaired < row.kept for row in rows], float)
-    return regression(["bias", *names], table, better, np.ones(len(rows)))
+    made = [row for row in rows if row.is_proposed]
+    return confidence.fitted([(row.features, row.repaired < row.kept) for row in made])
 
 
 def least(rows: Iterable[Row], chances: Iterable[float], precision: float) -> float:

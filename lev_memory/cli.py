@@ -23,7 +23,7 @@ from .formats.files import (
 )
 from .formats.tmx import write_tmx
 from .formats.units import subtags
-from .translation_memory import Decision, Report, TranslationMemory, summary
+from .translation_memory import Decision, Report, TranslationMemory, proposals_of, summary
 
 say = functools.partial(print, flush=True)
 
@@ -225,7 +225,8 @@ def _fill(
     problems: Problems,
 ) -> None:
     """Fills files, and prints what became of each."""
-    report, decisions = Report(), list[tuple[Path, str, Decision]]()
+    report, described = Report(), list[dict[str, object]]()
+    translations = list[tuple[str, str, str]]()
     write = not (args.diff or args.dry_run)
     for number, path in enumerate(progress(paths, "files"), start=1):
         target = target_of(path, args.place, args.output)
@@ -237,8 +238,10 @@ def _fill(
             problems.name(error, path)
             continue
         report.update(filled.report)
+        described += [_described(path, decision) for decision in filled.decisions]
         language = language_of(filled.document) or memory_of(path).language
-        decisions += [(path, language, decision) for decision in filled.decisions]
+        proposals = proposals_of(filled.decisions).items()
+        translations += [(unit.source, proposal.text, language) for unit, proposal in proposals]
         if args.diff:
             print(filled.diff(), end="")
         if len(paths) > 1 or not args.diff:
@@ -250,12 +253,9 @@ def _fill(
     if not write:
         say("nothing was written")
     if args.report:
-        write_json(args.report, [_described(path, decision) for path, _, decision in decisions])
+        write_json(args.report, described)
     if args.tmx:
-        made = [(language, each) for _, language, each in decisions if each.outcome == "proposed"]
-        write_tmx(
-            args.tmx, [(e.unit.source, e.proposal.text, name) for name, e in made if e.proposal]
-        )
+        write_tmx(args.tmx, translations)
 
 
 def _described(path: Path, decision: Decision) -> dict[str, object]:
@@ -275,11 +275,11 @@ def _say_problems(problems: Problems) -> None:
 
 
 def _prepare(args: argparse.Namespace) -> int:
-    from .prepare import Given, prepare
+    from .prepare import Origin, prepare
 
     problems = Problems()
-    given = Given(args.memory, args.text, args.splits, args.language or "")
-    prepare(args.work, given, args.vocabulary, args.like, problems, say)
+    origin = Origin(args.memory, args.text, args.splits, args.language or "")
+    prepare(args.work, origin, args.vocabulary, args.like, problems, say)
     _say_problems(problems)
     say(f"next: lev-memory train {args.work}")
     return 2 if problems.count else 0

@@ -5,45 +5,126 @@ are; how many of them the outputs have.
 """
 
 import itertools
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from lev_runtime.errors import require_share
 from lev_runtime.refine.editor import Editor
 
 from .formats.files import read_lines, stored_language, stored_pairs
-from .formats.units import Proposal
 from .memory import Memory
 from .prepare import Row, Say
 from .proposals import (
-    USUAL,
+    RATHER,
     WAYS,
     Change,
     Outcome,
     Settings,
+    features_of,
     load,
     propose,
     save_settings,
 )
+from .repair.confidence import Weights, fitted, probability
+from .repair.entries import Repair, Repairer
 from .repair.lines import to_text
 from .repair.plurals import Category, counting
-from .repair.repair import repair, repaired
-from .scores import bleu, edits, ter
+from .scores import bleu, corpus, edits, ter
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
 ITERATIONS = (1, 2, 10)  # at most: each costs as long as the first
-CAUTIONS = (2.0, 1.5, 1.0, 0.5, 0.0)
 EDGES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
+USUAL = 0.7  # the least similarity at which translators' tools show a match
+How = tuple[float, int]  # the deletion threshold, and the most iterations
 Rows = Sequence[Row]
-Proposals = Sequence[Proposal]
+
+
+class Case(NamedTuple):
+    """Holds what may be proposed for a row: the text, features of how sure it is, and the edits
+    that it saves. A text with a made-up word is never proposed."""
+
+    text: str
+    features: dict[str, float]
+    saved: float
+    is_possible: bool
+
+    @property
+    def outcome(self) -> tuple[dict[str, float], bool]:
+        return self.features, self.saved > 0
+
+
+Cases = Sequence[tuple[Case, Case]]  # of each row the model's output, and the repair
+
+
+class Judged(NamedTuple):
+    """The text that would be proposed for a row."""
+
+    probability: float
+    case: Case
+
+
+def weights_of(cases: Cases) -> list[Weights]:
+    """Returns the weights of the probabilities of both."""
+    return [
+        fitted([pair[side].outcome for pair in cases if pair[side].is_possible]) for side in (0, 1)
+    ]
+
+
+def judged(cases: Cases, weights: Sequence[Weights]) -> list[Judged]:
+    """Returns for each row the model's output if it is rather better than the draft as it was, else
+    the more probable of both; probability 0 where neither is possible."""
+    chosen = []
+    for pair in cases:
+        edited, repaired = (
+            Judged(probability(case.features, known) if case.is_possible else 0.0, case)
+            for case, known in zip(pair, weights)
+        )
+        # it saves more edits than a repair that is surer
+        is_first = edited.probability >= min(repaired.probability, RATHER)
+        chosen.append(edited if is_first else repaired)
+    return chosen
+
+
+def gain(cases: Sequence[Judged]) -> float:
+    """Returns the edits that are saved by what is rather better."""
+    return sum(each.case.saved for each in cases if each.probability > RATHER)
+
+
+def best(tried: Mapping[How, Cases], half: slice) -> tuple[How, list[Weights]]:
+    """Returns the way to decode that saves the most edits in a half of the rows, of equals the
+    first, and the weights of that half."""
+    weights = {how: weights_of(cases[half]) for how, cases in tried.items()}
+    how = max(tried, key=lambda how: gain(judged(tried[how][half], weights[how])))
+    return how, weights[how]
+
+
+def crossed(tried: Mapping[How, Cases]) -> list[Outcome]:
+    """Returns the outcomes of each half of the rows, by what is best for the other one."""
+    halves, outcomes = (slice(0, None, 2), slice(1, None, 2)), list[Outcome]()
+    for half, other in zip(halves, halves[::-1]):
+        how, weights = best(tried, other)
+        for chance, case in judged(tried[how][half], weights):
+            if chance:
+                outcomes.append((round(chance, 4), case.saved > 0))
+    return outcomes
 
 
 def part_of(work: Path, part: str) -> list[Row]:
     """Returns the rows of a part."""
     paths = (work / f"text/{part}.{side}" for side in Row._fields)
     return [Row(*row) for row in read_lines(*paths)]
+
+
+class Part(NamedTuple):
+    """Rows, their repairs, and what the model reads of them."""
+
+    name: str
+    rows: Rows
+    repairs: Sequence[Repair]
+    changes: Sequence[Change]
 
 
 class Evaluation:
@@ -53,103 +134,60 @@ class Evaluation:
         self, editor: Editor, memory: Memory, category: Category, say: Say = lambda line: None
     ) -> None:
         self.editor, self.memory, self.category, self.say = editor, memory, category, say
+        self.repairer = Repairer(memory.all_pairs)
 
-    def decoded(self, part: str, rows: Rows, settings: Settings) -> list[Proposal]:
-        """Returns the model's outputs, and says which are being made."""
-        threshold, most = settings.delete_threshold, settings.max_iter
-        how = f"threshold {threshold}, iterations at most {most}"
-        self.say(f"{part}: decoding {len(rows)} sentences, {how}")
-        return propose(self.editor, [*map(change_of, rows)], threshold, self.memory, most)
+    def part(self, name: str, rows: Rows) -> Part:
+        """Returns rows with their repairs."""
+        repairs = [self.repairer.repair(row.old, row.new, row.raw, self.category) for row in rows]
+        changes = [Change(row.new, row.old, repair.text) for row, repair in zip(rows, repairs)]
+        return Part(name, rows, repairs, changes)
 
-    def tune(self, rows: Rows) -> tuple[Settings, list[Proposal]]:
-        """Returns the settings with the fewest edits, of equals the quickest and most careful, and
-        the model's outputs by these."""
-        changes = [change_of(row) for row in rows]
-        before = [edits(row.draft, row.tgt) for row in rows]
-        best, most = Settings(THRESHOLDS[0], math.inf, max_iter=1), 0.0
-        outputs: list[Proposal] = []
-        for iterations, threshold in itertools.product(ITERATIONS, THRESHOLDS):
-            tried = Settings(threshold, max_iter=iterations)
-            proposals = self.decoded("valid", rows, tried)
-            outputs = outputs or proposals
-            after = [edits(output.text, row.tgt) for output, row in zip(proposals, rows)]
-            gains = [old - new for old, new in zip(before, after)]
-            for caution in CAUTIONS:
-                settings = replace(tried, caution=caution)
-                margins = [*map(settings.margin, changes, proposals)]
-                settings.min_confidence, gain = least_margin(margins, gains)
-                if gain > most:
-                    best, most, outputs = settings, gain, proposals
-        chosen = f"threshold {best.delete_threshold}, iterations at most {best.max_iter}"
-        chosen += f", probability {best.min_confidence:.3f}"
-        counts = f"{sum(before):g} edits from the repaired drafts, {sum(before) - most:g}"
-        self.say(f"valid: {counts} at {chosen}, caution {best.caution:g}")
-        return best, outputs
+    def cases(self, part: Part, how: How) -> list[tuple[Case, Case]]:
+        """Decodes a part, and says so."""
+        threshold, most = how
+        described = f"threshold {threshold}, iterations at most {most}"
+        self.say(f"{part.name}: decoding {len(part.rows)} sentences, {described}")
+        outputs = propose(self.editor, part.changes, threshold, self.memory, most)
+        cases = []
+        for row, repair, change, output in zip(*part[1:], outputs, strict=True):
+            edited, repaired = features_of(change, row.raw, repair, output)
+            case = self.case(row, output.text, edited)
+            cases.append((case, self.case(row, repair.text, repaired)))
+        return cases
 
-    def calibrate(self, rows: Rows, settings: Settings, kept: Proposals) -> None:
-        """Stores how often proposals are better, for each way to an older source.
+    def case(self, row: Row, text: str, features: dict[str, float]) -> Case:
+        """Returns a text that may be proposed."""
+        is_possible = text != row.raw and not self.memory.made_up(text, row.new, row.old, row.raw)
+        saved = edits(row.raw, row.tgt) - edits(text, row.tgt)
+        return Case(text, features, saved, is_possible)
 
-        kept: the model's outputs with the older sources.
-        """
+    def tune(self, rows: Rows) -> Settings:
+        """Returns the settings that save the most edits, of equals the quickest and most careful,
+        and how often their proposals are better, for each way to an older source."""
+        known, hows = self.part("valid", rows), itertools.product(ITERATIONS, THRESHOLDS)
+        tried = {how[::-1]: self.cases(known, how[::-1]) for how in hows}
+        how, _ = best(tried, slice(None))
         asked = [row.raw for row in rows], [row.new for row in rows]
         olds = self.memory.translated_from(*asked, itself=False)
-        parts = {
-            "kept": rows,
-            "found": [self.with_old(*pair) for pair in zip(rows, olds, strict=True) if pair[1]],
-            "unknown": [self.with_old(row, "") for row in rows],
-        }
-        for way, part in parts.items():
-            drafts = [repair(row.old, row.new, row.raw, self.category) for row in part]
-            label = f"valid, older source {way}"
-            outputs = kept
-            if way != "kept":
-                outputs = self.decoded(label, part, settings)
-            settings.outcomes[way] = self.outcomes(part, outputs, drafts)
-
-    def with_old(self, row: Row, old: str) -> Row:
-        """Returns a row with another older source, and the draft repaired by that."""
-        draft = repaired(old, row.new, row.raw, category=self.category).text
-        return row._replace(old=old, draft=draft)
-
-    def outcomes(self, rows: Rows, outputs: Proposals, drafts: Sequence[str]) -> list[Outcome]:
-        """Returns the outcomes of sentences that are changed: the probability, and if it is better.
-
-        Better are fewer edits than the draft as it was, and no more than the one that was repaired
-        by rule, of ``drafts``, which is proposed otherwise. Proposals with a made-up word or
-        identifier are not made.
-        """
-        changed = []
-        for row, output, draft in zip(rows, outputs, drafts, strict=True):
-            text, read = output.text, (row.new, row.old, row.raw, row.draft)
-            if text == row.raw or self.memory.made_up(text, *read):
-                continue
-            after, old, by_rule = (edits(each, row.tgt) for each in (text, row.raw, draft))
-            better = after < old and after <= by_rule
-            changed.append((round(output.probability, 4), better))
-        return changed
-
-
-def change_of(row: Row) -> Change:
-    """Returns what the model reads of a row."""
-    return Change(row.new, row.old, row.draft)
-
-
-def least_margin(margins: Sequence[float], gains: Sequence[float]) -> tuple[float, float]:
-    """Returns the margin at and above which the gains sum to the most, and that sum; infinite and
-    0 if no sum is above 0."""
-    best, most, total = math.inf, 0.0, 0.0
-    ordered = sorted(zip(margins, gains, strict=True), reverse=True)
-    for margin, tied in itertools.groupby(ordered, key=lambda pair: pair[0]):
-        total += sum(gain for _, gain in tied)  # these sentences too are left to the model
-        if total > most:
-            best, most = margin, total
-    return best, most
+        traced = [row._replace(old=old) for row, old in zip(rows, olds, strict=True) if old]
+        unknown = [row._replace(old="") for row in rows]
+        settings = Settings(*how)
+        for way, part in zip(WAYS, ([], traced, unknown)):
+            if way != WAYS[0]:
+                tried = {how: self.cases(self.part(f"valid, older source {way}", part), how)}
+            settings.weights[way] = weights_of(tried[how])
+            settings.outcomes[way] = crossed(tried)
+        return settings
 
 
 def sure_outcomes(outcomes: Sequence[Outcome], least: float) -> str:
-    """Returns how many outcomes of at least a probability are better, in words."""
-    above = [better for probability, better in outcomes if probability >= least]
-    return f"{sum(above)} of {len(above)} better"
+    """Returns in words how many outcomes of at least a probability are better, and how many of them
+    were to be."""
+    above = [outcome for outcome in outcomes if outcome[0] >= least]
+    if not above:
+        return "no proposal"
+    stated, better = np.mean(above, axis=0)
+    return f"{len(above)} proposals, {stated:.1%} stated, {better:.1%} better"
 
 
 def identifiers(rows: Rows, texts: Sequence[str]) -> float:
@@ -177,7 +215,7 @@ def scores(rows: Rows, texts: Sequence[str], places: Sequence[int]) -> str:
         return "–"
     outputs = [to_text(texts[i]) for i in places]
     references = [to_text(rows[i].tgt) for i in places]
-    return " / ".join(f"{metric.corpus(outputs, references):.1f}" for metric in (ter(), bleu()))
+    return " / ".join(f"{corpus(metric, outputs, references):.1f}" for metric in (ter(), bleu()))
 
 
 def table(rows: Rows, systems: dict[str, list[str]]) -> str:
@@ -199,23 +237,25 @@ def evaluate(work: Path, precision: float = 0.8, say: Say = lambda line: None) -
     require_share("--precision", precision)
     category = counting(stored_language(work))
     evaluation = Evaluation(load(work), Memory(stored_pairs(work)), category, say)
-    valid, test = part_of(work, "valid"), part_of(work, "test")
-    settings, proposals = evaluation.tune(valid)
-    evaluation.calibrate(valid, settings, proposals)
+    settings, test = evaluation.tune(part_of(work, "valid")), part_of(work, "test")
     save_settings(work, settings)
+    how = settings.delete_threshold, settings.max_iter
+    say(f"valid: threshold {how[0]}, iterations at most {how[1]}")
     for way in WAYS:
         known, least = settings.outcomes[way], settings.confidence(way, precision)
-        counts = f"{sure_outcomes(known, least)}, {len(known)} changed by the model"
-        say(f"valid, older source {way}: {counts}; probability {least:.3f} and more")
-    drafts = [row.draft for row in test]
-    outputs = evaluation.decoded("test", test, settings)
-    better = sure_outcomes(
-        evaluation.outcomes(test, outputs, drafts), settings.confidence("kept", precision)
-    )
+        sure = f"{sure_outcomes(known, least)}; probability {least:.3f} and more"
+        say(f"valid, older source {way}: {sure}")
+    cases = evaluation.cases(evaluation.part("test", test), how)
+    chosen = judged(cases, settings.weights["kept"])
+    outcomes = [(chance, case.saved > 0) for chance, case in chosen if chance]
+    better = sure_outcomes(outcomes, settings.confidence("kept", precision))
     say(f"test, older source kept: {better}, of {len(test)}")
-    edited = [
-        output.text if settings.is_sure(change_of(row), output) else row.draft
-        for row, output in zip(test, outputs, strict=True)
-    ]
-    raw = [row.raw for row in test]
-    return table(test, {"no edits": raw, "repaired by rule": drafts, "LevT": edited})
+    texts = {
+        "no edits": [row.raw for row in test],
+        "repair": [repair.text for _, repair in cases],
+        "LevT": [output.text for output, _ in cases],
+        "LevT or repair": [
+            case.text if chance > RATHER else row.raw for row, (chance, case) in zip(test, chosen)
+        ],
+    }
+    return table(test, texts)

@@ -9,15 +9,8 @@ from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 from .repair.codes import all_codes, made_up_codes
-from .repair.repeats import (
-    Words,
-    made_up,
-    neighbours,
-    usual_repeats,
-    vocabulary,
-)
+from .repair.repeats import Words, made_up, neighbours, usual_repeats, vocabulary
 from .repair.scripts import SINGLE
-from .repair.values import group_sign
 
 SIMILAR = 0.4  # below, a translation is no draft
 NEAR = 0.7  # below, two translations are not of nearly the same text
@@ -105,11 +98,6 @@ class Memory:
     def words(self) -> set[str]:
         """Returns the words of its translations."""
         return vocabulary(self.targets)
-
-    @cached_property
-    def group_sign(self) -> str | None:
-        """Returns the separator of thousands in its language."""
-        return group_sign(self.pairs)
 
     @cached_property
     def source_words(self) -> set[str]:

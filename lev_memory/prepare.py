@@ -8,9 +8,11 @@ draft whose older source nobody knows.
 import itertools
 import random
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 import sentencepiece
 
@@ -29,20 +31,20 @@ from .formats.files import (
     write_lines,
 )
 from .memory import Match, Memory, Pair
+from .repair.entries import Repairer
 from .repair.lines import to_line
 from .repair.plurals import Category, counting
-from .repair.repair import repaired
 
 PARTS = ("train", "valid", "test")
 MATCHES = {"train": 2, "valid": 1, "test": 1}  # of a source
 UNKNOWN_CHANGES = 0.1  # share of the matches whose change is not told
-REPORT = 5000  # sentences between two lines on the progress
+FOLDS = 5  # of the training part; a row is repaired from the pairs of the others
 
 
 Say = Callable[[str], None]  # what a user is told, a line each
 
 
-class Given(NamedTuple):
+class Origin(NamedTuple):
     """Names what a memory is made from: ``memory``, a file or folder; ``text``, aligned sources and
     translations; or ``splits``, a folder with the endings of both sides. language: of the
     translations, "" if that is to be found."""
@@ -56,8 +58,8 @@ class Given(NamedTuple):
 class Row(NamedTuple):
     """A line of each file of WORK/text.
 
-    src: the source with its change marked, as the model reads it. draft: repaired by rule, in part
-    too. new: the source without marks. raw: the draft as the memory has it.
+    src: the source with its change marked, as the model reads it. draft: repaired from a memory
+    that has not seen the row. new: the source without marks. raw: the draft as the memory has it.
     """
 
     src: str
@@ -99,15 +101,6 @@ def given_matches(folder: Path, part: str) -> list[list[Match]]:
     return matches
 
 
-def rows(pair: Pair, matches: Iterable[Match], category: Category) -> Iterator[Row]:
-    """Yields a row for each match of a pair."""
-    source, target = pair
-    for old, draft, similarity in matches:
-        start = repaired(old, source, draft, category=category).text
-        texts = mark_change(source, old), target, start, source, old, draft
-        yield Row(*texts, f"{similarity:.4f}")
-
-
 def without_changes(part: Sequence[Row]) -> list[Row]:
     """Returns training rows, some without the change of the source and the repairs."""
     draw = random.Random(1)
@@ -117,26 +110,51 @@ def without_changes(part: Sequence[Row]) -> list[Row]:
     ]
 
 
+def rows(
+    entries: Iterable[tuple[Pair, list[Match]]], repairer: Repairer, category: Category
+) -> list[list[Row]]:
+    """Returns a row for each match of each pair."""
+    rows_of_pairs = []
+    for (source, target), near in entries:
+        starts = [repairer.repair(old, source, draft, category).text for old, draft, _ in near]
+        rows_of_pairs.append(
+            [
+                Row(
+                    mark_change(source, old), target, start, source, old, draft, f"{similarity:.4f}"
+                )
+                for start, (old, draft, similarity) in zip(starts, near)
+            ]
+        )
+    return rows_of_pairs
+
+
+def fold_of(pair: Pair) -> int:
+    """Returns the fold of a pair, one for all that have its source."""
+    return crc32(pair[0].encode()) % FOLDS
+
+
 def matched(
     part: str,
     pairs: Sequence[Pair],
     matches: Iterable[list[Match]],
+    repairer_of: Callable[[int], Repairer],
     category: Category,
     say: Say,
 ) -> tuple[list[Row], list[Pair]]:
-    """Returns the rows of a part, and the pairs without a match."""
-    part_rows: list[Row] = []
-    alone: list[Pair] = []
-    for number, (pair, near) in enumerate(zip(pairs, matches, strict=True), start=1):
-        part_rows += rows(pair, near, category)
-        if not near:
-            alone.append(pair)
-        if number % REPORT == 0 or number == len(pairs):
-            counts = f"{number} of {len(pairs)} sentences, {len(part_rows)} matches"
-            say(f"{part}: {counts}")
+    """Returns the rows of a part, and the pairs without a match.
+
+    repairer_of: a fold.
+    """
+    entries, rows_of = [*zip(pairs, matches, strict=True)], dict[int, list[Row]]()
+    for fold in range(FOLDS):
+        places = [place for place, pair in enumerate(pairs) if fold_of(pair) == fold]
+        rows_of |= zip(places, rows([entries[i] for i in places], repairer_of(fold), category))
+        counts = f"{len(rows_of)} of {len(pairs)} sentences, {sum(map(len, rows_of.values()))}"
+        say(f"{part}: {counts} matches")
+    part_rows = [row for place in range(len(pairs)) for row in rows_of[place]]
     if not part_rows:
         raise UserError(f"no source of {part} has a match in the memory; give more text")
-    return part_rows, alone
+    return part_rows, [pair for place, pair in enumerate(pairs) if not rows_of[place]]
 
 
 def cut(work: Path, vocabulary: int, like: Path | None) -> None:
@@ -186,13 +204,24 @@ def write_data(
     if 2 * same > len(pairs):
         warning = f"{same} of {len(pairs)} translations are their sources"
         say(f"{warning}: are these two languages?")
-    memory = Memory(pairs)
+    memory, category = Memory(pairs), counting(language)
     write_lines(work / "memory.src", memory.sources)
     write_lines(work / "memory.tgt", memory.targets)
+
+    @cache
+    def repairer_of_all() -> Repairer:
+        return Repairer(memory.all_pairs)
+
+    def repairer_of(part: str, fold: int) -> Repairer:
+        if part != "train":
+            return repairer_of_all()
+        others = [pair for pair in memory.all_pairs if fold_of(pair) != fold]
+        return Repairer(others)
+
     for part, pairs in parts.items():
         sources = [source for source, _ in pairs]
         matches = known.get(part) or memory.matches(sources, MATCHES[part], itself=False)
-        part_rows, alone = matched(part, pairs, matches, counting(language), say)
+        part_rows, alone = matched(part, pairs, matches, partial(repairer_of, part), category, say)
         if part == "train":
             part_rows = without_changes(part_rows)
             everything = [*(row[:2] for row in part_rows), *alone]
@@ -204,7 +233,7 @@ def write_data(
 
 def prepare(
     work: Path,
-    given: Given,
+    origin: Origin,
     vocabulary: int = 8000,
     like: Path | None = None,
     problems: Problems | None = None,
@@ -224,21 +253,21 @@ def prepare(
             raise UserError(f"{folder} is there already: delete it or name another WORK")
     if like and not (like / "spm.model").is_file():
         raise UserError(f"--like {like}: not a folder of lev-memory prepare")
-    language, sides = given.language, ["", ""]
+    language, sides = origin.language, ["", ""]
     known: dict[str, list[list[Match]]] = {}
     parts: dict[str, list[Pair]] = {}
-    if given.splits:
-        place, *sides = given.splits
+    if origin.splits:
+        place, *sides = origin.splits
         folder = Path(place)
         for part in PARTS:
             parts[part] = text_pairs(*(folder / f"{part}.{side}" for side in sides))
             known[part] = given_matches(folder, part)
-    elif given.text:
-        sides = [*given.text]
+    elif origin.text:
+        sides = [*origin.text]
         parts = split(text_pairs(*map(Path, sides)))
     else:
-        assert given.memory
-        pairs, language = folder_memory(given.memory, language, problems or Problems())
+        assert origin.memory
+        pairs, language = folder_memory(origin.memory, language, problems or Problems())
         parts = split(pairs)
     source, target = [language_in(Path(side).name, Path(side).stem) for side in sides]
     language = language or target

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from rapidfuzz.distance import Levenshtein
+
 from lev_runtime.errors import UserError
 from lev_runtime.folder import is_export
 from lev_runtime.refine.editor import Editor
@@ -15,29 +17,28 @@ from .formats.files import read_settings, require_work, write_json
 from .formats.units import Proposal
 from .memory import Memory, similarity
 from .repair.codes import with_right_codes
+from .repair.confidence import Weights, log_odds, probability
+from .repair.entries import Repair
 from .repair.lines import to_line
 from .repair.repeats import without_double_marks, without_repeats
 from .repair.scripts import places
 from .train import EXPORTED, export
 
+RATHER = 0.5  # probability from which on the model's output comes before a repair
 FEWEST = 10  # outcomes that say anything
-USUAL = 0.7  # the least similarity at which translators' tools show a match
 Outcome = tuple[float, bool]  # the probability of a proposal, and whether it is better
 WAYS = ("kept", "found", "unknown")  # the older source: in the file, found in the memory, not
 
 
 class Change(NamedTuple):
     """A new source, the older one ("": not known), the draft: the older one's translation,
-    repaired; the terms that stay where they are in it; whether the repairs are all that the
-    source's change asks for; and the older source after the same repairs. Lines, as
-    :func:`lines.to_line` makes them."""
+    repaired; and the terms that stay where they are in it. Lines, as :func:`lines.to_line` makes
+    them."""
 
     new: str
     old: str
     draft: str
     terms: Sequence[str] = ()
-    is_all: bool = True
-    between: str = ""
 
     def marked(self) -> str:
         """Returns the draft with the marks of its terms."""
@@ -52,11 +53,6 @@ class Change(NamedTuple):
                 position = end
         return text + escape_markup(self.draft[position:])
 
-    @property
-    def beyond_usual(self) -> float:
-        """Returns how much more similar its sources are than :data:`USUAL`, at least 0."""
-        return max(similarity(self.old, self.new) - USUAL, 0.0)
-
 
 @dataclass
 class Settings:
@@ -64,28 +60,23 @@ class Settings:
 
     Attributes:
         delete_threshold, max_iter: of the model.
-        min_confidence: the least probability of an output, for the fewest edits; otherwise the
-            draft repaired by rule stays.
-        outcomes: for each way to an older source, the validation sentences that the model changed:
-            is one better, it needs fewer edits than the draft as it was, and no more than the draft
-            repaired by rule.
-        caution: how much ``min_confidence`` rises with similarity beyond the usual one: the more
-            similar the sources, the more of the draft is right.
+        weights: for each way to an older source those of the probabilities that a model's output,
+            and a repair, need fewer edits than the draft as it was.
+        outcomes: for each way the probability of what would be proposed of the validation part,
+            stated by one half of it for the other, and whether it is better.
     """
 
     delete_threshold: float = 0.9
-    min_confidence: float = 0.0
-    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
-    caution: float = 0.0
     max_iter: int = 10
+    weights: dict[str, list[Weights]] = field(default_factory=dict)
+    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
 
-    def is_sure(self, change: Change, output: Proposal) -> bool:
-        """Returns whether the model's output probably needs fewer edits than the repaired draft."""
-        return self.margin(change, output) >= self.min_confidence
-
-    def margin(self, change: Change, output: Proposal) -> float:
-        """Returns the number that is compared with :attr:`min_confidence`."""
-        return output.probability - self.caution * change.beyond_usual
+    def stated(
+        self, way: str, change: Change, draft: str, repair: Repair, output: Proposal
+    ) -> list[float]:
+        """Returns the probabilities of a model's output and of a repair."""
+        both = features_of(change, draft, repair, output)
+        return [probability(each, weights) for each, weights in zip(both, self.weights[way])]
 
     def confidence(self, way: str, precision: float) -> float:
         """Returns the least probability of proposals that are right often enough, infinite if none
@@ -96,16 +87,34 @@ class Settings:
         return least_confidence(self.outcomes.get(way, ()), precision)
 
 
+def features_of(
+    change: Change, draft: str, repair: Repair, output: Proposal
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Returns what tells how sure a model's output is, and a repair.
+
+    draft: as it was.
+    """
+    repairs = log_odds(repair.probability) if repair.text != draft else 0.0
+    like = Levenshtein.normalized_similarity(draft.split(), output.text.split())
+    edited = {
+        "score": math.log(max(output.probability, 1e-9)),
+        "similarity": similarity(change.old, change.new),
+        "repair": repairs,
+        "no repair": repair.text == draft,
+        "as the repair": output.text == repair.text,
+        "as the draft": like,
+    }
+    return edited, {"repair": repairs, "part": not repair.is_all}
+
+
 def least_confidence(outcomes: Sequence[Outcome], precision: float) -> float:
-    """Returns the lowest probability at and above which so large a share of the outcomes is better,
-    of :data:`FEWEST` at least; infinite if there is none."""
-    lowest, better = math.inf, 0
-    ordered = sorted(outcomes, key=lambda outcome: -outcome[0])
-    for count, (probability, good) in enumerate(ordered, start=1):
-        better += good
-        last = count == len(ordered) or ordered[count][0] < probability
-        if last and count >= FEWEST and better >= precision * count:
-            lowest = probability
+    """Returns the lowest probability at and above which the mean probability of the outcomes, of
+    :data:`FEWEST` at least, is so large; infinite if there is none."""
+    lowest, total = math.inf, 0.0
+    for count, (chance, _) in enumerate(sorted(outcomes, reverse=True), start=1):
+        total += chance
+        if count >= FEWEST and total >= precision * count:
+            lowest = chance
     return lowest
 
 
@@ -127,10 +136,9 @@ def settings_of(work: Path) -> Settings:
     path = work / "settings.json"
     if not path.is_file():
         raise UserError(f"{work} has no settings: lev-memory evaluate {work} chooses them")
-    settings = Settings()
-    for name, value in read_settings(path).items():
-        setattr(settings, name, value)  # one of an older version is not read
-    if not settings.outcomes:
+    stored = read_settings(path)  # those of an older version are not read
+    settings = Settings(**{name: stored[name] for name in vars(Settings()) if name in stored})
+    if not settings.weights:
         raise UserError(
             f"{path} does not say how sure the model is: lev-memory evaluate {work} does"
         )

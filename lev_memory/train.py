@@ -89,17 +89,16 @@ LEVT = Stage(
 class Recipe(NamedTuple):
     """Holds what the first updates measured: the speed of the machine, the size of the memory.
 
-    passes: of the editor over its data. updates: of each stage. minutes: of all stages, 0 where a
-    file of an older version does not say.
+    passes: of the editor over its data. updates: of each stage. minutes: of all stages.
     """
 
     passes: float
     updates: dict[str, int]
-    minutes: float = 0.0
+    minutes: float
 
     def in_minutes(self, minutes: float) -> "Recipe":
         """Returns the recipe of a longer training."""
-        factor = max(minutes / (self.minutes or minutes), 1.0)
+        factor = max(minutes / self.minutes, 1.0)
         updates = {name: round(count * factor) for name, count in self.updates.items()}
         return Recipe(self.passes * factor, updates, max(minutes, self.minutes))
 
@@ -230,10 +229,8 @@ class Training:
         """Returns what was measured before; else measures it, by updates of the first stage."""
         path = self.work / "model.json"
         if path.is_file():
-            content = read_settings(path)
-            content.pop("dropout", None)  # of 0.7; follows from the passes
             try:
-                recipe = Recipe(**content).in_minutes(self.minutes)
+                recipe = Recipe(**read_settings(path)).in_minutes(self.minutes)
             except TypeError:
                 raise UserError(f"{path} is of another version: delete it") from None
         else:

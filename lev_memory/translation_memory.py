@@ -32,7 +32,7 @@ from .formats.files import (
 from .formats.units import Document, Proposal, Unit, same_language
 from .memory import Memory, Pair
 from .model import Model
-from .proposals import Change, propose, read_terms
+from .proposals import RATHER, WAYS, Change, propose, read_terms
 from .repair.codes import lost_code
 from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer
@@ -45,8 +45,8 @@ from .repair.lines import (
     with_ends,
 )
 from .repair.plurals import Category, counting
-from .repair.repair import Terms, repaired
-from .repair.repeats import vocabulary, without_repeats
+from .repair.repair import Terms
+from .repair.repeats import vocabulary
 from .repair.scripts import places
 from .typos import is_mended_typo
 
@@ -90,6 +90,15 @@ class Decision(NamedTuple):
     why: str
     proposal: Proposal | None = None
     kinds: Sequence[str] = ()
+
+
+def proposals_of(decisions: Iterable[Decision]) -> dict[Unit, Proposal]:
+    """Returns the proposals that take the place of texts."""
+    return {
+        each.unit: each.proposal
+        for each in decisions
+        if each.outcome == "proposed" and each.proposal
+    }
 
 
 class Filled(NamedTuple):
@@ -202,7 +211,7 @@ class TranslationMemory:
 
     @cached_property
     def repairer(self) -> Repairer:
-        return Repairer(self.memory.all_pairs)
+        return Repairer(self.memory.all_pairs, terms=self.terms)
 
     def propose(self, changes: Iterable[tuple[str, str, str]]) -> list[Proposal | None]:
         """Returns a proposal for each new source, older source and draft, None where the draft
@@ -211,9 +220,8 @@ class TranslationMemory:
             Unit(number, None, new, draft, old, "", "fuzzy")
             for number, (new, old, draft) in enumerate(changes)
         ]
-        decisions = self.decisions(Texts(units, self.language))
-        made = {each.unit: each.proposal for each in decisions if each.outcome == "proposed"}
-        return [made.get(unit) for unit in units]
+        proposals = proposals_of(self.decisions(Texts(units, self.language)))
+        return [proposals.get(unit) for unit in units]
 
     def fill(
         self, path: Path, output: Path | None = None, backup: bool = False, write: bool = True
@@ -233,8 +241,7 @@ class TranslationMemory:
             raise UserError(f"{path}: its sources are in the language that the memory translates "
                             "into: prepare it with the languages the other way round")  # fmt: skip
         decisions = self.decisions(document)
-        made = {each.unit: each.proposal for each in decisions if each.outcome == "proposed"}
-        after = document.with_proposals({unit: text for unit, text in made.items() if text})
+        after = document.with_proposals(proposals_of(decisions))
         if write and (after != before or target != path):
             if read_bytes(str(path)) != before:
                 raise UserError(f"{path} has changed in the meantime: run the command again")
@@ -299,23 +306,32 @@ class TranslationMemory:
         """Returns what becomes of each fuzzy unit of a file."""
         drafts, decisions = self.drafts(document)
         category = counting(language_of(document) or self.language, document.form_of)
-        changes = [self.change(draft, category) for draft in drafts]
+        repairs = [self.repair(draft, category) for draft in drafts]
+        changes = [self.change(*pair) for pair in zip(drafts, repairs)]
         outputs: Sequence[Proposal | None] = [None] * len(changes)
         if self.model and self.model.has_learnt(document):
             settings = self.model.settings
             how = settings.delete_threshold, self.memory, settings.max_iter
             outputs = propose(self.model.editor, changes, *how)
-        for draft, change, output in zip(drafts, changes, outputs, strict=True):
-            decisions.append(self.decision(document, draft, change, output))
+        for each in zip(drafts, repairs, changes, outputs, strict=True):
+            decisions.append(self.decision(document, *each))
         return decisions
 
-    def change(self, draft: Draft, category: Category) -> Change:
+    def repair(self, draft: Draft, category: Category) -> Repair:
+        """Returns the translation that the memory has of the new source, else the draft repaired
+        from the memory's words."""
+        new = stripped(draft.unit.source)
+        exact = self.memory.translations.get(new)
+        if draft.old and exact and exact != draft.text:
+            features = {EXACT: 1.0}
+            return Repair(exact, (EXACT,), True, probability(features), features)
+        return self.repairer.repair(draft.old, new, draft.text, category)
+
+    def change(self, draft: Draft, repair: Repair) -> Change:
         """Returns what the model reads of a draft."""
-        source, sign = draft.unit.source, self.memory.group_sign
-        new = stripped(source)
-        start = repaired(draft.old, new, draft.text, self.terms, sign, category)
+        source = draft.unit.source
         terms = [*itertools.chain(*self.wanted(source))]
-        return Change(new, draft.old, start.text, terms, start.is_all, start.old)
+        return Change(stripped(source), draft.old, repair.text, terms)
 
     def wanted(self, source: str) -> list[Sequence[str]]:
         """Returns the glossary's translations of each term in a source that is no part of a longer
@@ -329,7 +345,12 @@ class TranslationMemory:
         return wanted
 
     def decision(
-        self, document: Document, draft: Draft, change: Change, output: Proposal | None
+        self,
+        document: Document,
+        draft: Draft,
+        repair: Repair,
+        change: Change,
+        output: Proposal | None,
     ) -> Decision:
         """Returns what is proposed and why, or why the present text stays.
 
@@ -337,7 +358,7 @@ class TranslationMemory:
         """
         unit, why = draft.unit, ""
         best: tuple[Proposal | None, Sequence[str]] = None, ()
-        for proposal, reason, least, kinds in self.candidates(draft, change, output):
+        for proposal, reason, least, kinds in self.candidates(draft, repair, change, output):
             proposal = proposal._replace(text=self.written(unit, proposal.text))
             if proposal.text == unit.target:
                 why = why or ("as they are" if reason not in (BY_RULE, BY_LOOK_UP) else "")
@@ -363,42 +384,34 @@ class TranslationMemory:
         return ""
 
     def candidates(
-        self, draft: Draft, change: Change, output: Proposal | None
+        self, draft: Draft, repair: Repair, change: Change, output: Proposal | None
     ) -> Iterator[Candidate]:
-        """Yields the model's output, then the repair; for an empty unit the match."""
+        """Yields the model's output, where it is rather better, and the repair, else the more
+        probable first; for an empty unit a match, too."""
         if draft.way == "exact":
-            proposal = Proposal(draft.text, 1.0)
-            yield Candidate(proposal, "translated so in the memory", kinds=(EXACT,))
+            yield Candidate(
+                Proposal(draft.text, 1.0), "translated so in the memory", kinds=(EXACT,)
+            )
             return
-        if draft.way == "match" and output and self.model:
-            if self.model.settings.is_sure(change, output):
-                yield Candidate(output, "edited matches")
-        elif output and self.model:
-            wanted = self.model.settings.confidence(draft.way, self.precision)
-            yield Candidate(output, "edited by the model", wanted)
-        if not draft.old:
-            return
-        repair, least = self.repair(draft, change), least_probability(self.precision)
-        proposal = Proposal(repair.text, repair.probability, repair.is_all)
-        if draft.way == "match":
-            if repair.probability < least:
-                proposal = Proposal(draft.text, repair.probability, False)
-            yield Candidate(proposal, "matches", kinds=repair.kinds)
-        else:
+        chance, least = repair.probability, least_probability(self.precision)
+        candidates = list[Candidate]()
+        if output and self.model and EXACT not in repair.kinds:
+            settings, way = self.model.settings, draft.way if draft.way in WAYS else "kept"
+            edited, chance = settings.stated(way, change, draft.text, repair, output)
+            least = settings.confidence(way, self.precision)
+            reason = "edited matches" if draft.way == "match" else "edited by the model"
+            candidates.append(Candidate(output._replace(probability=edited), reason, least))
+        if draft.old:
+            proposal = Proposal(repair.text, chance, repair.is_all)
             reason = BY_RULE if repair.kinds == (RULE,) else BY_LOOK_UP
-            yield Candidate(proposal, reason, least, repair.kinds)
-
-    def repair(self, draft: Draft, change: Change) -> Repair:
-        """Returns the translation that the memory has of the new source, else the draft repaired
-        from the memory's words."""
-        exact = self.memory.translations.get(change.new)
-        if exact and exact != draft.text:
-            features = {EXACT: 1.0}
-            return Repair(exact, (EXACT,), True, probability(features), features)
-        sources = draft.old, change.new
-        repair = self.repairer.repair(sources, draft.text, change.draft, change.between)
-        text = without_repeats(repair.text, self.memory.repeats, change.new, draft.text)
-        return repair._replace(text=text)
+            if draft.way == "match":
+                reason = "matches"
+            candidates.append(Candidate(proposal, reason, least, repair.kinds))
+        if len(candidates) > 1 and edited < min(chance, RATHER):
+            candidates.reverse()
+        yield from candidates
+        if draft.way == "match":
+            yield Candidate(Proposal(draft.text, chance, False), "matches")
 
     def written(self, unit: Unit, line: str) -> str:
         """Returns a line as text, with the spaces and line breaks at its ends that it needs."""

@@ -19,7 +19,7 @@ ITERATIONS = 4
 LONGEST = 30  # words of a text that is learnt from
 MOST_CELLS = 3_000_000  # of pairs of words, 120 MB; the shortest texts come first
 LIKELY = 0.02  # least probability that links two words
-PRIOR = 0.5  # occurrences of other translations that a word is given
+PRIOR = 0.5  # occurrences of other translations that a word is source
 SLANT = 0.15  # of a link from the first word to the last
 COGNATE, PREFIX = 0.05, 4  # probability of a word that begins alike, letters of that beginning
 _TOKEN = regex.compile(
@@ -40,8 +40,15 @@ class Token(NamedTuple):
 
 def tokens_of(text: str) -> list[Token]:
     """Returns the tokens of a text; an article before an apostrophe is one (``l'``)."""
-    found = _TOKEN.finditer(text)
-    return [Token(m.start(), m.end(), m[0], m[0].lower() if is_word(m[0]) else m[0]) for m in found]
+    return [
+        Token(
+            match.start(),
+            match.end(),
+            match[0],
+            match[0].lower() if is_word(match[0]) else match[0],
+        )
+        for match in _TOKEN.finditer(text)
+    ]
 
 
 def is_word(token: str) -> bool:
@@ -57,14 +64,14 @@ def probabilities(
     coded, index = np.unique(np.concatenate(cells), return_inverse=True)
     widths = np.repeat([len(x) + 1 for x, _ in pairs], [len(y) for _, y in pairs])
     starts = np.cumsum(widths) - widths
-    given = coded // size
+    source = coded // size
     table = np.ones(len(coded), np.float32)
     for _ in range(ITERATIONS):
         share = table[index]
         share /= np.repeat(np.add.reduceat(share, starts), widths)
         counts = np.bincount(index, share)
-        table = (counts / (np.bincount(given, counts)[given] + PRIOR)).astype(np.float32)
-    kept = np.flatnonzero((table > LIKELY**2) & (given > 0))
+        table = (counts / (np.bincount(source, counts)[source] + PRIOR)).astype(np.float32)
+    kept = np.flatnonzero((table > LIKELY**2) & (source > 0))
     return {divmod(int(coded[i]), size): float(table[i]) for i in kept}
 
 

@@ -7,14 +7,16 @@ and for some shares of right repairs the least probability from which on so many
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 
 import numpy as np
 
 _NUMBERS = json.loads(resources.files(__package__).joinpath("confidence.json").read_text("utf-8"))
-CHOICE: dict[str, float] = _NUMBERS["choice"]
-WEIGHTS: dict[str, float] = _NUMBERS["weights"]
+Weights = dict[str, float]
+Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+CHOICE: Weights = _NUMBERS["choice"]
+WEIGHTS: Weights = _NUMBERS["weights"]
 
 
 def probability(features: Mapping[str, float], weights: Mapping[str, float] = WEIGHTS) -> float:
@@ -27,3 +29,37 @@ def least_probability(precision: float) -> float:
     """Returns the probability from which on so large a share of repairs is right."""
     shares, least = zip(*_NUMBERS["least"])
     return float(np.interp(precision, shares, least))
+
+
+def log_odds(chance: float) -> float:
+    """Returns the logarithm of the odds of a probability, which is kept from 0 and 1."""
+    chance = min(max(chance, 1e-4), 1 - 1e-4)
+    return math.log(chance / (1 - chance))
+
+
+def regression(names: Sequence[str], table: Table, labels: Table, counts: Table) -> Weights:
+    """Returns the weights of a logistic regression.
+
+    Args:
+        names: of the columns of the table, among them "bias".
+        counts: how often a row counts.
+    """
+    weights = np.zeros(len(names))
+    ridge = np.diag([1e-6 if name == "bias" else 2.0 for name in names])
+    for _ in range(20):  # Newton's method
+        chance = 1 / (1 + np.exp(-table @ weights))
+        slope = table.T @ (counts * (labels - chance)) - ridge @ weights
+        curve = (table * (counts * chance * (1 - chance))[:, None]).T @ table + ridge
+        weights += np.linalg.solve(curve, slope)
+    return {name: round(float(w), 3) for name, w in zip(names, weights)}
+
+
+def fitted(cases: Sequence[tuple[Mapping[str, float], bool]]) -> Weights:
+    """Returns the weights of :func:`probability`, from features and whether it was so."""
+    names = ["bias", *sorted({name for features, _ in cases for name in features})]
+    table = np.zeros((len(cases), len(names)))
+    for row, (features, _) in zip(table, cases):
+        known = {"bias": 1.0, **features}
+        row[:] = [known.get(name, 0.0) for name in names]
+    labels = np.array([is_better for _, is_better in cases], float)
+    return regression(names, table, labels, np.ones(len(cases)))

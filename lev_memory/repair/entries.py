@@ -14,9 +14,13 @@ from rapidfuzz.distance import Levenshtein
 from .alignment import Lexicon, is_word, tokens_of
 from .confidence import CHOICE, probability
 from .lines import replaced
-from .lookup import ENDING, Found, Lookup, joined, span, stretch
+from .lookup import ENDING, Lookup, Translation, joined, span, stretch
 from .marks import Habits
+from .plurals import Category
+from .repair import UNKNOWN, Repaired, Terms, repaired
+from .repeats import usual_repeats, without_repeats
 from .scripts import goes_on
+from .values import group_sign
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 MOST_FOUND = 5  # translations of a phrase that are tried
@@ -35,13 +39,15 @@ class Edit(NamedTuple):
 
 class Repair(NamedTuple):
     """A repaired draft. kinds: of its repairs. is_all: nothing else has changed in the source.
-    probability: that it needs fewer edits than the draft."""
+    probability: that it needs fewer edits than the draft. ruled: the draft repaired by rule alone,
+    "" where the rule does not repair all that has changed."""
 
     text: str
     kinds: tuple[str, ...]
     is_all: bool
     probability: float
     features: dict[str, float]
+    ruled: str = ""
 
 
 class Words:
@@ -97,19 +103,19 @@ class Words:
             "new words": math.log1p(len(after) - neighbours),
             "old words": math.log1p(len(before) - neighbours),
         }
-        for found in self.lookup.translations(after)[:MOST_FOUND]:
-            text = self.cased(found, there.start, self.new[new.start].text)
+        for translation in self.lookup.translations(after)[:MOST_FOUND]:
+            text = self.cased(translation, there.start, self.new[new.start].text)
             for place, form in sorted({(start, text), self.agreed(there, text)}):
                 gone = [token.key for token in self.target[: there.stop] if token.start >= place]
                 sides = gone, [token.key for token in tokens_of(form)], before, after
                 if any(map(is_word, sides[1])):
-                    sure = features | self.sureness(found, there.stop, *sides)
-                    sure["alone"] = found.is_alone and len(old) == len(self.old)
+                    sure = features | self.sureness(translation, there.stop, *sides)
+                    sure["alone"] = translation.is_alone and len(old) == len(self.old)
                     yield Edit(place, end, self.apart(place, end, form), LOOKED_UP, sure)
 
     def sureness(
         self,
-        found: Found,
+        translation: Translation,
         stop: int,
         gone: Sequence[str],
         written: Sequence[str],
@@ -127,8 +133,8 @@ class Words:
         marks = [len(side) - n for side, n in zip((written, before, gone, after), counts)]
         more, fewer = (math.log((1 + x) * (1 + y)) for x, y in (counts[:2], counts[2:]))
         return {
-            "share": found.share,
-            "once": found.times == 1,
+            "share": translation.share,
+            "once": translation.times == 1,
             "left": not left or seen[left[0].key, written[0]] > 0,
             "right": not right or seen[written[-1], right[0].key] > 0,
             "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
@@ -140,15 +146,15 @@ class Words:
             "words": math.log1p(len(written)),
         }
 
-    def cased(self, found: Found, first: int, new: str) -> str:
+    def cased(self, translation: Translation, first: int, new: str) -> str:
         """Returns a translation with a capital where it replaces one at the beginning, and in small
         letters as the replaced text where the memory shows it at the beginning alone."""
-        text, old = found.text, self.target[first].text
+        text, old = translation.text, self.target[first].text
         if text[:2].isupper() and len(text) > 1:
             return text
         if old[:1].isupper() and (first == 0 or new[:1].isupper()):
             return text[:1].upper() + text[1:]
-        if not found.is_inner and old[:1].islower():
+        if not translation.is_inner and old[:1].islower():
             return text[:1].lower() + text[1:]
         return text
 
@@ -188,34 +194,48 @@ class Words:
 
 
 class Repairer:
-    """Repairs the drafts of a project from the pairs of its memory."""
+    """Repairs the drafts of a project from the pairs of its memory; terms: of a glossary."""
 
     def __init__(
-        self, pairs: Sequence[tuple[str, str]], choice: Mapping[str, float] = CHOICE
+        self,
+        pairs: Sequence[tuple[str, str]],
+        choice: Mapping[str, float] = CHOICE,
+        terms: Terms | None = None,
     ) -> None:
         self.lookup, self.habits, self.choice = Lookup(pairs), Habits(pairs), choice
+        self.terms, self.sign = terms, group_sign(pairs)
+        self.repeats = usual_repeats(target for _, target in pairs)
 
-    def repair(self, sources: tuple[str, str], draft: str, ruled: str, between: str) -> Repair:
-        """Returns a draft with all repairs that are found.
+    def words(
+        self, old: str, new: str, draft: str, category: Category
+    ) -> tuple[Words, Repaired, set[str]]:
+        """Returns an entry after its repairs by rule, marks and capitals; and their kinds."""
+        rule = repaired(old, new, draft, self.terms, self.sign, category)
+        text, between, kinds = self.habits.marked(rule.old, new, rule.text)
+        if rule.text != draft:
+            kinds.add(RULE)
+        return Words(self.lookup, between, new, text), rule, kinds
+
+    def repair(self, old: str, new: str, draft: str, category: Category = UNKNOWN) -> Repair:
+        """Returns a draft with all repairs that are translation.
 
         Args:
-            sources: the older one and the new one.
-            draft: the older one's translation.
-            ruled: the draft repaired by rule.
-            between: the older source after the same repairs.
+            old: the source that it translates, "" if that is not known.
+            new: the source that is to be translated.
+            category: plural categories of the language.
         """
-        old, new = sources
-        kinds = {RULE} if ruled != draft else set()
-        text, between, marked = self.habits.marked(between, new, ruled)
-        words = Words(self.lookup, between, new, text)
-        found = [(stretch, words.edit(*stretch, self.choice)) for stretch in words.stretches()]
-        edits = sorted((edit for _, edit in found if edit), key=lambda edit: edit[:2])
+        if not old:
+            return Repair(draft, (), False, 0.0, {})
+        words, rule, kinds = self.words(old, new, draft, category)
+        repairs = [(stretch, words.edit(*stretch, self.choice)) for stretch in words.stretches()]
+        edits = sorted((edit for _, edit in repairs if edit), key=lambda edit: edit[:2])
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
             edits = []
-        opened = sum(sum(map(len, stretch)) for stretch, edit in found if edit not in edits)
+        opened = sum(sum(map(len, stretch)) for stretch, edit in repairs if edit not in edits)
         share = opened / max(len(words.old) + len(words.new), 1)
-        repaired = replaced(text, (edit[:3] for edit in edits))
-        kinds |= marked | {edit.kind for edit in edits}
+        text = replaced(words.draft, (edit[:3] for edit in edits))
+        text = without_repeats(text, self.repeats, new, draft)
+        kinds |= {edit.kind for edit in edits}
         features = {kind: 1.0 for kind in kinds}
         if opened or kinds != {RULE}:  # the rule does not depend on the memory
             features |= means([edit.features for edit in edits if edit.kind == LOOKED_UP])
@@ -227,7 +247,9 @@ class Repairer:
                 "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
                 "length": math.log(1 + len(old.split())),
             }
-        return Repair(repaired, tuple(sorted(kinds)), not opened, probability(features), features)
+        ruled = rule.text if rule.is_all else ""
+        chance = probability(features)
+        return Repair(text, tuple(sorted(kinds)), not opened, chance, features, ruled)
 
 
 def means(features: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -12,9 +12,10 @@ MOST_ENTRIES = 60  # of a phrase that are read
 SHORT, ENDING = 4, 2  # letters of a small word, and those that tell a longer one's forms apart
 WHOLE = 2  # times that an entry counts that is nothing but the phrase
 _APOSTROPHES = "'’"
+BETWEEN = "\0"  # words of a source that is searched: these have no such character
 
 
-class Found(NamedTuple):
+class Translation(NamedTuple):
     """A translation of a phrase: how often a memory has it, its share of all, whether it was seen
     after other words, where its capitals are its own, and whether an entry is nothing else."""
 
@@ -39,13 +40,13 @@ class Lookup:
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         unique = dict.fromkeys(pairs)
         self.entries = [Entry(tokens_of(old), tokens_of(text), text) for old, text in unique]
-        self.keys = [[token.key for token in entry.source] for entry in self.entries]
+        self.sources = [in_line(token.key for token in entry.source) for entry in self.entries]
         self.places: defaultdict[str, list[int]] = defaultdict(list)
-        for number, keys in enumerate(self.keys):
-            for key in dict.fromkeys(keys):
+        for number, entry in enumerate(self.entries):
+            for key in dict.fromkeys(token.key for token in entry.source):
                 self.places[key].append(number)
         self._links: dict[int, tuple[Links, Links]] = {}
-        self._found: dict[tuple[str, ...], list[Found]] = {}
+        self._translations: dict[tuple[str, ...], list[Translation]] = {}
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -75,36 +76,37 @@ class Lookup:
             self._links[number] = self.lexicon.links(entry.source, entry.target)
         return self._links[number]
 
-    def translations(self, phrase: Sequence[str]) -> list[Found]:
+    def translations(self, phrase: Sequence[str]) -> list[Translation]:
         """Returns the translations of words in small letters, the most frequent first."""
         key = tuple(phrase)
-        if key not in self._found:
-            self._found[key] = self._search([*phrase])
-        return self._found[key]
+        if key not in self._translations:
+            self._translations[key] = self._search([*phrase])
+        return self._translations[key]
 
     def share(self, phrase: Sequence[str], text: str) -> float:
         """Returns the share of a text among the translations of a phrase."""
         alike = (
-            found.share for found in self.translations(phrase) if found.text.lower() == text.lower()
+            each.share for each in self.translations(phrase) if each.text.lower() == text.lower()
         )
         return next(alike, 0.0)
 
-    def _search(self, phrase: list[str]) -> list[Found]:
+    def _search(self, phrase: list[str]) -> list[Translation]:
         """Reads the entries with the rarest word of a phrase."""
         if not any(map(is_word, phrase)):
             return []
         rarest = min((self.places.get(word, []) for word in phrase), key=len)
+        wanted = in_line(phrase)
         counts: Counter[str] = Counter()
         alone = set()
         spellings: defaultdict[str, Counter[tuple[bool, str]]] = defaultdict(Counter)
         total = 0
         for number in rarest[:MOST_ENTRIES]:
-            keys, entry = self.keys[number], self.entries[number]
-            starts = range(len(keys) - len(phrase) + 1)
-            start = next((k for k in starts if keys[k : k + len(phrase)] == phrase), None)
-            if start is None:
+            source, entry = self.sources[number], self.entries[number]
+            place = source.find(wanted)
+            if place < 0:
                 continue
-            weight = WHOLE if len(keys) == len(phrase) else 1
+            start = source.count(BETWEEN, 0, place)
+            weight = WHOLE if source == wanted else 1
             total += weight
             there = stretch(range(start, start + len(phrase)), *self.links(number))
             if weight == WHOLE:
@@ -115,13 +117,13 @@ class Lookup:
                 if weight == WHOLE:
                     alone.add(text.lower())
                 spellings[text.lower()][there.start > 0, text] += 1
-        found = []
+        translations = []
         for low, count in counts.most_common():
             (is_inner, text), _ = max(
                 spellings[low].items(), key=lambda item: (item[0][0], item[1])
             )
-            found.append(Found(text, count, count / total, is_inner, low in alone))
-        return found
+            translations.append(Translation(text, count, count / total, is_inner, low in alone))
+        return translations
 
     def agreeing(self, word: str, following: str) -> str:
         """Returns the form of a word that the memory has before another word, of several the most
@@ -144,6 +146,11 @@ class Lookup:
             return is_same or (bare != word and other.startswith(bare))
         stem = max(len(word), len(other)) - ENDING
         return stem >= SHORT and word[:stem] == other[:stem]
+
+
+def in_line(words: Iterable[str]) -> str:
+    """Returns words as a text in which others are found."""
+    return BETWEEN + "".join(f"{word}{BETWEEN}" for word in words)
 
 
 def stretch(places: range, forward: Links, backward: Links) -> range:

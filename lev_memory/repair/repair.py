@@ -247,9 +247,3 @@ def repaired(
 
 def _edited(text: str, edits: dict[Span, str]) -> str:
     return replaced(text, ((start, end, new) for (start, end), new in edits.items()))
-
-
-def repair(old: str, new: str, draft: str, category: Category = UNKNOWN) -> str:
-    """Returns the draft that :func:`repaired` makes if nothing else has changed, else it itself."""
-    text, is_all, _ = repaired(old, new, draft, category=category)
-    return text if is_all else draft

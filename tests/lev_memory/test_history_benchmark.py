@@ -4,10 +4,6 @@ import random
 import sys
 from pathlib import Path
 
-import pytest
-
-from lev_memory.repair import confidence
-
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import translation_history as history  # noqa: E402
 
@@ -62,8 +58,3 @@ def test_files_of_a_language_are_found_by_their_folders(tmp_path):
         path.write_bytes(b"")
     found = history.catalogues(tmp_path, "fr")
     assert {path.relative_to(tmp_path).as_posix() for path in found.values()} == {*names[:2]}
-
-
-@pytest.mark.parametrize("features", [{}, {"rule": 1.0}, {"nobody knows this": 9.0}])
-def test_a_probability_is_one(features):
-    assert 0 < confidence.probability(features) < 1

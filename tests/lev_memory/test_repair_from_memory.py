@@ -98,12 +98,6 @@ def test_translation_probabilities_of_a_word_sum_to_one_at_most(pairs):
         assert sum(chance for (word, _), chance in table.items() if word == source) <= 1 + 1e-5
 
 
-def test_words_that_stand_together_translate_each_other():
-    words = lookup.Lookup(PAIRS).lexicon.translations
-    best = {source: max(words[source], key=words[source].get) for source in ("file", "open")}
-    assert best == {"file": "fichier", "open": "ouvrir"}
-
-
 def test_a_habit_is_what_most_translations_have():
     habits = marks.Habits([(f"A {n}", f"a {n}") for n in range(4)] + PAIRS)
     assert habits.with_end("Print", "Print:", "Imprimer") == "Imprimer\u00a0:"
