@@ -100,11 +100,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--peer", **pair, action="append", default=[], help="a model in CTranslate2")
     add("--iterations", type=int, help="of a LevT, 1 to so many (default: its own)")
     add("--guided", action="store_true", help="also read ahead in the source")
-    add("--metrics", default="bleu,ter", help="of lev-report (default: bleu,ter)")
+    names = {"type": lambda text: text.split(","), "default": ["bleu", "ter"]}
+    add("--metrics", **names, help="of lev-report, with commas between (default: bleu,ter)")
     add_options(add)
     args = parser.parse_args(argv)
     rows = [*read_parallel([args.source, args.reference])][: args.sentences]
-    report(args, systems_of(args), rows, partial(rated, args.metrics.split(",")))
+    report(args, systems_of(args), rows, partial(rated, args.metrics))
 
 
 if __name__ == "__main__":
