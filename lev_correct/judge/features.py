@@ -142,10 +142,13 @@ class LineFeatures:
         yield "slip of a word of the files", self._text.is_slip(before, after)
 
     def _is_lone_slip(self, before: str, after: str) -> bool:
-        """Returns whether a word is alone in its line and an unheard slip, not of its ending."""
+        """Returns whether a word is alone in its line and an unheard slip, not of its ending.
+
+        One with a capital may be a name: *Sylt* is no slip of *salt*.
+        """
         word, other = looked_up(before), looked_up(after)
         is_slip = OSA.distance(word, other) == 1 and _sound(word) == _sound(other)
-        return len(self.places) == 1 and is_slip and word[-1:] == other[-1:]
+        return len(self.places) == 1 and before.islower() and is_slip and word[-1:] == other[-1:]
 
     def _is_compound(self, word: str) -> bool:
         """Returns whether a word is two others of some letters that the lists have."""

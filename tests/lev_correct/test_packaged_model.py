@@ -59,6 +59,7 @@ Ich habe das nicht gewusst |
 Connexion of the imbedded heros, requestor | Connexion of the imbedded heroes, requestor
 connexion |
 tomorow | tomorrow
+Sylt |
 """
 
 
