@@ -246,6 +246,7 @@ class Corrector:
         threshold = require_number("min_confidence=", threshold, 0, 1)
         require_count("batch_size", batch_size)
         read = [self._read(*text) for text in texts]
+        self.backend.doubts = self._is_judged
         for group in groups(read):
             # Equal units have equal answers: a text has many words twice.
             units = (unit for text in group for line in text.lines for unit in line.units)
@@ -333,8 +334,11 @@ class Corrector:
     @property
     def min_confidence(self) -> float:
         """Probability from which an edit is made where a call does not say."""
-        careful = self._known is not None and not self.eager
-        return max(self.settings.min_confidence, RIGHT * careful)
+        return max(self.settings.min_confidence, RIGHT * self._is_judged)
+
+    @property
+    def _is_judged(self) -> bool:
+        return self._known is not None and not self.eager
 
     @cached_property
     def _known(self) -> KnownWords | None:

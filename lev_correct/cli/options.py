@@ -16,6 +16,7 @@ from lev_runtime.io.options import (
     make_parser,
 )
 from lev_runtime.io.output import refuse_overwriting
+from lev_runtime.io.text_files import read_bytes
 
 from ..repository.findings import FORMATS
 from ..repository.repository import NAMED
@@ -186,6 +187,9 @@ def _check_edits(args: argparse.Namespace) -> None:
     if args.edits == STANDARD_STREAM and has_text:
         raise UserError("--edits -: standard output is used for the text; name a file")
     check_overwriting(args, args.files)
+    # `--edits letter.txt` would lose the letter that somebody wants to see corrected
+    if args.edits and os.path.isfile(args.edits) and read_bytes(args.edits)[:1] not in (b"", b"{"):
+        raise UserError(f"--edits {args.edits}: the file to write edits to holds something else")
 
 
 def _check_input(args: argparse.Namespace) -> None:

@@ -117,7 +117,7 @@ class LineFeatures:
     def _of_material(self, start: int, before: str, after: str) -> Iterator[tuple[str, float]]:
         words = looked_up(after).split()
         level, known = self._text.level(before), [*map(self._words.knows, before.split())]
-        rating = sum(map(self._words.rating, words)) / max(len(words), 1)
+        rating = min(map(self._words.rating, words), default=0.0)
         if level <= MET and rating >= RARE and self._is_lone_slip(before, after):
             level = 0
         case = case_of(self.line, start, start + len(before.split()[0]))

@@ -103,6 +103,9 @@ class Backend:
     knows_spaces: bool
     words_learnt: int | None = None
     uses_context = False
+    #: Whether a word of no list gets its likeliest change, though it would rather stay: a judge
+    #: has more to go by.
+    doubts = False
     processing: TextProcessing
     #: Finds what is to be joined and divided, where the lists say enough.
     spacing: Spacing | None = None

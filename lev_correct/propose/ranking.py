@@ -425,6 +425,8 @@ class WordRanker(Ranker):
         listed = self.misspelt(unit)
         if len(listed) == 1 and listed[0] in candidates.texts:  # the text tells how sure it is
             return candidates.texts.index(listed[0])
+        if self.doubts and self.unknown(unit) and len(chances) > 1:
+            return 1 + super()._best(candidates, unit, chances[1:])
         return super()._best(candidates, unit, chances)
 
     def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:

@@ -67,8 +67,9 @@ _OPENS_QUOTE = re.compile(rf"(?<!\w)[{APOSTROPHES}](?:\w|\Z)")
 _INSIDE = re.compile(r"'(?<!\n')(?!\n)")
 #: Log-probability from which on a letter is a word.
 LETTER = -6.0
-#: Letters of a word, of which both halves of another may be without being common.
-WHOLE = 4
+#: Letters of a word, of which both halves of another may be without being common; log-probability
+#: of a shorter half. Of the words of two and three letters 800 are rarer, most of them abbreviations.
+WHOLE, USUAL = 4, -12.0
 #: Mean log-probability of the other words of a line, below which it is in another language.
 FOREIGN, RAREST = -12.5, -20.0
 #: Probability from which on spaces are changed.
@@ -264,15 +265,18 @@ class Spacing:
         return all(map(self._stands, pair)) or not (known or self._common.isdisjoint(pair))
 
     def _side_by_side(self, left: str, right: str) -> bool:
-        """Returns whether two parts are words that are listed so, or one is common, or none is
-        short."""
+        """Returns whether two parts are words that are listed so, or none is short, or one is
+        common and no short one is rare (*wen were*)."""
         if not (self._stands(left) and self._stands(right)):
             return False
         listed = self._bigrams.count(left, right) > 0
         common = [part in self._common for part in (left, right)]
         if len(left + right) < WHOLE:
             return all(common)
-        return listed or any(common) or min(len(left), len(right)) >= WHOLE
+        if len(left) >= WHOLE <= len(right):
+            return True
+        usual = all(len(part) >= WHOLE or self.word(part) >= USUAL for part in (left, right))
+        return listed or (any(common) and usual)
 
     def _stands(self, word: str) -> bool:
         return word in self._counts and (len(word) > 1 or self.word(word) >= LETTER)

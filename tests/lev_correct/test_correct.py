@@ -70,6 +70,8 @@ words gone | gone
 --edits no/e.jsonl | no/e.jsonl
 --edits words --protect-words words | --edits .* words
 --edits - | --edits -
+--edits words | --edits words
+bad --edits words | --edits words
 --in-place | --in-place
 --in-place . | \\.
 tune words words --goal best | --goal best

@@ -113,6 +113,16 @@ def test_a_capital_favours_the_word():
     assert capital - small == pytest.approx(WEIGHTS["capital"], rel=1e-9)
 
 
+def test_a_judge_hears_the_likeliest_change_of_a_word_that_would_rather_stay():
+    corrector = ranking(weights={"unchanged": 99.0})
+    words = ["hte", "cat"]
+    assert corrector.backend.write(words, 8) == [{}, {}]
+    corrector.backend.doubts = True
+    change, of_known = corrector.backend.write(words, 8)
+    ((edit, chance),) = change.items()
+    assert edit.words == ("the",) and 0 < chance < 0.5 and not of_known
+
+
 @pytest.mark.parametrize("unit", ["letters", "line"])
 def test_what_runs_away_is_no_candidate_unless_it_is_listed(unit):
     likes = {"appropriatiatopell": 0, "appropriate": -0.1, "approximately": 1, "i-b-m": 1}
