@@ -5,7 +5,7 @@ are; how many of them the outputs have.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from lev_runtime.errors import require_share
 from lev_runtime.refine.editor import Editor
 
 from .formats.files import read_lines, stored_language, stored_pairs
+from .formats.units import Proposal
 from .memory import Memory
 from .prepare import Row, Say
 from .proposals import (
@@ -118,15 +119,6 @@ def part_of(work: Path, part: str) -> list[Row]:
     return [Row(*row) for row in read_lines(*paths)]
 
 
-class Part(NamedTuple):
-    """Rows, their repairs, and what the model reads of them."""
-
-    name: str
-    rows: Rows
-    repairs: Sequence[Repair]
-    changes: Sequence[Change]
-
-
 class Evaluation:
     """Decodes the validation and the test part with the model of a memory."""
 
@@ -136,24 +128,25 @@ class Evaluation:
         self.editor, self.memory, self.category, self.say = editor, memory, category, say
         self.repairer = Repairer(memory.all_pairs)
 
-    def part(self, name: str, rows: Rows) -> Part:
-        """Returns rows with their repairs."""
+    def cases(self, name: str, rows: Rows, hows: Iterable[How]) -> dict[How, Cases]:
+        """Repairs and decodes rows, in each way, and says so."""
         repairs = [self.repairer.repair(row.old, row.new, row.raw, self.category) for row in rows]
         changes = [Change(row.new, row.old, repair.text) for row, repair in zip(rows, repairs)]
-        return Part(name, rows, repairs, changes)
+        tried = dict[How, Cases]()
+        for threshold, most in hows:
+            described = f"threshold {threshold}, iterations at most {most}"
+            self.say(f"{name}: decoding {len(rows)} sentences, {described}")
+            outputs = propose(self.editor, changes, threshold, self.memory, most)
+            entries = zip(rows, repairs, changes, outputs, strict=True)
+            tried[threshold, most] = [self.pair(*entry) for entry in entries]
+        return tried
 
-    def cases(self, part: Part, how: How) -> list[tuple[Case, Case]]:
-        """Decodes a part, and says so."""
-        threshold, most = how
-        described = f"threshold {threshold}, iterations at most {most}"
-        self.say(f"{part.name}: decoding {len(part.rows)} sentences, {described}")
-        outputs = propose(self.editor, part.changes, threshold, self.memory, most)
-        cases = []
-        for row, repair, change, output in zip(*part[1:], outputs, strict=True):
-            edited, repaired = features_of(change, row.raw, repair, output)
-            case = self.case(row, output.text, edited)
-            cases.append((case, self.case(row, repair.text, repaired)))
-        return cases
+    def pair(
+        self, row: Row, repair: Repair, change: Change, output: Proposal
+    ) -> tuple[Case, Case]:
+        """Returns both texts that may be proposed for a row."""
+        edited, repaired = features_of(change, row.raw, repair, output)
+        return self.case(row, output.text, edited), self.case(row, repair.text, repaired)
 
     def case(self, row: Row, text: str, features: dict[str, float]) -> Case:
         """Returns a text that may be proposed."""
@@ -164,17 +157,17 @@ class Evaluation:
     def tune(self, rows: Rows) -> Settings:
         """Returns the settings that save the most edits, of equals the quickest and most careful,
         and how often their proposals are better, for each way to an older source."""
-        known, hows = self.part("valid", rows), itertools.product(ITERATIONS, THRESHOLDS)
-        tried = {how[::-1]: self.cases(known, how[::-1]) for how in hows}
+        hows = [(threshold, most) for most in ITERATIONS for threshold in THRESHOLDS]
+        tried = self.cases("valid", rows, hows)
         how, _ = best(tried, slice(None))
         asked = [row.raw for row in rows], [row.new for row in rows]
         olds = self.memory.translated_from(*asked, itself=False)
         traced = [row._replace(old=old) for row, old in zip(rows, olds, strict=True) if old]
         unknown = [row._replace(old="") for row in rows]
         settings = Settings(*how)
-        for way, part in zip(WAYS, ([], traced, unknown)):
-            if way != WAYS[0]:
-                tried = {how: self.cases(self.part(f"valid, older source {way}", part), how)}
+        for way, part in zip(WAYS, (rows, traced, unknown)):
+            if part is not rows:
+                tried = self.cases(f"valid, older source {way}", part, [how])
             settings.weights[way] = weights_of(tried[how])
             settings.outcomes[way] = crossed(tried)
         return settings
@@ -245,7 +238,7 @@ def evaluate(work: Path, precision: float = 0.8, say: Say = lambda line: None) -
         known, least = settings.outcomes[way], settings.confidence(way, precision)
         sure = f"{sure_outcomes(known, least)}; probability {least:.3f} and more"
         say(f"valid, older source {way}: {sure}")
-    cases = evaluation.cases(evaluation.part("test", test), how)
+    cases = evaluation.cases("test", test, [how])[how]
     chosen = judged(cases, settings.weights["kept"])
     outcomes = [(chance, case.saved > 0) for chance, case in chosen if chance]
     better = sure_outcomes(outcomes, settings.confidence("kept", precision))

@@ -26,7 +26,7 @@ def tmx_pairs(path: Path, data: bytes, language: str) -> tuple[list[tuple[str, s
     if root.name != "tmx":
         raise UserError(f"{path} is not a TMX file but {root.name}")
     header = root.first("header")
-    named = header.attributes.get("srclang", _ANY) if header else _ANY
+    named = header.get("srclang", _ANY) if header else _ANY
     units = [(asked or named.replace("-", "_"), texts) for asked, texts in units]
     is_named = any(source_language(texts, asked) for asked, texts in units)
     pairs, languages = [], set()
@@ -45,10 +45,10 @@ def texts_of(unit: Element) -> tuple[str, Texts]:
     """Returns the source language that a unit names, and its texts."""
     texts: Texts = {}
     for variant in unit.all("tuv"):
-        named = variant.attributes.get("xml:lang") or variant.attributes.get("lang", "")
+        named = variant.get("xml:lang") or variant.get("lang")
         segment = variant.first("seg")
         texts.setdefault(named.replace("-", "_"), segment.text if segment else "")
-    return unit.attributes.get("srclang", "").replace("-", "_"), texts
+    return unit.get("srclang").replace("-", "_"), texts
 
 
 def source_language(texts: Texts, asked: str) -> str:
@@ -69,17 +69,17 @@ def translations(texts: Texts, source: str) -> list[str]:
     return [named for named in others if not same_language(named, source)] or others
 
 
-def write_tmx(path: Path, units: Iterable[tuple[str, str, str]], source: str = "en") -> None:
-    """Writes sources, translations and the language of each, as TMX 1.4."""
+def write_tmx(path: Path, units: Iterable[tuple[str, str, str]]) -> None:
+    """Writes English sources, translations and the language of each, as TMX 1.4."""
     head = f'creationtool="lev-memory" creationtoolversion="{__version__}" segtype="block"'
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<tmx version="1.4">',
-        f'<header {head} o-tmf="po" adminlang="en" srclang="{source}" datatype="plaintext"/>',
+        f'<header {head} o-tmf="po" adminlang="en" srclang="en" datatype="plaintext"/>',
         "<body>",
     ]
     for text, translation, language in units:
-        pair = (source, text), (language.replace("_", "-") or "und", translation)
+        pair = ("en", text), (language.replace("_", "-") or "und", translation)
         sides = (
             f"<tuv xml:lang={quoteattr(named)}><seg>{escape(part)}</seg></tuv>"
             for named, part in pair

@@ -25,15 +25,14 @@ class Element:
     name: str
     attributes: dict[str, str]
     start: int
-    line: int = 0
     inside: tuple[int, int] = (0, 0)
     end: int = 0
     text: str = ""
     children: list["Element"] = field(default_factory=list)
 
-    def content(self) -> str:
-        """Returns the text of this element."""
-        return self.text
+    def get(self, name: str, default: str = "") -> str:
+        """Returns an attribute, or the default."""
+        return self.attributes.get(name, default)
 
     def all(self, name: str) -> Iterator["Element"]:
         """Yields the elements of a name below this one, in order."""
@@ -44,9 +43,8 @@ class Element:
         stack = [(child, True) for child in reversed(self.children)]
         while stack:
             element, is_translated = stack.pop()
-            translate = element.attributes.get("translate")
-            if translate in ("yes", "no"):
-                is_translated = translate == "yes"
+            if element.get("translate") in ("yes", "no"):
+                is_translated = element.get("translate") == "yes"
             yield element, is_translated
             stack += [(child, is_translated) for child in reversed(element.children)]
 
@@ -90,8 +88,8 @@ class Tree:
     def __init__(
         self, path: Path, data: bytes, units: Callable[[Element], None] | None = None
     ) -> None:
-        self.path, self.units, self.encoding = path, units, encoding_of(data)
-        self.prefix: str | None = None
+        self.units, self.encoding = units, encoding_of(data)
+        self.prefix = ""  # of the root, with its colon
         self.root = Element("", {}, 0)
         self.open = [self.root]
         self.parser = expat.ParserCreate("utf-8")
@@ -110,16 +108,20 @@ class Tree:
             raise UserError(f"{path} is not valid XML: {error}; see xmllint {path}") from None
 
     def started(self, name: str, attributes: dict[str, str]) -> None:
-        place, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
-        prefix, _, local = name.rpartition(":")
-        if self.prefix is None:
-            self.prefix = prefix
-        element = Element(local if prefix == self.prefix else name, attributes, place, line)
-        tag = _TAG.match(self.data, element.start)
-        inside = tag.end() if tag else element.start
+        prefix, colon, local = name.rpartition(":")
+        if not self.root.children:
+            self.prefix = prefix + colon
+        named = local if prefix + colon == self.prefix else name
+        element = Element(named, attributes, self.parser.CurrentByteIndex)
+        inside = self.after_tag(element.start)
         element.inside = (inside, inside)
         self.open[-1].children.append(element)
         self.open.append(element)
+
+    def after_tag(self, start: int) -> int:
+        """Returns where the tag at a place ends."""
+        tag = _TAG.match(self.data, start)
+        return tag.end() if tag else start
 
     def ended(self, name: str) -> None:
         element, place = self.open.pop(), self.parser.CurrentByteIndex
@@ -127,8 +129,7 @@ class Tree:
             element.end = element.inside[0]
             return
         element.inside = (element.inside[0], place)
-        tag = _TAG.match(self.data, place)
-        element.end = tag.end() if tag else place
+        element.end = self.after_tag(place)
         if element.name in INLINE_CODES and is_placeholder(element.text):
             self.character_data(element.text)  # no tool's own code, but the text's
         if self.units and element.name == "tu":

@@ -5,11 +5,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 #: stands in a comment of each proposal
 COMMENT = "lev_plugins: proposal, probability"
 PART = ", in part"
+#: a comment of a proposal, with the fingerprint of its source
+NOTE = rf"{re.escape(COMMENT)} [\d.]+(?:{PART})?, source (\w+)"
 # scripts that tell languages apart, and the usual ones that are not Latin
 _SCRIPT = re.compile(r"[_@](hans|hant|lat|cyr|ara|dev)")
 _REGION = re.compile(r"_([a-z]{2}|\d{3})(?![a-z\d])")
@@ -55,24 +57,28 @@ class Unit:
     alternatives: tuple[str, ...] = ()
 
 
-class Document(Protocol):
-    """A file of translations: :class:`po.PoFile` or :class:`xliff.XliffFile`.
+class Document:
+    """Units of a file of translations: a :class:`po.PoFile`, a :class:`xliff.XliffFile`, or none.
 
-    ``language``: of the translations, as the file says, else "". ``encoding``: of the file.
-    ``form_of``: the plural form for a number, where the file has a formula.
+    Attributes:
+        language: of the translations, as the file says, else "".
+        encoding: of the file.
+        form_of: the plural form for a number, where the file has a formula.
     """
 
-    path: Path
-    language: str
-    form_of: Callable[[int], int] | None
-    encoding: str
-    units: list[Unit]
+    encoding = "utf-8"
+    form_of: Callable[[int], int] | None = None
+
+    def __init__(self, path: Path, language: str, units: list[Unit]) -> None:
+        self.path, self.language, self.units = path, language, units
 
     def refusal(self, unit: Unit, text: str) -> str:
         """Returns why a text cannot be written for a unit, "" if it can."""
+        return ""
 
     def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
         """Returns the file's bytes with proposals for its units."""
+        raise NotImplementedError
 
 
 def fingerprint(*sources: str) -> str:

@@ -3,7 +3,8 @@ else stays byte for byte."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
@@ -13,15 +14,7 @@ from lev_runtime.errors import UserError
 
 from ..repair.lines import replaced
 from .tree import Element, Tree
-from .units import (
-    COMMENT,
-    PART,
-    Proposal,
-    Unit,
-    fingerprint,
-    note,
-    same_language,
-)
+from .units import NOTE, Document, Proposal, Unit, fingerprint, note, same_language
 
 # what stays as it is: an element of a tool's own code or a protected one, whole, and other tags
 _MARKUP = re.compile(
@@ -30,17 +23,15 @@ _MARKUP = re.compile(
     r"|<(?P<mrk>(?:[\w.-]+:)?mrk)\b[^>]*mtype=[\"']protected[^>]*>.*?</(?P=mrk)>|<[^>]*>",
     re.DOTALL,
 )
-_NOTE = re.compile(
-    rf"{re.escape(COMMENT)} [\d.]+(?:{PART})?, source (\w+)(?:; segment ([^;]*))?(?:; was: (.*))?",
-    re.DOTALL,
-)
+_NOTE = re.compile(rf"{NOTE}(?:; segment ([^;]*))?(?:; was: (.*))?", re.DOTALL)
 _SEGMENTS = ("segment", "ignorable")
 _EARLIER = "; earlier: "
 _STATE = re.compile(r"(\sstate\s*=\s*)(?:\"[^\"]*\"|'[^']*')")
 _REFERENCE = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|quot|apos);")
 _FEED = re.compile(r"(?<!\r)\n")
 RETURN = {"\r": "&#13;"}
-_NAMED = {"quot": '"', "apos": "'"}
+_NAMED = {"&quot;": '"', "&apos;": "'"}
+_ALNUM = re.compile("[a-zA-Z0-9]")
 _OTHER_ENTITY = re.compile(r"&(?!(?:#\d+|#x[0-9a-fA-F]+|lt|gt|amp|quot|apos);)")
 _ANY_CDATA = re.compile(r"<!\[CDATA\[.*?\]\]>", re.DOTALL)
 _CDATA = re.compile(r"\s*<!\[CDATA\[((?:(?!\]\]>).)*)\]\]>\s*", re.DOTALL)
@@ -72,8 +63,8 @@ class Segment(NamedTuple):
     mid: str = ""
 
 
-class XliffFile:
-    """An XLIFF 1 or 2 file (:class:`units.Document`).
+class XliffFile(Document):
+    """An XLIFF 1 or 2 file.
 
     A text with elements inside (``<x id="1"/>``) is the text of a unit as it stands in the file;
     others are read as plain text.
@@ -83,33 +74,29 @@ class XliffFile:
     """
 
     def __init__(self, path: Path, data: bytes) -> None:
-        self.path, self.tree = path, Tree(path, data)
+        self.tree = Tree(path, data)
         self.data, self.encoding = self.tree.data, self.tree.encoding
-        self.doctype = _DOCTYPE.search(self.data)
-        # a file whose elements have a prefix needs it in what is written, too
-        self.prefix = f"{self.tree.prefix}:" if self.tree.prefix else ""
+        self.prefix = self.tree.prefix  # of what is written, too
         root = self.tree.root.children[0]
-        version = root.attributes.get("version", "")
+        version = root.get("version")
         self.is_2 = version.startswith("2.")
         if root.name != "xliff" or not (self.is_2 or version.startswith("1.")):
             raise UserError(f"{path} is {root.name} {version}: give XLIFF 1 or 2")
-        named = [file.attributes.get("target-language", "") for file in root.all("file")]
-        languages = {root.attributes.get("trgLang", ""), *named} - {""}
+        named = [file.get("target-language") for file in root.all("file")]
+        languages = {root.get("trgLang"), *named} - {""}
         if len(languages) > 1:
             raise UserError(f"{path} is into {', '.join(sorted(languages))}: split it")
-        self.language = "".join(languages)
-        self.form_of: Callable[[int], int] | None = None
+        name, read = ("unit", segments_of_2) if self.is_2 else ("trans-unit", segments_of)
         self.segments: list[Segment] = []
         for element, is_translated in root.below():
-            if element.name == "trans-unit" and is_translated:
-                self.segments += segments_of(element)
-            elif element.name == "unit" and is_translated and self.is_2:
-                self.segments += segments_of_2(element)
+            if element.name == name and is_translated:
+                self.segments += read(element)
+        super().__init__(path, "".join(languages), [])
         self.units = [self.unit(*numbered) for numbered in enumerate(self.segments)]
 
     def texts(self, segment: Segment, raw: bool) -> tuple[str, str]:
         """Returns source and target; ``raw``: as they stand in the file."""
-        read = self.tree.raw if raw else Element.content
+        read = self.tree.raw if raw else attrgetter("text")
         return read(segment.source), read(segment.target) if segment.target else ""
 
     def unit(self, number: int, segment: Segment) -> Unit:
@@ -122,8 +109,7 @@ class XliffFile:
         if state == "untranslated":
             target = ""
             state = "fuzzy" if matches else state
-        same = [match for match in matches if target in ("", match[1])]
-        old, draft = same[0] if same else ("", "")
+        old, draft = next((m for m in matches if target in ("", m[1])), ("", ""))
         known = fingerprint(source)
         return Unit(
             entry=number,
@@ -134,7 +120,7 @@ class XliffFile:
             draft=draft,
             state=state,
             proposed=any(match[1] == known for _, match in self.notes(segment)),
-            printf=segment.unit.attributes.get("datatype") in ("cstring", "c"),
+            printf=segment.unit.get("datatype") in ("cstring", "c"),
         )
 
     def matches(self, segment: Segment) -> Iterator[Segment]:
@@ -144,7 +130,7 @@ class XliffFile:
             return
         children = [child for child in segment.unit.children if child.name in _MATCHES]
         for child in sorted(filter(self.is_usable, children), key=quality, reverse=True):
-            if child.attributes.get("mid", segment.mid) != segment.mid:
+            if child.get("mid", segment.mid) != segment.mid:
                 continue
             parts = segments_of(child, bool(segment.mid))
             yield from (part for part in parts if part.mid in (segment.mid, ""))
@@ -161,19 +147,14 @@ class XliffFile:
         """Returns the state of a translation; a copy of the source that is new is none."""
         element = segment.unit.first("target")
         attributes = element.attributes if element else {}
-        approved = segment.unit.attributes.get("approved")
+        approved = segment.unit.get("approved")
         named = [segment.attributes.get(name) for name in _STATUS]
+        named.append(attributes.get("state") or None)
         states = [name.lower() for name in named if name is not None]
-        if attributes.get("state"):
-            states.append(attributes["state"].lower())
-        if self.is_2:
-            states = [segment.attributes.get("state", "initial")]
         if not target.strip() or (target == source and _NOT_BEGUN.intersection(states)):
             return "untranslated"
         is_suggested = attributes.get("state-qualifier") in _BY_MACHINE
-        is_done = FINISHED.issuperset(states)
-        if not states:
-            is_done = approved != "no" and not is_suggested
+        is_done = FINISHED.issuperset(states) if states else approved != "no" and not is_suggested
         if is_done or approved == "yes":
             return "translated"
         is_locked = any(segment.attributes.get(name) in ("true", "locked") for name in _LOCKED)
@@ -189,13 +170,14 @@ class XliffFile:
 
     def refusal(self, unit: Unit, text: str) -> str:
         """Returns why a text cannot be written for a unit, "" if it can."""
-        segment, doctype = self.segments[unit.entry], self.doctype[0] if self.doctype else b""
+        segment, doctype = self.segments[unit.entry], _DOCTYPE.search(self.data)
         if self.has_markup(segment) and markup(text) != markup(unit.source):
             return "with other elements"
         parser = expat.ParserCreate("utf-8")
         try:
             written = self.written(segment, text).encode("utf-8")
-            parser.Parse(b"%s<text>%s</text>" % (doctype, written), True)
+            entities = doctype[0] if doctype else b""
+            parser.Parse(b"%s<text>%s</text>" % (entities, written), True)
         except (expat.ExpatError, UnicodeEncodeError):
             return "that XML cannot hold"
         return ""
@@ -243,42 +225,35 @@ class XliffFile:
         for child, _ in self.notes(segment):
             yield child.start, child.end, ""
         if self.is_2:
-            yield from self.changes_2(segment, text, note)
-            return
-        if target is None or part is None:
+            yield self.noted(segment.unit, note)
+            note = ""
+        if part is None:
             divided = segment.unit.first("seg-source") or segment.source
             place = max(divided.end, segment.source.end)
             opening = self.for_review(segment, f"<{self.prefix}target>")
             yield place, place, f"{opening}{text}</{self.prefix}target>{note}"
             return
-        opening = self.for_review(segment, self.tag(target))
-        if part is not target:
-            yield target.start, target.inside[0], opening
-            opening = self.tag(part)
-        start, end = part.inside
-        if start == end == part.end:  # <target/>
-            yield part.start, end, f"{opening}{text}</{self.prefix}{part.name}>"
-        else:
-            yield part.start, end, f"{opening}{text}"
-        yield target.end, target.end, note
+        opening = self.tag(part)
+        if target:
+            tag = self.for_review(segment, self.tag(target))
+            yield target.end, target.end, note
+            if part is target:
+                opening = tag
+            else:
+                yield target.start, target.inside[0], tag
+        # <target/> has none
+        closing = f"</{self.prefix}{part.name}>" if part.inside[1] == part.end else ""
+        yield part.start, part.inside[1], f"{opening}{text}{closing}"
 
-    def changes_2(self, segment: Segment, text: str, note: str) -> Iterator[tuple[int, int, str]]:
-        """Yields the same for XLIFF 2: a unit's notes stand together before its segments."""
-        notes, part = segment.unit.first("notes"), segment.target
+    def noted(self, unit: Element, note: str) -> tuple[int, int, str]:
+        """Returns where a note of XLIFF 2 is written, whose notes stand together before the
+        segments, and how."""
+        notes = unit.first("notes")
         if notes and notes.end > notes.inside[1]:
-            yield notes.inside[1], notes.inside[1], note
-        else:
-            later = (c for c in segment.unit.children if c.name in ("originalData", *_SEGMENTS))
-            place = next(later).start
-            yield place, place, f"<{self.prefix}notes>{note}</{self.prefix}notes>"
-        if part is None:
-            name = f"{self.prefix}target"
-            yield segment.source.end, segment.source.end, f"<{name}>{text}</{name}>"
-        elif part.inside[1] == part.end:  # <target/>
-            name = f"{self.prefix}{part.name}"
-            yield part.start, part.end, f"{self.tag(part)}{text}</{name}>"
-        else:
-            yield *part.inside, text
+            return notes.inside[1], notes.inside[1], note
+        later = (c for c in unit.children if c.name in ("originalData", *_SEGMENTS))
+        place = next(later).start
+        return place, place, f"<{self.prefix}notes>{note}</{self.prefix}notes>"
 
     def tag(self, element: Element) -> str:
         """Returns the opening tag of an element."""
@@ -300,7 +275,7 @@ class XliffFile:
 
     def for_review(self, segment: Segment, tag: str) -> str:
         """Returns the opening tag of a target, which says that its text is to be reviewed."""
-        if segment.target is not None and self.state(segment, "", "text") == "fuzzy":
+        if self.is_2 or (segment.target and self.state(segment, "", "text") == "fuzzy"):
             return tag
         if _STATE.search(tag):
             return _STATE.sub(rf'\1"{REVIEW}"', tag)
@@ -319,7 +294,7 @@ class XliffFile:
 def segments_of(unit: Element, divide: bool = True) -> Iterator[Segment]:
     """Yields source and target of a unit, or those of each segment if both are in segments."""
     source, target, divided = map(unit.first, ("source", "target", "seg-source"))
-    states = {child.attributes.get("id"): child.attributes for child in unit.all("sdl:seg")}
+    states = {child.get("id"): child.attributes for child in unit.all("sdl:seg")}
     targets = marks(target) if divide else {}
     sources = marks(divided or source)
     shared = [mid for mid in sources if mid in targets]
@@ -336,23 +311,16 @@ def segments_of_2(unit: Element) -> Iterator[Segment]:
     """Yields the segments of a unit of XLIFF 2."""
     for child in unit.all("segment"):
         if source := child.first("source"):
-            yield Segment(
-                unit,
-                source,
-                child.first("target"),
-                child.attributes,
-                child.attributes.get("id", ""),
-            )
+            state = {"conf": child.get("state", "initial")}  # as Trados names it
+            yield Segment(unit, source, child.first("target"), state, child.get("id"))
 
 
 def matches_of_2(segment: Segment) -> Iterator[Segment]:
     """Yields what a tool has found for a segment, by the module for matches of XLIFF 2."""
     for element, _ in segment.unit.below():
         is_match = element.name.rpartition(":")[2] == "match"
-        is_here = element.attributes.get("ref", "").rpartition("=")[2].strip("#") in (
-            "",
-            segment.mid,
-        )
+        named = element.get("ref").rpartition("=")[2].strip("#")
+        is_here = named in ("", segment.mid)
         source = element.first("source") if is_match and is_here else None
         if source:
             yield Segment(segment.unit, source, element.first("target"), {}, segment.mid)
@@ -361,31 +329,26 @@ def matches_of_2(segment: Segment) -> Iterator[Segment]:
 def marks(part: Element | None) -> dict[str, Element]:
     """Returns the segments of a source or a target by their numbers."""
     elements = part.all("mrk") if part else ()
-    segments = [mark for mark in elements if mark.attributes.get("mtype") == "seg"]
-    return {mark.attributes.get("mid", "0"): mark for mark in segments}
+    return {mark.get("mid", "0"): mark for mark in elements if mark.get("mtype") == "seg"}
 
 
 def quality(match: Element) -> float:
     """Returns how good a match is, as its tool says; 0 if it does not say."""
-    ratings = "".join(match.attributes.get(name, "") for name in _QUALITY)
-    number = _NUMBER.search(ratings)
+    number = _NUMBER.search("".join(map(match.get, _QUALITY)))
     return float(number[0]) if number else 0.0
 
 
 def references_in(raw: str) -> dict[str, str]:
-    """Returns the references to characters in a text by what they stand for."""
-    references = {character_of(name): name for name in sorted(_REFERENCE.findall(raw))}
-    return {
-        sign: name for sign, name in references.items() if not (sign.isascii() and sign.isalnum())
-    }
+    """Returns the references to characters in a text by what they stand for; letters and digits
+    need none."""
+    names = sorted(_REFERENCE.findall(raw))
+    references = {_NAMED.get(name) or character_of(name[2:-1]): name for name in names}
+    return {sign: name for sign, name in references.items() if not _ALNUM.match(sign)}
 
 
-def character_of(reference: str) -> str:
-    """Returns the character of a reference."""
-    body = reference[1:-1]
-    if body in _NAMED:
-        return _NAMED[body]
-    return chr(int(body[2:], 16) if body.startswith("#x") else int(body[1:]))
+def character_of(number: str) -> str:
+    """Returns the character of a number as XML writes it."""
+    return chr(int(number[1:], 16) if number.startswith("x") else int(number))
 
 
 def markup(text: str) -> Counter[str]:
