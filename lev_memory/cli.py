@@ -11,6 +11,7 @@ from lev_runtime.errors import UserError, printable, require_share
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.lines import progress
 from lev_runtime.io.options import Add, adder, make_parser
+from lev_runtime.io.options import say as warn
 
 from .formats.files import (
     READERS,
@@ -18,6 +19,7 @@ from .formats.files import (
     files_in,
     folder_memory,
     language_of,
+    messages,
     read_document,
     write_json,
 )
@@ -186,36 +188,36 @@ def target_of(path: Path, place: Path, output: Path | None) -> Path:
 def _repair(args: argparse.Namespace) -> int:
     """Repairs files, each with the memory of those in its language."""
     require_share("--precision", args.precision)
-    paths, problems = paths_of(args.place, args.output), Problems()
-    by_language: dict[str, list[Path]] = {}
-    for path in paths:
+    problems: Problems = {}
+    by_language: dict[tuple[str, ...], dict[Path, str]] = {}
+    for path in paths_of(args.place, args.output):
         try:
-            named = args.language or language_of(read_document(path))
+            language = args.language or language_of(read_document(path))
         except UserError as error:
             if path == args.place:
                 raise
-            problems.name(error, path)
+            problems[path] = error
             continue
-        by_language.setdefault("_".join(subtags(named)[:2]) if named else "", []).append(path)
+        by_language.setdefault(subtags(language)[:2], {})[path] = language
     memories: dict[Path, TranslationMemory] = {}
     for group in by_language.values():
-        language = args.language or language_of(read_document(group[0]))
+        language = next(iter(group.values()))
         more = [
             pair for place in args.memory for pair in folder_memory(place, language, problems)[0]
         ]
         memory = TranslationMemory.of(group, more, language, args.precision)
         memories |= dict.fromkeys(group, memory)
     _fill(args, [*memories], memories.__getitem__, problems)
-    return 2 if problems.count else 0
+    return 2 if problems else 0
 
 
 def _propose(args: argparse.Namespace) -> int:
+    require_share("--precision", args.precision)
     paths, problems = paths_of(args.place, args.output), Problems()
     more = args.precision, args.terms, args.memory, args.language or "", problems
-    require_share("--precision", args.precision)
     memory = TranslationMemory.load(args.work, *more)
     _fill(args, paths, lambda path: memory, problems)
-    return 2 if problems.count else 0
+    return 2 if problems else 0
 
 
 def _fill(
@@ -235,7 +237,7 @@ def _fill(
         except UserError as error:
             if len(paths) == 1 and path == args.place:
                 raise
-            problems.name(error, path)
+            problems[path] = error
             continue
         report.update(filled.report)
         described += [_described(path, decision) for decision in filled.decisions]
@@ -246,10 +248,11 @@ def _fill(
             print(filled.diff(), end="")
         if len(paths) > 1 or not args.diff:
             say(f"[{number}/{len(paths)}] {printable(str(path))}: {summary(filled.report)}")
-    _say_problems(problems)
+    warn(*messages(problems))
     if len(paths) > 1:
-        broken = f", {problems.count} left alone" if problems.count else ""
-        say(f"{len(paths) - problems.count} of {len(paths)} files{broken}: {summary(report)}")
+        count = len(problems)
+        broken = f", {count} left alone" if count else ""
+        say(f"{len(paths) - count} of {len(paths)} files{broken}: {summary(report)}")
     if not write:
         say("nothing was written")
     if args.report:
@@ -261,28 +264,33 @@ def _fill(
 def _described(path: Path, decision: Decision) -> dict[str, object]:
     """Returns what becomes of an entry, for a report."""
     unit, proposal = decision.unit, decision.proposal
-    described: dict[str, object] = {"file": str(path), "outcome": decision.outcome}
-    described |= {"why": decision.why, "source": unit.source, "old": unit.old, "text": unit.target}
+    described: dict[str, object] = {
+        "file": str(path),
+        "outcome": decision.outcome,
+        "why": decision.why,
+        "source": unit.source,
+        "old": unit.old,
+        "text": unit.target,
+    }
     if proposal:
-        described |= {"proposal": proposal.text, "probability": round(proposal.probability, 3)}
-        described |= {"in part": not proposal.is_all, "kinds": [*decision.kinds]}
+        described |= {
+            "proposal": proposal.text,
+            "probability": round(proposal.probability, 3),
+            "in part": not proposal.is_all,
+            "kinds": [*decision.kinds],
+        }
     return described
-
-
-def _say_problems(problems: Problems) -> None:
-    for message in problems.messages():
-        print(message, file=sys.stderr, flush=True)
 
 
 def _prepare(args: argparse.Namespace) -> int:
     from .prepare import Origin, prepare
 
-    problems = Problems()
+    problems: Problems = {}
     origin = Origin(args.memory, args.text, args.splits, args.language or "")
     prepare(args.work, origin, args.vocabulary, args.like, problems, say)
-    _say_problems(problems)
+    warn(*messages(problems))
     say(f"next: lev-memory train {args.work}")
-    return 2 if problems.count else 0
+    return 2 if problems else 0
 
 
 def _train(args: argparse.Namespace) -> int:

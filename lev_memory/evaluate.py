@@ -141,9 +141,7 @@ class Evaluation:
             tried[threshold, most] = [self.pair(*entry) for entry in entries]
         return tried
 
-    def pair(
-        self, row: Row, repair: Repair, change: Change, output: Proposal
-    ) -> tuple[Case, Case]:
+    def pair(self, row: Row, repair: Repair, change: Change, output: Proposal) -> tuple[Case, Case]:
         """Returns both texts that may be proposed for a row."""
         edited, repaired = features_of(change, row.raw, repair, output)
         return self.case(row, output.text, edited), self.case(row, repair.text, repaired)
@@ -160,8 +158,8 @@ class Evaluation:
         hows = [(threshold, most) for most in ITERATIONS for threshold in THRESHOLDS]
         tried = self.cases("valid", rows, hows)
         how, _ = best(tried, slice(None))
-        asked = [row.raw for row in rows], [row.new for row in rows]
-        olds = self.memory.translated_from(*asked, itself=False)
+        asked = [(row.new, row.raw) for row in rows]
+        olds = self.memory.translated_from(asked, itself=False)
         traced = [row._replace(old=old) for row, old in zip(rows, olds, strict=True) if old]
         unknown = [row._replace(old="") for row in rows]
         settings = Settings(*how)

@@ -142,20 +142,18 @@ class Memory:
                 matches = [match for match in matches if match.old != source]
             yield matches[:count]
 
-    def translated_from(
-        self, texts: Sequence[str], sources: Sequence[str], itself: bool = True
-    ) -> Iterator[str]:
+    def translated_from(self, asked: Sequence[Pair], itself: bool = True) -> Iterator[str]:
         """Yields the source that each translation was made from, "" if the memory does not know.
 
         It is the one most similar to the new source among those whose translation is near to the
         text; if the text itself is a translation of the memory, among the sources of that.
 
         Args:
-            sources: for each text the new source.
+            asked: new sources, each with the text.
             itself: False to do as if the memory did not have the text itself.
         """
-        near = self._target_index.similar(texts, NEAR, 20)
-        for text, source, places in zip(texts, sources, near, strict=True):
+        near = self._target_index.similar([text for _, text in asked], NEAR, 20)
+        for (source, text), places in zip(asked, near, strict=True):
             pairs = [self.pairs[place] for place, _ in places]
             same = [old for old, target in pairs if target == text and itself]
             olds = same or [old for old, target in pairs if target != text]

@@ -9,7 +9,7 @@ import itertools
 import random
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -39,7 +39,6 @@ PARTS = ("train", "valid", "test")
 MATCHES = {"train": 2, "valid": 1, "test": 1}  # of a source
 UNKNOWN_CHANGES = 0.1  # share of the matches whose change is not told
 FOLDS = 5  # of the training part; a row is repaired from the pairs of the others
-
 
 Say = Callable[[str], None]  # what a user is told, a line each
 
@@ -110,22 +109,15 @@ def without_changes(part: Sequence[Row]) -> list[Row]:
     ]
 
 
-def rows(
-    entries: Iterable[tuple[Pair, list[Match]]], repairer: Repairer, category: Category
-) -> list[list[Row]]:
-    """Returns a row for each match of each pair."""
-    rows_of_pairs = []
-    for (source, target), near in entries:
-        starts = [repairer.repair(old, source, draft, category).text for old, draft, _ in near]
-        rows_of_pairs.append(
-            [
-                Row(
-                    mark_change(source, old), target, start, source, old, draft, f"{similarity:.4f}"
-                )
-                for start, (old, draft, similarity) in zip(starts, near)
-            ]
-        )
-    return rows_of_pairs
+def rows(pair: Pair, near: Iterable[Match], repairer: Repairer, category: Category) -> list[Row]:
+    """Returns a row for each match of a pair."""
+    source, target = pair
+    rows_of_pair = []
+    for old, draft, similarity in near:
+        start = repairer.repair(old, source, draft, category).text
+        sides = mark_change(source, old), target, start, source, old, draft
+        rows_of_pair.append(Row(*sides, f"{similarity:.4f}"))
+    return rows_of_pair
 
 
 def fold_of(pair: Pair) -> int:
@@ -147,8 +139,10 @@ def matched(
     """
     entries, rows_of = [*zip(pairs, matches, strict=True)], dict[int, list[Row]]()
     for fold in range(FOLDS):
-        places = [place for place, pair in enumerate(pairs) if fold_of(pair) == fold]
-        rows_of |= zip(places, rows([entries[i] for i in places], repairer_of(fold), category))
+        repairer = repairer_of(fold)
+        for place, (pair, near) in enumerate(entries):
+            if fold_of(pair) == fold:
+                rows_of[place] = rows(pair, near, repairer, category)
         counts = f"{len(rows_of)} of {len(pairs)} sentences, {sum(map(len, rows_of.values()))}"
         say(f"{part}: {counts} matches")
     part_rows = [row for place in range(len(pairs)) for row in rows_of[place]]
@@ -189,10 +183,10 @@ def write_data(
     work: Path,
     parts: dict[str, list[Pair]],
     known: dict[str, list[list[Match]]],
-    vocabulary: int = 8000,
-    like: Path | None = None,
-    language: str = "",
-    say: Say = lambda line: None,
+    vocabulary: int,
+    like: Path | None,
+    language: str,
+    say: Say,
 ) -> None:
     """Writes text and subwords of a memory in parts.
 
@@ -207,14 +201,11 @@ def write_data(
     memory, category = Memory(pairs), counting(language)
     write_lines(work / "memory.src", memory.sources)
     write_lines(work / "memory.tgt", memory.targets)
-
-    @cache
-    def repairer_of_all() -> Repairer:
-        return Repairer(memory.all_pairs)
+    repairer_of_all = Repairer(memory.all_pairs)
 
     def repairer_of(part: str, fold: int) -> Repairer:
         if part != "train":
-            return repairer_of_all()
+            return repairer_of_all
         others = [pair for pair in memory.all_pairs if fold_of(pair) != fold]
         return Repairer(others)
 
@@ -243,7 +234,7 @@ def prepare(
 
     Args:
         like: another WORK, whose subwords are taken.
-        problems: collects files that cannot be read.
+        problems: collects files that cannot be read; else one is an error.
 
     Raises:
         UserError: WORK has data already, or there is too little to make them from.
@@ -267,7 +258,7 @@ def prepare(
         parts = split(text_pairs(*map(Path, sides)))
     else:
         assert origin.memory
-        pairs, language = folder_memory(origin.memory, language, problems or Problems())
+        pairs, language = folder_memory(origin.memory, language, problems)
         parts = split(pairs)
     source, target = [language_in(Path(side).name, Path(side).stem) for side in sides]
     language = language or target

@@ -13,8 +13,8 @@ from lev_runtime.folder import is_export
 from lev_runtime.refine.editor import Editor
 from lev_runtime.text.markup import escape_markup, write_mark
 
-from .formats.files import read_settings, require_work, write_json
-from .formats.units import Proposal
+from .formats.files import read_lines, read_settings, require_work, stored_pairs, write_json
+from .formats.units import Document, Proposal
 from .memory import Memory, similarity
 from .repair.codes import with_right_codes
 from .repair.confidence import Weights, log_odds, probability
@@ -24,6 +24,7 @@ from .repair.repeats import without_double_marks, without_repeats
 from .repair.scripts import places
 from .train import EXPORTED, export
 
+FOREIGN = 2  # times as many unknown pairs of words as on the validation part tell another project
 RATHER = 0.5  # probability from which on the model's output comes before a repair
 FEWEST = 10  # outcomes that say anything
 Outcome = tuple[float, bool]  # the probability of a proposal, and whether it is better
@@ -147,6 +148,38 @@ def settings_of(work: Path) -> Settings:
 
 def save_settings(work: Path, settings: Settings) -> None:
     write_json(work / "settings.json", asdict(settings))
+
+
+@dataclass
+class Model:
+    """A model, and which project it has learnt.
+
+    Attributes:
+        learnt: the memory that it was trained on.
+        usual: :meth:`memory.Memory.unknown` of sources like those.
+    """
+
+    editor: Editor
+    settings: Settings
+    learnt: Memory
+    usual: float = math.inf
+
+    @classmethod
+    def load(cls, work: Path) -> "Model":
+        """Loads the model of a WORK.
+
+        Raises:
+            UserError: it has none, or no settings.
+        """
+        settings, editor = settings_of(work), load(work)
+        learnt = Memory(stored_pairs(work))
+        usual = learnt.unknown(source for (source,) in read_lines(work / "text/valid.new"))
+        return cls(editor, settings, learnt, usual)
+
+    def has_learnt(self, document: Document) -> bool:
+        """Returns whether a file is of a project like the one that it has learnt."""
+        unknown = self.learnt.unknown(unit.source for unit in document.units)
+        return unknown <= FOREIGN * self.usual
 
 
 def propose(

@@ -7,19 +7,18 @@ checkpoint, and with more minutes LevT learns on. In the end it is exported for 
 """
 
 import argparse
-import importlib.util
 import json
 import math
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from lev_runtime.errors import UserError
 
-from .commands import failure, program, run_logged
 from .formats.files import read_settings, require_work, write_json
 from .prepare import PARTS, Say
 
@@ -142,7 +141,7 @@ class Training:
     def command(self, stage: Stage, hours: float, more: Sequence[str]) -> list[str]:
         """Returns fairseq-train for a stage."""
         options = {
-            "--user-dir": plug_in(),
+            "--user-dir": str(Path(__file__).parents[1] / "lev_plugins"),
             "--sentencepiece-model": f"{self.work}/spm.model",
             "--stop-time-hours": f"{hours:.6f}",
             "--seed": f"{self.seed}",
@@ -194,12 +193,13 @@ class Training:
         folder = self.work / stage.name
         folder.mkdir(parents=True, exist_ok=True)
         command = self.command(stage, self.hours(stage), more)
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         with (
             open(folder / "train.log", "a", encoding="utf-8") as log,
-            subprocess.Popen(command, encoding="utf-8", **pipes) as process,  # type: ignore[call-overload]
+            subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+            ) as process,
         ):
-            for line in process.stdout:
+            for line in process.stdout or ():
                 log.write(line)
                 log.flush()
                 self.report(stage, line)
@@ -347,11 +347,37 @@ def export(work: Path) -> None:
     staged.rename(work / EXPORTED)
 
 
-def plug_in() -> str:
-    """Returns the folder of lev_plugins for fairseq's --user-dir."""
-    spec = importlib.util.find_spec("lev_plugins")
-    assert spec is not None and spec.submodule_search_locations  # of the same distribution
-    return spec.submodule_search_locations[0]
+def program(name: str) -> str:
+    """Returns the path of a console script: on the PATH, else of this environment.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    path = shutil.which(name) or shutil.which(Path(sys.executable).with_name(name))
+    if path is None:
+        raise UserError(
+            f"{name} is not installed; a training needs it: pip install '.[train,export]'"
+        )
+    return path
+
+
+def run_logged(name: str, arguments: Sequence[str], log: Path) -> None:
+    """Runs a command to its end; what it prints is appended to a log.
+
+    Raises:
+        UserError: it is not installed or failed, with the last line that it printed.
+    """
+    command = [program(name), *arguments]
+    with open(log, "a", encoding="utf-8") as file:
+        status = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT).returncode
+    if status:
+        raise failure(name, log)
+
+
+def failure(name: str, log: Path) -> UserError:
+    """Returns the error of a command that failed: the last line of its log."""
+    last = log.read_text("utf-8", "replace").rstrip().rpartition("\n")[2]
+    return UserError(f"{name} failed: {last.strip().removeprefix('error: ')} (see {log})")
 
 
 def multiplies_bf16() -> bool:

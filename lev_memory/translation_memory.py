@@ -11,7 +11,7 @@ import difflib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,8 +31,7 @@ from .formats.files import (
 )
 from .formats.units import Document, Proposal, Unit, same_language
 from .memory import Memory, Pair
-from .model import Model
-from .proposals import RATHER, WAYS, Change, propose, read_terms
+from .proposals import RATHER, WAYS, Change, Model, propose, read_terms
 from .repair.codes import lost_code
 from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer
@@ -121,22 +120,6 @@ class Filled(NamedTuple):
         return "".join(line if line[-1] == "\n" else f"{line}\n{NO_END}\n" for line in lines)
 
 
-class Texts:
-    """Units of no file (:class:`units.Document`)."""
-
-    form_of: Callable[[int], int] | None = None
-    encoding = "utf-8"
-
-    def __init__(self, units: list[Unit], language: str) -> None:
-        self.path, self.language, self.units = Path(), language, units
-
-    def refusal(self, unit: Unit, text: str) -> str:
-        return ""
-
-    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
-        raise NotImplementedError
-
-
 @dataclass
 class TranslationMemory:
     """Proposes translations of changed sources.
@@ -174,7 +157,7 @@ class TranslationMemory:
         Args:
             terms: a glossary.
             more: files to match from.
-            problems: collects those of them that cannot be read.
+            problems: collects those of them that cannot be read; else one is an error.
 
         Raises:
             UserError: something is not there.
@@ -184,7 +167,7 @@ class TranslationMemory:
         model = Model.load(work)
         memory = model.learnt
         if more:
-            pairs, _ = folder_memory(more, language, problems or Problems())
+            pairs, _ = folder_memory(more, language, problems)
             memory = Memory([*pairs, *memory.pairs])
         return cls(memory, language, precision, glossary, model)
 
@@ -220,7 +203,7 @@ class TranslationMemory:
             Unit(number, None, new, draft, old, "", "fuzzy")
             for number, (new, old, draft) in enumerate(changes)
         ]
-        proposals = proposals_of(self.decisions(Texts(units, self.language)))
+        proposals = proposals_of(self.decisions(Document(Path(), self.language, units)))
         return [proposals.get(unit) for unit in units]
 
     def fill(
@@ -253,8 +236,7 @@ class TranslationMemory:
     def drafts(self, document: Document) -> tuple[list[Draft], list[Decision]]:
         """Returns the fuzzy units of a file that there is a draft for, and what becomes of the
         others."""
-        own, empty = [], []
-        others: list[Decision] = []
+        own, empty, others = list[Unit](), list[Unit](), list[Decision]()
         for unit in document.units:
             if unit.state != "fuzzy":
                 continue
@@ -268,22 +250,20 @@ class TranslationMemory:
                 own.append(unit)
         drafts = [*self.own_drafts(own), *self.matches(empty)]
         there = {draft.unit for draft in drafts}
-        lost = (unit for unit in (*own, *empty) if unit not in there)
+        lost = (unit for unit in empty if unit not in there)
         others += [Decision(unit, "left", "without a text and a match") for unit in lost]
         return drafts, others
 
     def own_drafts(self, units: Sequence[Unit]) -> Iterator[Draft]:
         """Yields the texts that stand there, with the sources that they were made from."""
-        lost = [unit for unit in units if not unit.old]
-        texts = [stripped(unit.target) for unit in lost]
-        olds = self.memory.translated_from(texts, [stripped(unit.source) for unit in lost])
+        lost = [(stripped(unit.source), stripped(unit.target)) for unit in units if not unit.old]
+        olds = self.memory.translated_from(lost)
         for unit in units:
             text = stripped(unit.target)
+            old = stripped(unit.old) if unit.old else next(olds)
             if unit.old:
-                yield Draft(unit, stripped(unit.old), text, "kept")
-                continue
-            old = next(olds)
-            if old == stripped(unit.source):
+                yield Draft(unit, old, text, "kept")
+            elif old == stripped(unit.source):
                 yield Draft(unit, old, self.memory.translations[old], "exact")
             else:
                 yield Draft(unit, old, text, "found" if old else "unknown")
@@ -304,7 +284,7 @@ class TranslationMemory:
 
     def decisions(self, document: Document) -> list[Decision]:
         """Returns what becomes of each fuzzy unit of a file."""
-        drafts, decisions = self.drafts(document)
+        drafts, others = self.drafts(document)
         category = counting(language_of(document) or self.language, document.form_of)
         repairs = [self.repair(draft, category) for draft in drafts]
         changes = [self.change(*pair) for pair in zip(drafts, repairs)]
@@ -313,9 +293,8 @@ class TranslationMemory:
             settings = self.model.settings
             how = settings.delete_threshold, self.memory, settings.max_iter
             outputs = propose(self.model.editor, changes, *how)
-        for each in zip(drafts, repairs, changes, outputs, strict=True):
-            decisions.append(self.decision(document, *each))
-        return decisions
+        entries = zip(drafts, repairs, changes, outputs, strict=True)
+        return [*others, *(self.decision(document, *entry) for entry in entries)]
 
     def repair(self, draft: Draft, category: Category) -> Repair:
         """Returns the translation that the memory has of the new source, else the draft repaired
@@ -329,9 +308,8 @@ class TranslationMemory:
 
     def change(self, draft: Draft, repair: Repair) -> Change:
         """Returns what the model reads of a draft."""
-        source = draft.unit.source
-        terms = [*itertools.chain(*self.wanted(source))]
-        return Change(stripped(source), draft.old, repair.text, terms)
+        terms = [*itertools.chain(*self.wanted(draft.unit.source))]
+        return Change(stripped(draft.unit.source), draft.old, repair.text, terms)
 
     def wanted(self, source: str) -> list[Sequence[str]]:
         """Returns the glossary's translations of each term in a source that is no part of a longer
@@ -368,20 +346,16 @@ class TranslationMemory:
                 return Decision(unit, "proposed", reason, proposal, kinds)
             why = lacking or why or "not sure enough"
             best = proposal, kinds
-        if not why and draft.old:
-            why = self.standing(draft, change)
-        if not why:
-            is_foreign = self.model and not output
-            why = "of a project that the model has not learnt" if is_foreign else "without a repair"
-        return Decision(unit, "kept", why, *best)
+        return Decision(unit, "kept", why or self.standing(draft, change, output), *best)
 
-    def standing(self, draft: Draft, change: Change) -> str:
-        """Returns what a change is that has no repair, "" if none of these."""
-        if not vocabulary([draft.old]) & vocabulary([change.new]):
+    def standing(self, draft: Draft, change: Change, output: Proposal | None) -> str:
+        """Returns why an entry stays that nothing else is said of."""
+        if draft.old and not vocabulary([draft.old]) & vocabulary([change.new]):
             return "of another text"
-        if is_mended_typo(to_text(draft.old), to_text(change.new)):
+        if draft.old and is_mended_typo(to_text(draft.old), to_text(change.new)):
             return "only a typo was mended in the source"
-        return ""
+        is_foreign = self.model and not output
+        return "of a project that the model has not learnt" if is_foreign else "without a repair"
 
     def candidates(
         self, draft: Draft, repair: Repair, change: Change, output: Proposal | None

@@ -16,8 +16,8 @@ LAYERS = {
     "lev_correct": """cli | serve | __init__ report tuning | corrector | document | judge
     | propose.loading | settings | propose | repository | text | lines repository.kinds
     | text.units | text.markup | text.formats words packaged judge.weights""",
-    "lev_memory": """cli | __init__ | translation_memory | evaluate model | proposals
-    | train | prepare | commands formats scores | memory | repair | typos""",
+    "lev_memory": """cli | __init__ | translation_memory | evaluate | proposals
+    | train | prepare | formats scores | memory | repair | typos""",
     "lev_runtime": """__init__ | refine.editor beam labels | refine io | text.sentences
     | history refine.options refine.policy | refine.arrays text | batching folder | errors""",
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lev_runtime.errors import UserError, printable
-from lev_runtime.io.output import atomic_replace, whole_file
+from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_bytes, read_parallel
 
 from ..memory import Pair
@@ -47,28 +47,20 @@ _LANGUAGE = re.compile(
 )
 
 
-class Problems:
-    """Collects files that cannot be used, and names them by kind."""
+Problems = dict[Path, Exception]  # files that cannot be used
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.kinds: dict[str, dict[Path, Exception]] = {}
 
-    def name(self, error: Exception, path: Path) -> None:
-        """Stores the error of a file."""
-        self.count += 1
-        self.kinds.setdefault(path.suffix.lower(), {})[path] = error
-
-    def messages(self) -> Iterator[str]:
-        """Yields a line for each kind of files, once: the first error, and the other files."""
-        for kind, errors in self.kinds.items():
-            first, *others = errors
-            line = f"left alone: {errors[first]}"
-            if others:
-                names = ", ".join(map(str, others))
-                line += f" (and {len(others)} more {kind}: {names})"
-            yield printable(line)
-        self.kinds.clear()
+def messages(problems: Problems) -> Iterator[str]:
+    """Yields a line for each kind of files: the first error, and the other files."""
+    by_kind: dict[str, list[Path]] = {}
+    for path in problems:
+        by_kind.setdefault(path.suffix.lower(), []).append(path)
+    for kind, (first, *others) in by_kind.items():
+        line = f"left alone: {problems[first]}"
+        if others:
+            names = ", ".join(map(str, others))
+            line += f" (and {len(others)} more {kind}: {names})"
+        yield printable(line)
 
 
 def files_in(place: Path, kinds: Iterable[str]) -> list[Path]:
@@ -170,11 +162,15 @@ def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
     return pairs, language.replace("-", "_")
 
 
-def folder_memory(place: Path, language: str, problems: Problems) -> tuple[list[Pair], str]:
+def folder_memory(
+    place: Path, language: str, problems: Problems | None = None
+) -> tuple[list[Pair], str]:
     """Returns the pairs of all files of a place, and the language of the translations.
 
+    problems: collects the files of a folder that cannot be read.
+
     Raises:
-        UserError: there are no files, or translations into several languages.
+        UserError: there are no files, one cannot be read, or they are in several languages.
     """
     pairs: list[Pair] = []
     first: dict[str, Path] = {}
@@ -184,9 +180,9 @@ def folder_memory(place: Path, language: str, problems: Problems) -> tuple[list[
         try:
             more, languages = memory_of(path, language)
         except UserError as error:
-            if path == place:
+            if path == place or problems is None:
                 raise
-            problems.name(error, path)
+            problems[path] = error
             continue
         pairs += more
         for named in languages:
@@ -214,7 +210,7 @@ def read_lines(*paths: Path) -> list[tuple[str, ...]]:
                 plain[number] = f"{folder}/{number}-{path.name}"
                 with gzip.open(f"{path}.gz") as packed, open(plain[number], "wb") as file:
                     shutil.copyfileobj(packed, file)
-        return [tuple(row) for row in read_parallel(plain)]
+        return [*read_parallel(plain)]
 
 
 def stored_pairs(work: Path) -> list[Pair]:
@@ -273,15 +269,14 @@ def replace_file(path: Path, data: bytes, backup: bool = False) -> None:
         UserError: it cannot be written.
     """
     target = path.resolve()
-    part = target.with_name(f".{target.name[-40:]}.part")
     try:
         if backup and target.exists():
             shutil.copy2(target, backup_of(target))
         target.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_replace(target, part):
-            part.write_bytes(data)
+        with whole_file(str(target)) as file:
             if target.exists():
-                shutil.copymode(target, part)
+                shutil.copymode(target, file.name)
+            file.buffer.write(data)
     except OSError as error:
         raise UserError(f"{path}: not written ({error.strerror or error})") from None
 

@@ -12,14 +12,7 @@ from typing import NamedTuple
 from lev_runtime.errors import UserError
 
 from ..repair.lines import has_fewer_placeholders, replaced, same_placeholders
-from .units import (
-    COMMENT,
-    PART,
-    Proposal,
-    Unit,
-    fingerprint,
-    note,
-)
+from .units import NOTE, Document, Proposal, Unit, fingerprint, note
 
 WIDTH = 79  # columns of a line, the quotes too
 UNWRAPPED = 10**9  # of a file that does not break its lines
@@ -48,7 +41,7 @@ _SPACED_FORMATS = {
     for language in "awk c elisp gcc-internal gfc-internal librep lua objc object-pascal perl php "
     "python ruby tcl ycp".split()
 }
-_PROPOSAL = re.compile(rf"#\s*{re.escape(COMMENT)}(?: [\d.]+(?:{PART})?, source (\w+))?")
+_PROPOSAL = re.compile(rf"#\s*{NOTE}")
 
 
 def unquoted(strings: str, charset: str = "utf-8") -> str:
@@ -167,7 +160,7 @@ class Entry:
             old=self.previous.get(keyword, ""),
             draft="",
             state=state,
-            proposed=self.source in ("", self.fingerprint()),
+            proposed=self.source == self.fingerprint(),
             printf=self.is_printf,
             alternatives=() if form is None else self.alternatives(form, plurals, target),
         )
@@ -194,11 +187,12 @@ class Entry:
         singular, plural = self.text("msgid"), self.text("msgid_plural")
         printf = self.is_printf
         if plurals is None:
-            is_one = form == 0 and same_placeholders(singular, target, printf)
-            return (plural, singular) if is_one else (plural,)
-        if form not in plurals.single:
+            is_single = form == 0 and same_placeholders(singular, target, printf)
+        else:
+            is_single = form in plurals.single
+        if not is_single:
             return (plural,)
-        is_part = bool(target.strip()) and has_fewer_placeholders(target, plural, printf)
+        is_part = plurals and target.strip() and has_fewer_placeholders(target, plural, printf)
         return (plural, singular, target) if is_part else (plural, singular)
 
 
@@ -293,7 +287,7 @@ class Parser:
             self.entry = self.field = None
         elif match := _PROPOSAL.match(body):
             entry.comments.append((self.position, self.position + len(line) + 1))
-            entry.source = match[1] or ""
+            entry.source = match[1]
         elif entry.comments and (match := _WAS.match(body)):
             entry.comments.append((self.position, self.position + len(line) + 1))
             entry.earlier.append(f"#  earlier{match[1]}")
@@ -309,15 +303,14 @@ class Parser:
             raise self.refused(f"this is not an older source: {body[:60]}")
 
 
-class PoFile:
-    """A .po file (:class:`units.Document`).
+class PoFile(Document):
+    """A .po file.
 
     Raises:
         UserError: it is not in the encoding that its header names, or no .po file.
     """
 
     def __init__(self, path: Path, data: bytes) -> None:
-        self.path = path
         self.encoding = charset_of(data)
         try:
             self.content = data.decode(self.encoding)
@@ -334,22 +327,20 @@ class PoFile:
         self.entries = Parser(path, self.content, self.encoding).entries
         header = self.header()
         named = _LANGUAGE.search(header)
-        self.language = named[1] if named else ""
         plurals = plurals_of(header)
         self.form_of = plurals.form_of if plurals else None
-        self.units = [
+        units = [
             entry.unit(number, form, plurals)
             for number, entry in enumerate(self.entries)
             if entry.text("msgid") or ("msgctxt", None) in entry.fields
             for form in sorted(entry.forms(), key=lambda form: form or 0)
         ]
+        super().__init__(path, named[1] if named else "", units)
 
     def header(self) -> str:
         """Returns the text of the first entry without a source, "" if there is none."""
-        for entry in self.entries:
-            if not entry.text("msgid") and entry.text("msgstr"):
-                return entry.text("msgstr")
-        return ""
+        headers = (entry.text("msgstr") for entry in self.entries if not entry.text("msgid"))
+        return next(filter(None, headers), "")
 
     def refusal(self, unit: Unit, text: str) -> str:
         """Returns why a text cannot be written for a unit, "" if it can."""

@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 from refusals import refuses
 from tables import json_rows, rows
 
-from lev_memory import memory, model, proposals, train, translation_memory
+from lev_memory import memory, proposals, train, translation_memory
 from lev_memory.formats import files, po
 from lev_memory.repair import lines, repair, scripts
 from lev_runtime.text.markup import parse_markup
@@ -52,7 +52,7 @@ def proposer(editor, *pairs, learnt=None, usual=math.inf, **options):
     weights = dict.fromkeys(proposals.WAYS, [{"bias": 9, "score": 1}, {"bias": 1.02, "repair": 1}])
     known = memory.Memory(pairs)
     settings = proposals.Settings(0.9, 10, weights, outcomes)
-    learner = model.Model(editor, settings, learnt or known, usual)
+    learner = proposals.Model(editor, settings, learnt or known, usual)
     return translation_memory.TranslationMemory(known, model=learner, **options)
 
 
@@ -107,7 +107,7 @@ def test_several_languages_are_no_memory_until_one_is_chosen(tmp_path):
     with refuses("es.po", "it.po", "--language es"):
         files.folder_memory(tmp_path, "", problems)
     assert files.folder_memory(tmp_path, "it", problems) == ([("Read", "it")], "it")
-    assert problems.count == 2
+    assert len(problems) == 1
     with refuses("none"):
         files.files_in(tmp_path / "none", [".po"])
 
@@ -212,9 +212,10 @@ def test_the_draft_is_the_text_that_stands_there_whatever_is_more_similar(tmp_pa
 def test_of_near_translations_that_of_the_most_similar_source_is_taken():
     near, other = "Close the file", "Open a b c"
     known = memory.Memory([(other, "Apri il file uno"), (near, "Apri il file due")])
-    asked = ["Apri il file tre", "nient'altro", "Apri il file uno"]
-    assert [*known.translated_from(asked, ["Close the file now", "x", near])] == [near, "", other]
-    assert [*known.translated_from(asked[2:], [near], itself=False)] == [near]
+    asked = ("Close the file now", "Apri il file tre"), ("x", "nient'altro")
+    itself = near, "Apri il file uno"
+    assert [*known.translated_from([*asked, itself])] == [near, "", other]
+    assert [*known.translated_from([itself], itself=False)] == [near]
 
 
 def test_a_probability_from_which_on_the_mean_is_as_large():
