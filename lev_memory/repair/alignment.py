@@ -40,15 +40,11 @@ class Token(NamedTuple):
 
 def tokens_of(text: str) -> list[Token]:
     """Returns the tokens of a text; an article before an apostrophe is one (``l'``)."""
-    return [
-        Token(
-            match.start(),
-            match.end(),
-            match[0],
-            match[0].lower() if is_word(match[0]) else match[0],
-        )
-        for match in _TOKEN.finditer(text)
-    ]
+    tokens = []
+    for match in _TOKEN.finditer(text):
+        key = match[0].lower() if is_word(match[0]) else match[0]
+        tokens.append(Token(*match.span(), match[0], key))
+    return tokens
 
 
 def is_word(token: str) -> bool:
@@ -111,7 +107,7 @@ class Lexicon:
         """Returns the least probability of the words' likeliest translations among those there."""
         chances = []
         for word in filter(is_word, words):
-            known = (self.translations.get(word) or {}).items()
+            known = self.translations.get(word, {}).items()
             chances.append(max((c for w, c in known if w in there), default=float(word in there)))
         return min(chances, default=0.0)
 
@@ -126,7 +122,7 @@ class Lexicon:
         scored = []
         for i, token in enumerate(source):
             chances = dict.fromkeys(alike.get(token.key[:PREFIX], ()), COGNATE)
-            for word, chance in (self.translations.get(token.key) or {}).items():
+            for word, chance in self.translations.get(token.key, {}).items():
                 chances |= dict.fromkeys(where.get(word, ()), chance)
             chances |= dict.fromkeys(where.get(token.key, ()), 1.0)
             for j, chance in chances.items():

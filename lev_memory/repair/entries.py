@@ -57,7 +57,7 @@ class Words:
         self.lookup, self.draft = lookup, draft
         self.old, self.new, self.target = map(tokens_of, (old, new, draft))
         self.forward, self.backward = lookup.lexicon.links(self.old, self.target)
-        self.keys = [token.key for token in self.old], [token.key for token in self.new]
+        self.keys = [tuple(token.key for token in side) for side in (self.old, self.new)]
 
     def stretches(self) -> Iterator[tuple[range, range]]:
         """Yields what differs: tokens of the old source and those of the new one."""
@@ -70,11 +70,12 @@ class Words:
     def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Edit | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
         than none; else the deletion, if there is one."""
-        looked_up = [
-            (probability(edit.features, choice), edit) for edit in self.replacements(old, new)
-        ]
-        chance, best = max(looked_up, key=lambda pair: pair[0], default=(0.0, None))
-        if chance > 0.5:
+        best, least = None, 0.5
+        for edit in self.replacements(old, new):
+            chance = probability(edit.features, choice)
+            if chance > least:
+                best, least = edit, chance
+        if best:
             return best
         return self.deletion(old) if old and not new else None
 

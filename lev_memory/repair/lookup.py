@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -45,8 +45,8 @@ class Lookup:
         for number, entry in enumerate(self.entries):
             for key in dict.fromkeys(token.key for token in entry.source):
                 self.places[key].append(number)
-        self._links: dict[int, tuple[Links, Links]] = {}
-        self._translations: dict[tuple[str, ...], list[Translation]] = {}
+        self.links = cache(self._links)
+        self.translations = cache(self._translations)
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -69,35 +69,26 @@ class Lookup:
             before[right][left] = count
         return before
 
-    def links(self, number: int) -> tuple[Links, Links]:
+    def _links(self, number: int) -> tuple[Links, Links]:
         """Returns the links of an entry."""
-        if number not in self._links:
-            entry = self.entries[number]
-            self._links[number] = self.lexicon.links(entry.source, entry.target)
-        return self._links[number]
+        entry = self.entries[number]
+        return self.lexicon.links(entry.source, entry.target)
 
-    def translations(self, phrase: Sequence[str]) -> list[Translation]:
-        """Returns the translations of words in small letters, the most frequent first."""
-        key = tuple(phrase)
-        if key not in self._translations:
-            self._translations[key] = self._search([*phrase])
-        return self._translations[key]
-
-    def share(self, phrase: Sequence[str], text: str) -> float:
+    def share(self, phrase: tuple[str, ...], text: str) -> float:
         """Returns the share of a text among the translations of a phrase."""
         alike = (
             each.share for each in self.translations(phrase) if each.text.lower() == text.lower()
         )
         return next(alike, 0.0)
 
-    def _search(self, phrase: list[str]) -> list[Translation]:
-        """Reads the entries with the rarest word of a phrase."""
+    def _translations(self, phrase: tuple[str, ...]) -> list[Translation]:
+        """Returns the translations of words in small letters, the most frequent first, as entries
+        with the rarest of the words have them."""
         if not any(map(is_word, phrase)):
             return []
         rarest = min((self.places.get(word, []) for word in phrase), key=len)
         wanted = in_line(phrase)
-        counts: Counter[str] = Counter()
-        alone = set()
+        counts, alone = Counter[str](), set[str]()
         spellings: defaultdict[str, Counter[tuple[bool, str]]] = defaultdict(Counter)
         total = 0
         for number in rarest[:MOST_ENTRIES]:
@@ -105,23 +96,25 @@ class Lookup:
             place = source.find(wanted)
             if place < 0:
                 continue
-            start = source.count(BETWEEN, 0, place)
-            weight = WHOLE if source == wanted else 1
+            is_whole = source == wanted
+            weight = WHOLE if is_whole else 1
             total += weight
+            start = source.count(BETWEEN, 0, place)
             there = stretch(range(start, start + len(phrase)), *self.links(number))
-            if weight == WHOLE:
+            if is_whole:
                 there = range(len(entry.target))
-            if there:
-                text = entry.text[slice(*span(entry.target, there))]
-                counts[text.lower()] += weight
-                if weight == WHOLE:
-                    alone.add(text.lower())
-                spellings[text.lower()][there.start > 0, text] += 1
+            if not there:
+                continue
+            text = entry.text[slice(*span(entry.target, there))]
+            low = text.lower()
+            counts[low] += weight
+            spellings[low][there.start > 0, text] += 1
+            if is_whole:
+                alone.add(low)
         translations = []
         for low, count in counts.most_common():
-            (is_inner, text), _ = max(
-                spellings[low].items(), key=lambda item: (item[0][0], item[1])
-            )
+            seen = spellings[low]
+            is_inner, text = max(seen, key=lambda way: (way[0], seen[way]))
             translations.append(Translation(text, count, count / total, is_inner, low in alone))
         return translations
 
