@@ -6,11 +6,7 @@ from collections.abc import Iterable
 from typing import AnyStr, NamedTuple
 
 from .kinds import FORMAT, GUARD, ORDERED, PRINTF, TAG, VOID, kind_of, tag_key
-from .messages import (
-    branches,
-    other_branches,
-    same_accelerators,
-)
+from .messages import branches, other_branches, same_accelerators
 
 # whitespace that subwords would lose, and the sign that stands for it in a line
 _SIGNS = {"\n": "␊", "\t": "␉", "\u00a0": "⍽", "\u202f": "⎵", "\r": "␍"}

@@ -186,16 +186,12 @@ def _pairs(old: list[Token], new: list[Token]) -> tuple[list[Pair], bool]:
         return [(old[0][1], new[0][1])], True
     pairs, is_all = [], kinds[0] == kinds[1]
     for kind in {*kinds[0], *kinds[1]}:
-        before, after = _of_kind(old, kind), _of_kind(new, kind)
+        before, after = ([text for each, text in side if each == kind] for side in (old, new))
         if kind in FREE and len(before) == len(after):
             pairs += [pair for pair in zip(before, after) if pair[0] != pair[1]]
         else:
             is_all &= before == after
     return pairs, is_all
-
-
-def _of_kind(tokens: list[Token], wanted: str) -> list[str]:
-    return [text for kind, text in tokens if kind == wanted]
 
 
 def repaired(
@@ -223,16 +219,14 @@ def repaired(
     terms = terms or {}
     pairs, is_all = _changes(old, new, draft, terms)
     source, target = _Text(old, draft), _Text(draft, old)
-    edits: dict[Span, str] = {}
-    same: dict[Span, str] = {}  # in the older source
+    edits, same = dict[Span, str](), dict[Span, str]()  # in the draft, and in the older source
     for (before, after), count in pairs.items():
         way = next(filter(None, target.ways(before, after, terms)), [])
         way = [(span, grouped(before, text, sign)) for span, text in way]
         there = source.places(before)
         ends = [*((draft, end) for (_, end), _ in way), *((old, end) for _, end in there)]
-        is_counted = any(_NOUN.match(*end) for end in ends) and not any(
-            _NO_COUNT.match(*end) for end in ends
-        )
+        is_counted = any(_NOUN.match(*end) for end in ends)
+        is_counted &= not any(_NO_COUNT.match(*end) for end in ends)
         is_agreeing = not is_counted or all(
             category(draft[start:end]) == category(text) for (start, end), text in way
         )
@@ -242,8 +236,8 @@ def repaired(
             same |= dict.fromkeys(there, after)
         else:
             is_all = False
-    return Repaired(_edited(draft, edits), is_all, _edited(old, same))
-
-
-def _edited(text: str, edits: dict[Span, str]) -> str:
-    return replaced(text, ((start, end, new) for (start, end), new in edits.items()))
+    text, between = (
+        replaced(side, ((*span, new) for span, new in changes.items()))
+        for side, changes in ((draft, edits), (old, same))
+    )
+    return Repaired(text, is_all, between)

@@ -164,12 +164,13 @@ def _as_written(old: str, new: str, like: str) -> str | None:
     order = _order(old, like)
     if order:
         return _dated(new, order, like)
-    if _groups(old) == _groups(like) and (len(_groups(old)) < 3 or _both_grouped(old, like)):
+    groups, others = _groups(old), _groups(like)
+    if groups == others and (len(groups) < 3 or _both_grouped(old, like)):
         return _separated(old, new, like)
-    if "".join(_groups(old)) != "".join(_groups(like)):
+    if "".join(groups) != "".join(others):
         return None
-    grouped, plain = _GROUPED.fullmatch(like), like.isdigit()
-    if plain and _GROUPED.fullmatch(old) and (new.isdigit() or _GROUPED.fullmatch(new)):
+    grouped = _GROUPED.fullmatch(like)
+    if like.isdigit() and _GROUPED.fullmatch(old) and (new.isdigit() or _GROUPED.fullmatch(new)):
         return "".join(_groups(new))
     if grouped and old.isdigit() and new.isdigit():
         return f"{int(new):,}".replace(",", grouped[2])
@@ -194,9 +195,8 @@ def replacement(old: Written, new: Written, like: Written) -> str | None:
     None if it is another number, or if its spelling is not known."""
     ordinals = _ENGLISH.fullmatch(old.suffix) and _ENGLISH.fullmatch(new.suffix)
     if ordinals and old.suffix != like.suffix:
-        if not _same_ending(like.suffix, old.text, new.text):
-            return None
-    elif old.suffix != new.suffix or like.suffix not in ("", ".", old.suffix):
-        if old.suffix != new.suffix or like.suffix[0] not in ":'’-":
-            return None
-    return as_written(old.text, new.text, like.text)
+        is_known = _same_ending(like.suffix, old.text, new.text)
+    else:
+        has_usual = like.suffix in ("", ".", old.suffix) or like.suffix[0] in ":'’-"
+        is_known = old.suffix == new.suffix and has_usual
+    return as_written(old.text, new.text, like.text) if is_known else None
