@@ -8,8 +8,15 @@ import regex
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-from .repair.codes import all_codes, made_up_codes
-from .repair.repeats import Words, made_up, neighbours, usual_repeats, vocabulary
+from .repair.invented import (
+    Words,
+    all_codes,
+    made_up,
+    made_up_codes,
+    neighbours,
+    usual_repeats,
+    vocabulary,
+)
 from .repair.scripts import SINGLE
 
 SIMILAR = 0.4  # below, a translation is no draft

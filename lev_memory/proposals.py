@@ -16,11 +16,10 @@ from lev_runtime.text.markup import escape_markup, write_mark
 from .formats.files import read_lines, read_settings, require_work, stored_pairs, write_json
 from .formats.units import Document, Proposal
 from .memory import Memory, similarity
-from .repair.codes import with_right_codes
 from .repair.confidence import Weights, log_odds, probability
 from .repair.entries import Repair
+from .repair.invented import with_right_codes, without_double_marks, without_repeats
 from .repair.lines import to_line
-from .repair.repeats import without_double_marks, without_repeats
 from .repair.scripts import places
 from .train import EXPORTED, export
 

@@ -32,20 +32,13 @@ from .formats.files import (
 from .formats.units import Document, Proposal, Unit, same_language
 from .memory import Memory, Pair
 from .proposals import RATHER, WAYS, Change, Model, propose, read_terms
-from .repair.codes import lost_code
+from .repair.code import is_nested_like, other_kind, same_entities
 from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer
-from .repair.lines import (
-    is_nested_like,
-    other_kind,
-    same_entities,
-    to_line,
-    to_text,
-    with_ends,
-)
+from .repair.invented import lost_code, vocabulary
+from .repair.lines import to_line, to_text, with_ends
 from .repair.plurals import Category, counting
 from .repair.repair import Terms
-from .repair.repeats import vocabulary
 from .repair.scripts import places
 from .typos import is_mended_typo
 

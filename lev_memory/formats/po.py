@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from lev_runtime.errors import UserError
 
-from ..repair.lines import has_fewer_placeholders, replaced, same_placeholders
+from ..repair.code import has_fewer_placeholders, same_placeholders
+from ..repair.lines import replaced
 from .units import NOTE, Document, Proposal, Unit, fingerprint, note
 
 WIDTH = 79  # columns of a line, the quotes too

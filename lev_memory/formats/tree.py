@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 from lev_runtime.errors import UserError
 
-from ..repair.lines import is_placeholder
+from ..repair.code import is_placeholder
 
 # a tag as it stands in a file; a > inside quotes is no end
 _TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")

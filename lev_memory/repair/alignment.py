@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import regex
 
-from .kinds import FIXED
+from .code import FIXED
 from .scripts import SINGLE
 
 ITERATIONS = 4
@@ -42,8 +42,9 @@ def tokens_of(text: str) -> list[Token]:
     """Returns the tokens of a text; an article before an apostrophe is one (``l'``)."""
     tokens = []
     for match in _TOKEN.finditer(text):
+        start, end = match.span()
         key = match[0].lower() if is_word(match[0]) else match[0]
-        tokens.append(Token(*match.span(), match[0], key))
+        tokens.append(Token(start, end, match[0], key))
     return tokens
 
 

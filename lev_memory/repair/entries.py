@@ -13,12 +13,12 @@ from rapidfuzz.distance import Levenshtein
 
 from .alignment import Lexicon, is_word, tokens_of
 from .confidence import CHOICE, probability
+from .invented import usual_repeats, without_repeats
 from .lines import replaced
 from .lookup import ENDING, Lookup, Translation, joined, span, stretch
 from .marks import Habits
 from .plurals import Category
 from .repair import UNKNOWN, Repaired, Terms, repaired
-from .repeats import usual_repeats, without_repeats
 from .scripts import goes_on
 from .values import group_sign
 

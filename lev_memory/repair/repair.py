@@ -13,7 +13,7 @@ from typing import NamedTuple
 import regex
 from rapidfuzz.distance import Levenshtein
 
-from .kinds import FIXED, FORMAT, TAG
+from .code import FIXED, FORMAT, TAG
 from .lines import replaced
 from .plurals import Category, counting
 from .scripts import PREFIXING, SINGLE, places

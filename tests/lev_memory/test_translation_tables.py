@@ -18,7 +18,7 @@ from test_translation_files import HEADER, Editor, entry, fill, proposer, repair
 
 from lev_memory import memory, proposals
 from lev_memory.formats import files, po, units
-from lev_memory.repair import codes, lines, plurals
+from lev_memory.repair import code, invented, plurals
 
 FOLDER = Path(__file__).parent
 FILES = [path.with_suffix("") for path in sorted(FOLDER.glob("*/*.expected"))]
@@ -46,13 +46,13 @@ def relation(named, asked):
 
 
 CHECKS = {
-    "placeholders": lambda source, text, old, draft: lines.same_placeholders(source, text),
-    "entities": lambda source, text, old, draft: lines.same_entities(text, source, old, draft),
-    "tags": lambda source, text, old, draft: lines.is_nested_like(source, text),
+    "placeholders": lambda source, text, old, draft: code.same_placeholders(source, text),
+    "entities": lambda source, text, old, draft: code.same_entities(text, source, old, draft),
+    "tags": lambda source, text, old, draft: code.is_nested_like(source, text),
     "made up": lambda source, text, known, read: memory.Memory([("a", known)]).made_up(
         text, source, read
     ),
-    "codes": lambda source, text, old, draft: codes.codes_of(text),
+    "codes": lambda source, text, old, draft: invented.codes_of(text),
     "language": lambda source, name, old, draft: [
         files.language_of(po.PoFile(Path(name), entry("a", "b").partition("\n\n")[2].encode()))
     ],

@@ -1,0 +1,186 @@
+"""What a model should not have written: words twice in a row, and what is made up.
+
+Identifiers and markup are those of the source; misspelt ones are corrected.
+"""
+
+import functools
+import itertools
+import operator
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+from typing import NamedTuple
+
+import regex
+from rapidfuzz import fuzz, process
+
+from .code import FIXED
+from .scripts import SINGLE
+
+#: likeness, in percent, from which on a code of the source is meant; chosen on a validation part
+LEAST_LIKENESS = 60
+# marks of scripts without spaces part words, whatever stands around them
+_WORD = regex.compile(rf"[^\s{SINGLE}\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff65]+")
+# marks around words: any of Unicode's but those of code
+_EDGE = r"(?V1)[\p{P}--[_\\@#%&`/\-]]+"
+_EDGES = regex.compile(rf"^{_EDGE}|{_EDGE}$")
+_MARKS = regex.compile(r"[_\\@#$%{}<>=|~^&+]|://")
+_LETTER = regex.compile(r"\p{L}")
+_ENDING = regex.compile(r"[:'’]\p{L}{1,6}$")  # of languages that inflect names
+_TICK = "`"
+# code between marks, whole; options, keys of settings, numbers, words of two letters or more
+_KEPT = regex.compile(
+    r"(?s)(?P<code>``.+?``|`[^`]+`|<(code|kbd|samp|var|tt|pre)\b[^<>]*>(?:(?!<\2\b).)*?</\2>)"
+    rf"|{FIXED}|(?P<word>(?<![\w-])--?[A-Za-z][\w-]*|(?m:^)[A-Za-z][\w.-]*[:=](?=\s)"
+    rf"|\d+(?:[.,]\d+)*|(?:(?![{SINGLE}])\w){{2,}}(?:[._](?:(?![{SINGLE}])\w)+)*)"
+)
+
+
+def _kept(text: str) -> Counter[str]:
+    """Returns code, numbers and words of a text, but none of a placeholder."""
+    words = (match["code"] or match["word"] for match in _KEPT.finditer(text))
+    return Counter(filter(None, words))
+
+
+def lost_code(text: str, *read: str) -> list[str]:
+    """Returns the code, numbers and names that stand alike in all texts that a text was made
+    from, and are not in it; a small first letter is no change."""
+    here, common = _kept(text), functools.reduce(operator.and_, map(_kept, read))
+    return [
+        name
+        for name, count in common.items()
+        if not (name.isalpha() and name.islower())
+        and count > here[name] + (here[name.lower()] if name.isalpha() else 0)
+    ]
+
+
+def codes_of(text: str) -> list[str]:
+    """Returns the words of a text that are none of a language, without the marks around them: with
+    letters and a mark inside, or between backticks."""
+    codes = []
+    for match in _WORD.finditer(text):
+        code = _EDGES.sub("", match[0])
+        is_role = match[0].startswith(":") and _TICK in code
+        is_quoted = (is_role or code.startswith(_TICK)) and code.endswith(_TICK)
+        if _LETTER.search(code) and (is_quoted or _MARKS.search(code)):
+            codes.append(code)
+    return codes
+
+
+def all_codes(texts: Iterable[str]) -> set[str]:
+    """Returns the codes of texts."""
+    return {code for text in texts for code in codes_of(text)}
+
+
+def made_up_codes(text: str, known: Container[str], source: str, *others: str) -> list[str]:
+    """Returns the codes of a text that are neither ``known`` nor in its source or the other texts
+    that it was made from; and a backtick without a partner."""
+
+    read, codes = "\n".join([source, *others]), []
+    for code in codes_of(text):
+        bare = _ENDING.sub("", code)
+        if not (code in known or bare in known or code in read or bare in read):
+            codes.append(code)
+    is_open = any(text.count(tick) % 2 > source.count(tick) % 2 for tick in (_TICK, 2 * _TICK))
+    return [*codes, _TICK] if is_open else codes
+
+
+def with_right_codes(text: str, source: str, known: Container[str], *others: str) -> str:
+    """Replaces made-up codes of a text, each by the most similar code of the source that the text
+    lacks."""
+    for code in made_up_codes(text, known, source, *others):
+        there = codes_of(text)
+        lacking = [wanted for wanted in codes_of(source) if wanted not in there]
+        nearest = process.extractOne(code, lacking, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS)
+        if nearest:
+            text = text.replace(code, nearest[0], 1)
+    return text
+
+
+# words -------------------------------------------------------------------------------------------
+
+LONGEST = 2  # words that are repeated together
+USUAL = 5  # translations of a memory that repeat words, from which on it is the language's way
+_SPACED = re.compile(r"\S+")
+_LETTERS = regex.compile(rf"(?V1)[{SINGLE}]|[[\p{{L}}\p{{M}}]--[{SINGLE}]]+")
+_AFTER = ".,;:!?…)]»”"  # that may follow a word
+_DOUBLE_MARKS = re.compile(r"([.,;:!?。、，！？])\1+")
+Words = tuple[str, ...]
+
+
+class Word(NamedTuple):
+    """A word without the marks after it, in small letters, and where it stands in its text."""
+
+    key: str
+    start: int
+    end: int
+
+
+def words_of(text: str) -> list[Word]:
+    """Returns the words of a text."""
+    words = []
+    for match in _SPACED.finditer(text):
+        core = match[0].rstrip(_AFTER)
+        words.append(Word(core.casefold(), match.start(), match.start() + len(core)))
+    return words
+
+
+def repeats(text: str) -> Iterator[tuple[slice, Words]]:
+    """Yields words that follow themselves: the span of the second ones, with the space before, and
+    the words. Numbers and marks may well be repeated, and do not count."""
+    words = words_of(text)
+    for size in range(1, LONGEST + 1):
+        for start in range(len(words) - 2 * size + 1):
+            both = words[start : start + 2 * size]
+            keys = tuple(word.key for word in both)
+            if keys[:size] != keys[size:] or not any(map(str.isalpha, "".join(keys))):
+                continue
+            gaps = [text[left.end : right.start] for left, right in zip(both, both[1:])]
+            if all(map(str.isspace, gaps)):
+                yield slice(both[size - 1].end, both[-1].end), keys[size:]
+
+
+def usual_repeats(translations: Iterable[str]) -> set[Words]:
+    """Returns the words that a memory repeats often enough."""
+    counts = Counter(words for text in translations for words in {w for _, w in repeats(text)})
+    return {words for words, count in counts.items() if count >= USUAL}
+
+
+def without_double_marks(text: str, *others: str) -> str:
+    """Returns a text whose marks stand once if none of the other texts has as many in a row."""
+    known = {match[0] for other in others for match in _DOUBLE_MARKS.finditer(other)}
+    return _DOUBLE_MARKS.sub(lambda match: match[match[0] not in known], text)
+
+
+def without_repeats(text: str, usual: Container[Words], *others: str) -> str:
+    """Removes words of a text that follow themselves, unless that is usual or one of
+    the other texts, which it was made from, has it too."""
+    known = {words for other in others for _, words in repeats(other)}
+    while place := next((p for p, w in repeats(text) if w not in known and w not in usual), None):
+        text = text[: place.start] + text[place.stop :]
+    return text
+
+
+def folded(word: str) -> str:
+    """Returns a word in a normal form: small, composed, the i of Turkish with a dot or without."""
+    plain = unicodedata.normalize("NFC", word).casefold()
+    return plain.replace("\u0307", "").replace("ı", "i")
+
+
+def vocabulary(texts: Iterable[str]) -> set[str]:
+    """Returns the words of texts, in small letters."""
+    return {folded(word) for text in texts for word in _LETTERS.findall(text)}
+
+
+def neighbours(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yields the pairs of neighbouring words of texts, in small letters."""
+    for text in texts:
+        yield from itertools.pairwise(map(folded, _LETTERS.findall(text)))
+
+
+def made_up(text: str, known: Container[str], *others: str) -> list[str]:
+    """Returns the words of a text that are neither ``known`` nor in the other texts, which it was
+    made from."""
+    there = vocabulary(others)
+    return [word for word in vocabulary([text]) if word not in known and word not in there]
