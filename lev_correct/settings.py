@@ -140,8 +140,8 @@ def read(path: str) -> Settings:
     with reading(path), open(path, "rb") as file:
         raw = file.read()
     try:
-        stored = {key: value for key, value in json.loads(raw).items() if value is not None}
-        stored = {key: value for key, value in stored.items() if key not in GONE}
+        items = json.loads(raw).items()
+        stored = {key: value for key, value in items if value is not None and key not in GONE}
         for key in stored.keys() & {*FILES}:
             stored[key] = os.path.join(folder, os.path.basename(stored[key]))
         return _checked(Settings(**stored))

@@ -164,14 +164,11 @@ def harmful(
     pairs = enumerate(zip(noisy, clean, strict=True), start=1)
     same = [(n, *pair) for n, pair in pairs if len(pair[0].split()) == len(pair[1].split())]
     done = corrector.correct([line for _, line, _ in same])
-    edits = [
-        (number, edit)
-        for (number, _, _), correction in zip(same, done, strict=True)
-        for edit in correction.edits
-        if edit.applied
-    ]
-    told = zip(edits, outcomes(done, [line for _, _, line in same]), strict=True)
-    wrong = [numbered for numbered, outcome in told if outcome.miscorrected]
+    wrong = []
+    for (number, _, line), correction in zip(same, done, strict=True):
+        made = [edit for edit in correction.edits if edit.applied]
+        told = zip(made, outcomes([correction], [line]), strict=True)
+        wrong += [(number, edit) for edit, outcome in told if outcome.miscorrected]
     return sorted(wrong, key=lambda numbered: -numbered[1].probability)
 
 

@@ -20,6 +20,7 @@ from .formats.files import (
     folder_memory,
     language_of,
     messages,
+    noted,
     read_document,
     write_json,
 )
@@ -191,14 +192,9 @@ def _repair(args: argparse.Namespace) -> int:
     problems: Problems = {}
     by_language: dict[tuple[str, ...], dict[Path, str]] = {}
     for path in paths_of(args.place, args.output):
-        try:
+        with noted(problems, path, path == args.place):
             language = args.language or language_of(read_document(path))
-        except UserError as error:
-            if path == args.place:
-                raise
-            problems[path] = error
-            continue
-        by_language.setdefault(subtags(language)[:2], {})[path] = language
+            by_language.setdefault(subtags(language)[:2], {})[path] = language
     memories: dict[Path, TranslationMemory] = {}
     for group in by_language.values():
         language = next(iter(group.values()))
@@ -231,23 +227,18 @@ def _fill(
     translations = list[tuple[str, str, str]]()
     write = not (args.diff or args.dry_run)
     for number, path in enumerate(progress(paths, "files"), start=1):
-        target = target_of(path, args.place, args.output)
-        try:
+        with noted(problems, path, len(paths) == 1 and path == args.place):
+            target = target_of(path, args.place, args.output)
             filled = memory_of(path).fill(path, target, args.backup, write)
-        except UserError as error:
-            if len(paths) == 1 and path == args.place:
-                raise
-            problems[path] = error
-            continue
-        report.update(filled.report)
-        described += [_described(path, decision) for decision in filled.decisions]
-        language = language_of(filled.document) or memory_of(path).language
-        proposals = proposals_of(filled.decisions).items()
-        translations += [(unit.source, proposal.text, language) for unit, proposal in proposals]
-        if args.diff:
-            print(filled.diff(), end="")
-        if len(paths) > 1 or not args.diff:
-            say(f"[{number}/{len(paths)}] {printable(str(path))}: {summary(filled.report)}")
+            report.update(filled.report)
+            described += [_described(path, decision) for decision in filled.decisions]
+            language = language_of(filled.document) or memory_of(path).language
+            for unit, proposal in proposals_of(filled.decisions).items():
+                translations.append((unit.source, proposal.text, language))
+            if args.diff:
+                print(filled.diff(), end="")
+            if len(paths) > 1 or not args.diff:
+                say(f"[{number}/{len(paths)}] {printable(str(path))}: {summary(filled.report)}")
     warn(*messages(problems))
     if len(paths) > 1:
         count = len(problems)

@@ -10,7 +10,7 @@ from rapidfuzz.distance import Levenshtein
 
 from .repair.invented import (
     Words,
-    all_codes,
+    codes_of,
     made_up,
     made_up_codes,
     neighbours,
@@ -82,12 +82,11 @@ class Memory:
     """
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
-        unique: dict[str, str] = {}
-        for source, target in pairs:
-            if source.strip() and target.strip():
-                unique.setdefault(source, target)
-        self.pairs = [*unique.items()]
         self.all_pairs = [pair for pair in dict.fromkeys(pairs) if all(map(str.strip, pair))]
+        unique: dict[str, str] = {}
+        for source, target in self.all_pairs:
+            unique.setdefault(source, target)
+        self.pairs = [*unique.items()]
         self.translations = unique
         self.sources, self.targets = [*unique], [*unique.values()]
         self._index = Index(self.sources)
@@ -131,7 +130,7 @@ class Memory:
     @cached_property
     def codes(self) -> set[str]:
         """Returns the identifiers and the markup of its translations."""
-        return all_codes(self.targets)
+        return {code for text in self.targets for code in codes_of(text)}
 
     def made_up(self, text: str, source: str, *others: str) -> list[str]:
         """Returns words, identifiers and markup of a text that neither the memory nor one of the

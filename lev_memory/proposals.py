@@ -79,12 +79,18 @@ class Settings:
         return [probability(each, weights) for each, weights in zip(both, self.weights[way])]
 
     def confidence(self, way: str, precision: float) -> float:
-        """Returns the least probability of proposals that are right often enough, infinite if none
-        is.
+        """Returns the lowest probability at and above which the mean probability of the outcomes,
+        of :data:`FEWEST` at least, is so large; infinite if there is none.
 
         precision: the least share of proposals that need fewer edits than what stands there.
         """
-        return least_confidence(self.outcomes.get(way, ()), precision)
+        lowest, total = math.inf, 0.0
+        outcomes = sorted(self.outcomes.get(way, ()), reverse=True)
+        for count, (chance, _) in enumerate(outcomes, start=1):
+            total += chance
+            if count >= FEWEST and total >= precision * count:
+                lowest = chance
+        return lowest
 
 
 def features_of(
@@ -105,17 +111,6 @@ def features_of(
         "as the draft": like,
     }
     return edited, {"repair": repairs, "part": not repair.is_all}
-
-
-def least_confidence(outcomes: Sequence[Outcome], precision: float) -> float:
-    """Returns the lowest probability at and above which the mean probability of the outcomes, of
-    :data:`FEWEST` at least, is so large; infinite if there is none."""
-    lowest, total = math.inf, 0.0
-    for count, (chance, _) in enumerate(sorted(outcomes, reverse=True), start=1):
-        total += chance
-        if count >= FEWEST and total >= precision * count:
-            lowest = chance
-    return lowest
 
 
 def load(work: Path) -> Editor:

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -114,29 +115,25 @@ def checkpoint_of(folder: Path) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
+@dataclass
 class Training:
     """Trains the models of a WORK.
 
     minutes: of the processor, for all stages. start: a checkpoint of a larger memory. extra:
-    flags for fairseq-train, which win.
+    flags for fairseq-train, which win. progress: as the training logged it last.
     """
 
-    def __init__(
-        self,
-        work: Path,
-        minutes: float,
-        seed: int,
-        start: Path | None,
-        extra: Sequence[str],
-        say: Say,
-    ) -> None:
-        require_work(work)
-        if not (work / "pieces").is_dir():
-            raise UserError(f"no data in {work}: make them with lev-memory prepare {work}")
-        self.work, self.minutes, self.seed = work.resolve(), minutes, seed
-        self.start, self.extra, self.say = start, [*extra], say
-        self.stages = [LEVT] if start else [TRANSLATION, LEVT]
-        self.progress: dict[str, str] = {}  # of the training, as it logged last
+    work: Path
+    minutes: float
+    seed: int
+    start: Path | None
+    extra: Sequence[str]
+    say: Say
+    progress: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def stages(self) -> list[Stage]:
+        return [LEVT] if self.start else [TRANSLATION, LEVT]
 
     def command(self, stage: Stage, hours: float, more: Sequence[str]) -> list[str]:
         """Returns fairseq-train for a stage."""
@@ -305,7 +302,10 @@ def train(
     checkpoint = checkpoint_of(start / LEVT.name) if start else None
     if start and not checkpoint:
         raise UserError(f"--start {start}: no trained model there")
-    training = Training(work, minutes, seed, checkpoint, extra, say)
+    require_work(work)
+    if not (work / "pieces").is_dir():
+        raise UserError(f"no data in {work}: make them with lev-memory prepare {work}")
+    training = Training(work.resolve(), minutes, seed, checkpoint, extra, say)
     if not (work / "data").is_dir():
         binarise(work)
     if start and symbols_of(work) != symbols_of(start):

@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,17 @@ def messages(problems: Problems) -> Iterator[str]:
             names = ", ".join(map(str, others))
             line += f" (and {len(others)} more {kind}: {names})"
         yield printable(line)
+
+
+@contextmanager
+def noted(problems: Problems | None, path: Path, is_alone: bool) -> Iterator[None]:
+    """Notes the error of a file; it remains one if the file is alone, or nothing collects them."""
+    try:
+        yield
+    except UserError as error:
+        if is_alone or problems is None:
+            raise
+        problems[path] = error
 
 
 def files_in(place: Path, kinds: Iterable[str]) -> list[Path]:
@@ -162,32 +174,25 @@ def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
     return pairs, language.replace("-", "_")
 
 
-def folder_memory(
-    place: Path, language: str, problems: Problems | None = None
-) -> tuple[list[Pair], str]:
+def folder_memory(place: Path, language: str, problems: Problems | None) -> tuple[list[Pair], str]:
     """Returns the pairs of all files of a place, and the language of the translations.
 
     problems: collects the files of a folder that cannot be read.
 
     Raises:
-        UserError: there are no files, one cannot be read, or they are in several languages.
+        UserError: there are no files, or translations into several languages.
     """
     pairs: list[Pair] = []
     first: dict[str, Path] = {}
     for path in files_in(place, [*READERS, ".tmx", *sorted(OTHER_FORMATS)]):
         if path.suffix.lower() == ".ts" and b"<TS" not in read_bytes(str(path))[:1000]:
             continue  # TypeScript
-        try:
+        with noted(problems, path, path == place):
             more, languages = memory_of(path, language)
-        except UserError as error:
-            if path == place or problems is None:
-                raise
-            problems[path] = error
-            continue
-        pairs += more
-        for named in languages:
-            if is_language(named, language):
-                first.setdefault(named, path)
+            pairs += more
+            for named in languages:
+                if is_language(named, language):
+                    first.setdefault(named, path)
     kinds = {subtags(named)[:2] for named in first}
     if len(kinds) > 1 and not language:
         there = ", ".join(f"{named} ({path})" for named, path in first.items())

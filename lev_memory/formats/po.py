@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,7 +96,6 @@ class Plurals(NamedTuple):
     single: frozenset[int]
 
 
-@lru_cache
 def plurals_of(header: str) -> Plurals | None:
     """Evaluates the formula in a header; None without one that can be evaluated."""
     formula = _PLURAL.search(header)

@@ -68,11 +68,6 @@ def codes_of(text: str) -> list[str]:
     return codes
 
 
-def all_codes(texts: Iterable[str]) -> set[str]:
-    """Returns the codes of texts."""
-    return {code for text in texts for code in codes_of(text)}
-
-
 def made_up_codes(text: str, known: Container[str], source: str, *others: str) -> list[str]:
     """Returns the codes of a text that are neither ``known`` nor in its source or the other texts
     that it was made from; and a backtick without a partner."""
