@@ -131,7 +131,7 @@ class Entry:
     start: int
     flags: set[str] = field(default_factory=set)
     fields: dict[tuple[str, int | None], Field] = field(default_factory=dict)
-    previous: dict[str, str] = field(default_factory=dict)
+    previous: dict[str, Field] = field(default_factory=dict)
     comments: list[tuple[int, int]] = field(default_factory=list)
     source: str | None = None
     earlier: list[str] = field(default_factory=list)
@@ -156,7 +156,7 @@ class Entry:
             form=form,
             source=self.text(keyword),
             target=target,
-            old=self.previous.get(keyword, ""),
+            old=self.previous[keyword].text if keyword in self.previous else "",
             draft="",
             state=state,
             proposed=self.source == self.fingerprint(),
@@ -217,7 +217,7 @@ class Parser:
         self.entries: list[Entry] = []
         self.entry: Entry | None = None
         self.field: Field | None = None  # that a string in quotes goes on with
-        self.previous = ""  # the same, of a string after #|
+        self.older: Field | None = None  # the same, of a string after #|
         for line in content.split(line_end(content)):
             self.number += 1
             self.read(line)
@@ -229,7 +229,7 @@ class Parser:
 
     def close(self) -> None:
         """Ends the entry; one of comments alone is none."""
-        entry, self.entry, self.field = self.entry, None, None
+        entry, self.entry, self.field, self.older = self.entry, None, None, None
         if entry is None or {*entry.fields} <= {("domain", None)}:
             return
         has_source = ("msgid", None) in entry.fields
@@ -240,8 +240,11 @@ class Parser:
             raise self.refused(f"the entry of line {entry.line} has a plural without forms")
         self.entries.append(entry)
 
-    def current(self) -> Entry:
-        """Returns the entry that a line belongs to, a new one if there is none."""
+    def current(self, begins: bool) -> Entry:
+        """Returns the entry that a line belongs to: a new one if there is none, or if the line
+        begins one after a translation."""
+        if begins and self.entry and self.entry.forms():
+            self.close()
         if self.entry is None:
             self.entry = Entry(self.number, self.position)
         return self.entry
@@ -249,57 +252,47 @@ class Parser:
     def read(self, line: str) -> None:
         """Reads a line without its line feed."""
         body = line.strip().lstrip("\ufeff").strip()
-        if not body:
-            return
-        if body.startswith("#"):
+        is_older = body.startswith("#|")
+        written = body[2:].strip() if is_older else body
+        if body.startswith("#") and not is_older:
             self.read_comment(body, line)
-        elif match := _FIELD.match(body):
-            self.read_field(match, line)
-        elif (match := _CONTINUED.match(body)) and self.field:
-            self.field.text += unquoted(match[1], self.charset)
-            self.field.end = self.position + len(line.rstrip())
-        else:
+        elif match := _FIELD.match(written):
+            self.read_field(match, line, is_older)
+        elif (match := _CONTINUED.match(written)) and (
+            field := self.older if is_older else self.field
+        ):
+            field.text += unquoted(match[1], self.charset)
+            field.end = self.position + len(line.rstrip())
+        elif body:
             raise self.refused(f"this is not a line of a .po file: {body[:60]}")
 
-    def read_field(self, match: re.Match[str], line: str) -> None:
+    def read_field(self, match: re.Match[str], line: str, is_older: bool) -> None:
         keyword, form, strings = match.groups()
-        if self.entry and self.entry.forms() and keyword != "msgstr":
-            self.close()
+        entry = self.current(is_older or keyword != "msgstr")
         start = self.position + len(line) - len(line.lstrip().lstrip("\ufeff"))
-        end = self.position + len(line.rstrip())
-        self.field = Field(unquoted(strings, self.charset), start, end)
+        field = Field(unquoted(strings, self.charset), start, self.position + len(line.rstrip()))
         key = keyword, None if form is None else int(form)
-        if key in self.current().fields:
+        if is_older:
+            self.older = entry.previous[keyword] = field
+        elif key in entry.fields:
             raise self.refused(f"a second {keyword} in one entry")
-        self.current().fields[key] = self.field
+        else:
+            self.field = entry.fields[key] = field
 
     def read_comment(self, body: str, line: str) -> None:
         """Reads a comment; after a translation it begins an entry. Obsolete entries are skipped."""
-        if self.entry and self.entry.forms():
-            self.close()
-        entry = self.current()
+        entry = self.current(begins=True)
+        span = self.position, self.position + len(line) + 1
         if body.startswith(("#,", "#=")):
             entry.flags |= {flag.strip() for flag in body[2:].split(",")}
-        elif body.startswith("#|"):
-            self.read_previous(entry, body[2:].strip())
         elif body.startswith("#~"):
             self.entry = self.field = None
         elif match := _PROPOSAL.match(body):
-            entry.comments.append((self.position, self.position + len(line) + 1))
+            entry.comments.append(span)
             entry.source = match[1]
         elif entry.comments and (match := _WAS.match(body)):
-            entry.comments.append((self.position, self.position + len(line) + 1))
+            entry.comments.append(span)
             entry.earlier.append(f"#  earlier{match[1]}")
-
-    def read_previous(self, entry: Entry, body: str) -> None:
-        match = _FIELD.match(body)
-        if match:
-            self.previous = match[1]
-            entry.previous[match[1]] = unquoted(match[3], self.charset)
-        elif (match := _CONTINUED.match(body)) and self.previous in entry.previous:
-            entry.previous[self.previous] += unquoted(match[1], self.charset)
-        else:
-            raise self.refused(f"this is not an older source: {body[:60]}")
 
 
 class PoFile(Document):
