@@ -183,19 +183,12 @@ def test_refusals(row, tmp_path, monkeypatch):
 
 
 def test_an_output_within_the_folder_is_not_filled_again(tmp_path):
-    for name in ("a.po", "out/a.po", "out/deep/b.po"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(HEADER, "utf-8")
-
-    def targets(*words: object) -> list[str]:
-        args = cli.arguments(["propose", "WORK", *map(str, words)])
-        paths = cli.paths_of(args.place, args.output)
-        found = (cli.target_of(path, args.place, args.output) for path in paths)
-        return [str(path.relative_to(tmp_path)) for path in found]
-
     out = tmp_path / "out"
-    assert targets(tmp_path, "-o", out) == targets(tmp_path / "a.po", "-o", out) == ["out/a.po"]
-    assert targets(tmp_path) == ["a.po", "out/a.po", "out/deep/b.po"]
-    assert targets(out, "-o", out) == ["out/a.po", "out/deep/b.po"]
+    out.mkdir()
+    for path in (tmp_path / "a.po", out / "b.po"):
+        path.write_text(HEADER, "utf-8")
+    for place in (tmp_path, tmp_path / "a.po", out):
+        assert step("repair", place, "-o", out) == 0
+        assert {*tmp_path.rglob("*.po")} == {tmp_path / "a.po", out / "a.po", out / "b.po"}
     with refuses("is a file"):
-        targets(tmp_path, "-o", tmp_path / "a.po")
+        step("repair", tmp_path, "-o", tmp_path / "a.po")

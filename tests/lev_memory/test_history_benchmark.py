@@ -41,15 +41,6 @@ def test_the_least_probability_is_where_so_many_repairs_are_better():
     assert [limit for _, limit in limits] == sorted(limit for _, limit in limits)
 
 
-def test_a_line_of_the_table_counts_what_became_of_the_entries():
-    rows = rows_of("p", True, 2)
-    line = history.line("repair", rows, [row.repaired for row in rows])
-    fewer = sum(row.repaired < row.kept for row in rows)
-    assert f"60 (100 %) | {fewer} / 0 / {60 - fewer} |" in line
-    assert line.endswith(f"{100 * sum(row.repaired for row in rows) / 480:.1f} |")
-    assert history.line("keep", rows, [None] * 60).endswith("50.0 |")
-
-
 def test_files_of_a_language_are_found_by_their_folders(tmp_path):
     names = ["a/locale/fr/LC_MESSAGES/a.po", "a/locale/fr_FR/b.mo", "a/locale/fr/LC_MESSAGES/a.mo"]
     for name in [*names, "a/locale/fr_CA/c.po", "a/locale/de/a.po"]:

@@ -47,6 +47,8 @@ Open the option now | Open the page now | Ouvrir la page ici | Ouvrir l'option i
 Print the file now | Save the file now | Enregistrer le fichier ici | Imprimer le fichier ici
 The page | The red page | La page rouge | La page
 Print 4 pages: | Print 4 pages | Imprimer 4 pages | Imprimer 4 pages :
+Go! | Go. | Va… |
+Go today | go today | va demain | Va demain
 Print a Page 3 | Print a page 3 | Imprimer une page 3 |
 Print a xylophone | Print a page | Imprimer une page |
 """
@@ -96,13 +98,6 @@ def test_translation_probabilities_of_a_word_sum_to_one_at_most(pairs):
     table = alignment.probabilities(pairs)
     for source in {source for source, _ in table}:
         assert sum(chance for (word, _), chance in table.items() if word == source) <= 1 + 1e-5
-
-
-def test_a_habit_is_what_most_translations_have():
-    habits = marks.Habits([(f"A {n}", f"a {n}") for n in range(4)] + PAIRS)
-    assert habits.with_end("Print", "Print:", "Imprimer") == "Imprimer\u00a0:"
-    assert habits.with_capital(True, "imprimer") == "Imprimer"
-    assert marks.Habits([]).with_end("Go.", "Go!", "Va…") is None, "another mark stood there"
 
 
 def test_a_word_that_the_language_has_only_with_a_capital_keeps_it():
@@ -179,13 +174,7 @@ def test_a_written_memory_is_read_again(pairs):
         ("Close the door", "Open the door", False),
     ],
 )
-def test_a_mended_typo_is_known_by_the_corrector(old, new, is_typo, monkeypatch):
-    corrected = {"Close the widnow": "Close the window"}
-    fake = type("Corrector", (), {"correct": lambda self, lines: [Line(*lines)]})
-    Line = type(
-        "Line", (), {"__init__": lambda self, t: setattr(self, "text", corrected.get(t, t))}
-    )
-    monkeypatch.setattr(typos, "corrector", fake)
+def test_a_mended_typo_is_known_by_the_corrector(old, new, is_typo):
     assert typos.is_mended_typo(old, new) == is_typo
 
 

@@ -15,7 +15,7 @@ from tables import json_rows, rows
 
 from lev_memory import memory, proposals, train, translation_memory
 from lev_memory.formats import files, po
-from lev_memory.repair import lines, repair, scripts
+from lev_memory.repair import lines, repair
 from lev_runtime.text.markup import parse_markup
 
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: it\\n"\n'
@@ -329,15 +329,6 @@ def test_a_text_is_written_so_that_it_is_read_again(text):
     assert all("\n" not in row for row in rows)
     assert po.unquoted("".join(rows).removeprefix("msgstr ")) == text
     assert rows[0].startswith('msgstr "')
-
-
-@given(st.text("aB3.,_ 文ん한ไב\u05b0ع", max_size=12), st.text("aB3文ב", min_size=1, max_size=3))
-def test_the_places_of_a_part_are_where_no_word_goes_on(text, part):
-    for start, end in scripts.places(text, part):
-        assert text[start:end] == part
-        assert not (text[:start][-1:].isascii() and text[:start][-1:].isalnum()
-                    and part[0].isascii())  # fmt: skip
-    assert scripts.places(part, part) == [(0, len(part))]
 
 
 #: how languages part thousands and decimals; their digits
