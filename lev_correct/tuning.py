@@ -161,14 +161,14 @@ def harmful(
 ) -> list[tuple[int, Edit]]:
     """Returns the edits with which a corrector changes right words, each with the number of its
     line, from 1, the surest first; lines as of :func:`tune`."""
-    pairs = enumerate(zip(noisy, clean, strict=True), start=1)
-    same = [(n, *pair) for n, pair in pairs if len(pair[0].split()) == len(pair[1].split())]
+    lines = enumerate(zip(noisy, clean, strict=True), start=1)
+    same = [(n, *pair) for n, pair in lines if len(pair[0].split()) == len(pair[1].split())]
     done = corrector.correct([line for _, line, _ in same])
     wrong = []
     for (number, _, line), correction in zip(same, done, strict=True):
         made = [edit for edit in correction.edits if edit.applied]
-        told = zip(made, outcomes([correction], [line]), strict=True)
-        wrong += [(number, edit) for edit, outcome in told if outcome.miscorrected]
+        pairs = zip(made, outcomes([correction], [line]), strict=True)
+        wrong += [(number, edit) for edit, outcome in pairs if outcome.miscorrected]
     return sorted(wrong, key=lambda numbered: -numbered[1].probability)
 
 

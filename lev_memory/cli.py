@@ -241,9 +241,9 @@ def _fill(
                 say(f"[{number}/{len(paths)}] {printable(str(path))}: {summary(filled.report)}")
     warn(*messages(problems))
     if len(paths) > 1:
-        count = len(problems)
+        count, total = len(problems), len({*paths, *problems})
         broken = f", {count} left alone" if count else ""
-        say(f"{len(paths) - count} of {len(paths)} files{broken}: {summary(report)}")
+        say(f"{total - count} of {total} files{broken}: {summary(report)}")
     if not write:
         say("nothing was written")
     if args.report:

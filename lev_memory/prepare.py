@@ -9,7 +9,7 @@ import itertools
 import random
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -201,11 +201,11 @@ def write_data(
     memory, category = Memory(pairs), counting(language)
     write_lines(work / "memory.src", memory.sources)
     write_lines(work / "memory.tgt", memory.targets)
-    repairer_of_all = Repairer(memory.all_pairs)
+    repairer_of_all = cache(lambda: Repairer(memory.all_pairs))  # only one is held at a time
 
     def repairer_of(part: str, fold: int) -> Repairer:
         if part != "train":
-            return repairer_of_all
+            return repairer_of_all()
         others = [pair for pair in memory.all_pairs if fold_of(pair) != fold]
         return Repairer(others)
 

@@ -25,7 +25,6 @@ from .prepare import PARTS, Say
 
 BEGINNING = 40  # updates that measure the speed
 TRANSLATION_SHARE = 0.3  # of the time
-EDITOR_COST = 1.5  # of an update of the editor, in updates of the translation model
 VALIDATIONS = 8  # in the time of a model
 # passes over the data that need no dropout; each doubling needs 0.1 more
 PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 3, 0.3
@@ -53,12 +52,13 @@ class Stage(NamedTuple):
     """The training of one model.
 
     name: of the folder of its checkpoints. data: folder of its binarised data. lines: the text
-    that these were made from.
+    that these were made from. cost: of an update, in updates of the translation model.
     """
 
     name: str
     data: str
     lines: str
+    cost: float
     flags: str
 
 
@@ -66,6 +66,7 @@ TRANSLATION = Stage(
     "translation",
     "all",
     "text/all.tgt",
+    1.0,
     # left to right, in blocks like LevT's, with rotary positions, which fairseq's has not
     f"{ENCODER}--task translation --arch pbd_transformer --no-parameter-sharing "
     "--no-future-modelling --rotary-positions --criterion label_smoothed_cross_entropy "
@@ -75,6 +76,7 @@ LEVT = Stage(
     "model",
     "data",
     "text/train.tgt",
+    1.5,
     f"{ENCODER}{DECODER}--draft-lang draft --old-source --eval-metrics ter_normalized "
     "--best-checkpoint-metric ter_normalized --eval-bleu-remove-bpe sentencepiece "
     "--task translation_edit --arch levenshtein_editor --rotary-positions "
@@ -242,15 +244,12 @@ class Training:
         spent = self.hours(first) - float(self.progress["minutes_left"]) / 60
         speed = BEGINNING / spent  # updates an hour
         updates = {
-            stage.name: int(self.hours(stage) * speed / self.cost(stage)) for stage in self.stages
+            stage.name: int(self.hours(stage) * speed * first.cost / stage.cost)
+            for stage in self.stages
         }
         lines = float(self.progress["update"]) * self.rows(first) / BEGINNING  # an update
         passes = updates[LEVT.name] * lines / self.rows(LEVT)
         return Recipe(round(passes, 2), updates, self.minutes)
-
-    def cost(self, stage: Stage) -> float:
-        """Returns the time of an update, in those of the first stage."""
-        return EDITOR_COST if stage is not self.stages[0] else 1.0
 
     def rows(self, stage: Stage) -> int:
         """Returns the number of lines that a stage learns from."""

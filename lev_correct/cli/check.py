@@ -170,8 +170,7 @@ class Check:
     def accept(self, repository: Repository) -> None:
         """Puts the words that were found into the repository's list; what has no word stays."""
         words = [finding.before for finding in self.findings if finding.before and finding.after]
-        spaces = (finding for finding in self.findings if not (finding.before and finding.after))
-        self.findings = list(spaces)
+        self.findings = [each for each in self.findings if not (each.before and each.after)]
         new = repository.accept(words)
         shown = f" ({few(new)})" if new else ""
         say(f"{counted(len(new), 'word')} accepted: {repository.word_list}{shown}")
@@ -196,8 +195,8 @@ class Check:
         code = f", {self.report.code:,} left alone as code" if self.report.code else ""
         lines = f"{counted(self.report.lines, 'line')}{code}"
         since = f" since {self.args.since}" if self.args.since else ""
-        found = counted(len(self.findings), "finding")
-        say(f"{found}{since} in {counted(files, 'file')} ({lines})")
+        number = counted(len(self.findings), "finding")
+        say(f"{number}{since} in {counted(files, 'file')} ({lines})")
         if self.args.identifiers:
             say(f"{counted(len(self.identifiers), 'identifier')} to look at; they do not fail")
         say(*self.report.kinds())

@@ -25,8 +25,10 @@ _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"((?:\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3})+)|\\(.)")
 _CODE = re.compile(r"\\(x[0-9a-fA-F]+|[0-7]+)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-_QUOTED = {character: "\\" + letter for letter, character in _ESCAPES.items()}
-_QUOTED |= {"\\": "\\\\", '"': '\\"'}
+#: what is written inside quotes for a character
+_QUOTED = {code: f"\\{code:03o}" for code in (*range(32), 127)}
+_QUOTED |= {ord(character): "\\" + letter for letter, character in _ESCAPES.items()}
+_QUOTED |= {ord("\\"): "\\\\", ord('"'): '\\"'}
 _HEADER = re.compile(
     rb'^(?:\xef\xbb\xbf)?[^\S\n]*msgid\s*(?:""\s*)+msgstr\s*((?:"(?:[^"\\\n]|\\.)*"\s*)+)',
     re.MULTILINE,
@@ -57,17 +59,9 @@ def unquoted(strings: str, charset: str = "utf-8") -> str:
     return "".join(_ESCAPE.sub(character, body) for body in _STRING.findall(strings))
 
 
-def escaped_character(character: str) -> str:
-    """Returns a character as it is written inside quotes."""
-    if character in _QUOTED:
-        return _QUOTED[character]
-    is_control = character < " " or character == "\x7f"
-    return f"\\{ord(character):03o}" if is_control else character
-
-
 def quoted(keyword: str, text: str, width: int = WIDTH) -> list[str]:
     """Returns a field's lines, broken after line breaks and at spaces as gettext breaks them."""
-    escaped = "".join(map(escaped_character, text))
+    escaped = text.translate(_QUOTED)
     parts = re.findall(r".*?(?<!\\)(?:\\\\)*\\n|.+", escaped) or [""]
     if len(parts) == 1 and len(f'{keyword} "{escaped}"') <= width:
         return [f'{keyword} "{escaped}"']

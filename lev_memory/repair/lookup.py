@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -45,8 +45,8 @@ class Lookup:
         for number, entry in enumerate(self.entries):
             for key in dict.fromkeys(token.key for token in entry.source):
                 self.places[key].append(number)
-        self.links = cache(self._links)
-        self.translations = cache(self._translations)
+        self._links: dict[int, tuple[Links, Links]] = {}
+        self._translations: dict[tuple[str, ...], list[Translation]] = {}
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -69,10 +69,18 @@ class Lookup:
             before[right][left] = count
         return before
 
-    def _links(self, number: int) -> tuple[Links, Links]:
+    def links(self, number: int) -> tuple[Links, Links]:
         """Returns the links of an entry."""
-        entry = self.entries[number]
-        return self.lexicon.links(entry.source, entry.target)
+        if number not in self._links:
+            entry = self.entries[number]
+            self._links[number] = self.lexicon.links(entry.source, entry.target)
+        return self._links[number]
+
+    def translations(self, phrase: tuple[str, ...]) -> list[Translation]:
+        """Returns the translations of words in small letters, the most frequent first."""
+        if phrase not in self._translations:
+            self._translations[phrase] = self._search(phrase)
+        return self._translations[phrase]
 
     def share(self, phrase: tuple[str, ...], text: str) -> float:
         """Returns the share of a text among the translations of a phrase."""
@@ -81,9 +89,8 @@ class Lookup:
         )
         return next(alike, 0.0)
 
-    def _translations(self, phrase: tuple[str, ...]) -> list[Translation]:
-        """Returns the translations of words in small letters, the most frequent first, as entries
-        with the rarest of the words have them."""
+    def _search(self, phrase: tuple[str, ...]) -> list[Translation]:
+        """Reads the entries with the rarest word of a phrase."""
         if not any(map(is_word, phrase)):
             return []
         rarest = min((self.places.get(word, []) for word in phrase), key=len)
