@@ -3,7 +3,7 @@
 import argparse
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -57,7 +57,7 @@ def _add_prepare(parser: argparse.ArgumentParser, add: Add) -> None:
         nargs=3,
         metavar=("FOLDER", "SRC", "TGT"),
     )
-    add("--language CODE", "target language, if the memory has several")
+    add("--language CODE", "target language, if the memory has several", "")
     add("--vocabulary N", "number of subwords (default: 8000)", 8000)
     add(
         "--like WORK",
@@ -109,7 +109,7 @@ def _add_propose(parser: argparse.ArgumentParser, add: Add) -> None:
     add("work WORK", "folder of prepare and train", type=Path)
     _add_files(add)
     add("--memory PATH", "more files to match from", type=Path)
-    add("--language CODE", "target language, if neither the files nor WORK say it")
+    add("--language CODE", "target language, if neither the files nor WORK say it", "")
     add(
         "--terms FILE",
         "glossary of source<TAB>translation; proposals contain its terms",
@@ -154,10 +154,9 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
         parser.print_help(sys.stderr)
     args = parser.parse_args(words[:1])
     parser = build_parser(args.command)
-    args, extra = parser.parse_known_args(words[1:], args)
-    if extra and args.command != "train":
-        parser.error(f"unrecognized arguments: {' '.join(extra)}")
-    args.extra = extra
+    if args.command != "train":
+        return parser.parse_args(words[1:], args)
+    args, args.extra = parser.parse_known_args(words[1:], args)
     return args
 
 
@@ -203,36 +202,34 @@ def _repair(args: argparse.Namespace) -> int:
         ]
         memory = TranslationMemory.of(group, more, language, args.precision)
         memories |= dict.fromkeys(group, memory)
-    _fill(args, [*memories], memories.__getitem__, problems)
+    _fill(args, memories, problems)
     return 2 if problems else 0
 
 
 def _propose(args: argparse.Namespace) -> int:
     require_share("--precision", args.precision)
     paths, problems = paths_of(args.place, args.output), Problems()
-    more = args.precision, args.terms, args.memory, args.language or "", problems
+    more = args.precision, args.terms, args.memory, args.language, problems
     memory = TranslationMemory.load(args.work, *more)
-    _fill(args, paths, lambda path: memory, problems)
+    _fill(args, dict.fromkeys(paths, memory), problems)
     return 2 if problems else 0
 
 
 def _fill(
-    args: argparse.Namespace,
-    paths: Sequence[Path],
-    memory_of: Callable[[Path], TranslationMemory],
-    problems: Problems,
+    args: argparse.Namespace, memories: dict[Path, TranslationMemory], problems: Problems
 ) -> None:
-    """Fills files, and prints what became of each."""
+    """Fills files, each from its memory, and prints what became of them."""
+    paths = [*memories]
     report, described = Report(), list[dict[str, object]]()
     translations = list[tuple[str, str, str]]()
     write = not (args.diff or args.dry_run)
     for number, path in enumerate(progress(paths, "files"), start=1):
         with noted(problems, path, len(paths) == 1 and path == args.place):
             target = target_of(path, args.place, args.output)
-            filled = memory_of(path).fill(path, target, args.backup, write)
+            filled = memories[path].fill(path, target, args.backup, write)
             report.update(filled.report)
             described += [_described(path, decision) for decision in filled.decisions]
-            language = language_of(filled.document) or memory_of(path).language
+            language = language_of(filled.document) or memories[path].language
             for unit, proposal in proposals_of(filled.decisions).items():
                 translations.append((unit.source, proposal.text, language))
             if args.diff:
@@ -277,7 +274,7 @@ def _prepare(args: argparse.Namespace) -> int:
     from .prepare import Origin, prepare
 
     problems: Problems = {}
-    origin = Origin(args.memory, args.text, args.splits, args.language or "")
+    origin = Origin(args.memory, args.text, args.splits, args.language)
     prepare(args.work, origin, args.vocabulary, args.like, problems, say)
     warn(*messages(problems))
     say(f"next: lev-memory train {args.work}")

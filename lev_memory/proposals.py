@@ -11,7 +11,7 @@ from rapidfuzz.distance import Levenshtein
 from lev_runtime.errors import UserError
 from lev_runtime.folder import is_export
 from lev_runtime.refine.editor import Editor
-from lev_runtime.text.markup import escape_markup, write_mark
+from lev_runtime.text.markup import write_marks
 
 from .formats.files import read_lines, read_settings, require_work, stored_pairs, write_json
 from .formats.units import Document, Proposal
@@ -42,16 +42,13 @@ class Change(NamedTuple):
 
     def marked(self) -> str:
         """Returns the draft with the marks of its terms."""
-        spans: list[tuple[int, int]] = []
-        for term in self.terms:
-            spans += places(self.draft, term)
-        text, position = "", 0
-        for start, end in sorted(spans):
+        spans = sorted(span for term in self.terms for span in places(self.draft, term))
+        marks, position = list[tuple[int, int, str]](), 0
+        for start, end in spans:
             if start >= position:
-                text += escape_markup(self.draft[position:start])
-                text += write_mark(self.draft[start:end], "keep")
+                marks.append((start, end, "keep"))
                 position = end
-        return text + escape_markup(self.draft[position:])
+        return write_marks(self.draft, marks)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from lev_runtime.folder import Folder, is_export
 from lev_runtime.labels.labeler import Labeler
 from lev_runtime.labels.labeling import TextLabeler
 from lev_runtime.refine.editor import Editor
-from lev_runtime.text.markup import escape_markup, write_mark
+from lev_runtime.text.markup import write_marks
 from lev_runtime.text.sentences import TextEditor
 
 from .. import Corrector, Edit
@@ -141,17 +141,14 @@ def marked(row: Sentence, place: str) -> str | None:
         UserError: marks outside of the draft, out of order, or on whitespace alone.
     """
     draft = row.draft or ""
-    parts = []
     done = 0
     for mark in row.marks:
         if not done <= mark.start < mark.end <= len(draft):
             where = f"{mark.start} to {mark.end} is not in the draft, behind the mark before it"
             raise UserError(f"{place}.marks: {where}")
-        parts.append(escape_markup(draft[done : mark.start], before_mark=True))
-        parts.append(write_mark(draft[mark.start : mark.end], mark.kind))
         done = mark.end
-    parts.append(escape_markup(draft[done:]))
-    return None if row.draft is None else "".join(parts)
+    marks = ((mark.start, mark.end, mark.kind) for mark in row.marks)
+    return None if row.draft is None else write_marks(draft, marks)
 
 
 def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -> list[Result]:

@@ -1,4 +1,4 @@
-"""What a model should not have written: words twice in a row, and what is made up.
+"""Words and code that a model should not have written: twice in a row, or made up.
 
 Identifiers and markup are those of the source; misspelt ones are corrected.
 """

@@ -16,7 +16,7 @@ import functools
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ..errors import UserError
@@ -79,6 +79,16 @@ def write_mark(text: str, kind: str) -> str:
     """Writes a mark (keep, drop or term) around a text, which is not blank."""
     sign = {name: sign for sign, name in _KINDS.items()}[kind]
     return f"[{sign}{escape_markup(text, True, sign)}{sign}]"
+
+
+def write_marks(text: str, marks: Iterable[tuple[int, int, str]]) -> str:
+    """Writes marks (start, end, kind), in order and none inside another, into a text."""
+    parts, done = list[str](), 0
+    for start, end, kind in marks:
+        parts.append(escape_markup(text[done:start], before_mark=True))
+        parts.append(write_mark(text[start:end], kind))
+        done = end
+    return "".join([*parts, escape_markup(text[done:])])
 
 
 # words ----------------------------------------------------------------------------------------

@@ -58,6 +58,19 @@ def echo(asked, rows):
     return [{"source": row, "text": row, "edits": []} for row in rows]
 
 
+class Held:
+    """A model that is busy until it is let go; ``order``: what it has read."""
+
+    def __init__(self):
+        self.begun, self.go, self.order = threading.Event(), threading.Event(), []
+
+    def __call__(self, asked, rows):
+        self.order.append(rows[0][:4])
+        self.begun.set()
+        self.go.wait(20)
+        return echo(asked, rows)
+
+
 def scripted(correct=echo, **limits):
     return client(ServedModel({"modes": ["correct"]}, {"correct": correct}), **limits)
 
@@ -257,19 +270,12 @@ def test_a_word_comes_without_the_punctuation_around_it_and_the_edit_is_the_same
 
 
 def test_a_server_whose_model_is_busy_lives_but_is_not_ready():
-    begun, release = threading.Event(), threading.Event()
-
-    def slow(asked, rows):
-        begun.set()
-        release.wait(20)
-        return echo(asked, rows)
-
-    with scripted(slow, seconds=0.6) as http, ThreadPoolExecutor(1) as pool:
+    with scripted(model := Held(), seconds=0.6) as http, ThreadPoolExecutor(1) as pool:
         pool.submit(http.post, "/correct", json={"lines": ["a"]})
-        assert begun.wait(20)
+        assert model.begun.wait(20)
         assert http.get("/ready").status_code == 503
         assert http.get("/health").status_code == 200
-        release.set()
+        model.go.set()
         assert any(http.get("/ready").status_code == 200 for _ in range(400))
 
 
@@ -348,38 +354,24 @@ def test_a_fault_of_the_model_is_one_line_and_the_server_continues():
 
 
 def test_a_request_that_takes_too_long_is_given_up_and_leaves_the_queue():
-    release = threading.Event()
-
-    def slow(asked, rows):
-        release.wait(20)
-        return echo(asked, rows)
-
-    with scripted(slow, seconds=0.05) as http:
+    with scripted(model := Held(), seconds=0.05) as http:
         late = http.post("/correct", json={"lines": ["a", "b", "c"]})
         assert late.status_code == 504
-        release.set()
+        model.go.set()
         tries = (http.post("/correct", json={"lines": ["c"]}).status_code for _ in range(400))
         assert 200 in tries
 
 
 @pytest.mark.parametrize("rows", [["file"] * 6, ["file" * 2000] * 3])
 def test_a_long_request_does_not_hold_up_a_short_one(rows):
-    begun, go, order = threading.Event(), threading.Event(), []
-
-    def noted(asked, rows):
-        order.append(rows[0][:4])
-        begun.set()
-        go.wait(20)
-        return echo(asked, rows)
-
-    with scripted(noted) as http, ThreadPoolExecutor(2) as pool:
+    with scripted(model := Held()) as http, ThreadPoolExecutor(2) as pool:
         long = pool.submit(http.post, "/correct", json={"lines": rows})
-        assert begun.wait(20)
+        assert model.begun.wait(20)
         pool.submit(http.post, "/correct", json={"lines": ["typed"]})
         time.sleep(0.3)  # until it waits
-        go.set()
+        model.go.set()
     assert [row["text"] for row in long.result().json()["results"]] == rows
-    assert order == ["file", "type", "file", "file"]
+    assert model.order == ["file", "type", "file", "file"]
 
 
 # the command --------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from lev_runtime.text.markup import (
     escape_markup,
     parse_markup,
     token_marks,
-    write_mark,
+    write_marks,
 )
 
 SIGNS = {"keep": "=", "drop": "-", "term": "+"}
@@ -38,14 +38,13 @@ def test_escaped_text_has_no_marks_and_is_the_text(text):
 
 @given(st.lists(st.tuples(TEXT, TEXT, KINDS), max_size=4), TEXT)
 def test_marks_hold_what_was_put_in_and_know_their_places(parts, end):
-    written, plain, expected = "", "", []
+    plain, marks = "", []
     for before, inside, kind in parts:
         assume(inside.strip())
-        written += escape_markup(before, before_mark=True) + write_mark(inside, kind)
         start = len(plain) + len(before)
         plain += before + inside
-        expected.append(Mark(start, len(plain), kind))
-    assert parse_markup(written + escape_markup(end)) == (plain + end, expected)
+        marks.append(Mark(start, len(plain), kind))
+    assert parse_markup(write_marks(plain + end, marks)) == (plain + end, marks)
 
 
 @pytest.mark.parametrize(
