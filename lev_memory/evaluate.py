@@ -25,6 +25,7 @@ from .proposals import (
     Outcome,
     Settings,
     features_of,
+    is_first,
     load,
     propose,
     save_settings,
@@ -83,9 +84,8 @@ def judged(cases: Cases, weights: Sequence[Weights]) -> list[Judged]:
             Judged(probability(case.features, known) if case.is_possible else 0.0, case)
             for case, known in zip(pair, weights)
         )
-        # it saves more edits than a repair that is surer
-        is_first = edited.probability >= min(repaired.probability, RATHER)
-        chosen.append(edited if is_first else repaired)
+        better = is_first(edited.probability, repaired.probability)
+        chosen.append(edited if better else repaired)
     return chosen
 
 

@@ -110,6 +110,12 @@ def features_of(
     return edited, {"repair": repairs, "part": not repair.is_all}
 
 
+def is_first(edited: float, repaired: float) -> bool:
+    """Returns whether a model's output comes before a repair, by their probabilities: it saves more
+    edits than a repair that is surer."""
+    return edited >= min(repaired, RATHER)
+
+
 def load(work: Path) -> Editor:
     """Loads the model that ``train`` has trained; one of an older version is exported first."""
     require_work(work)

@@ -31,7 +31,7 @@ from .formats.files import (
 )
 from .formats.units import Document, Proposal, Unit, same_language
 from .memory import Memory, Pair
-from .proposals import RATHER, WAYS, Change, Model, propose, read_terms
+from .proposals import WAYS, Change, Model, is_first, propose, read_terms
 from .repair.code import is_nested_like, other_kind, same_entities
 from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer
@@ -374,7 +374,7 @@ class TranslationMemory:
             if draft.way == "match":
                 reason = "matches"
             candidates.append(Candidate(proposal, reason, least, repair.kinds))
-        if len(candidates) > 1 and edited < min(chance, RATHER):
+        if len(candidates) > 1 and not is_first(edited, chance):
             candidates.reverse()
         yield from candidates
         if draft.way == "match":
