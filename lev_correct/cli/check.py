@@ -29,7 +29,6 @@ from .files import (
     read_lines_of,
 )
 from .options import check_overwriting
-from .signature import signed
 
 if TYPE_CHECKING:
     from .. import Corrector
@@ -62,7 +61,7 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
             corrector = load(args)
             corrector.protections.append(protection)
             if args.signature:
-                check.report.signature = signed(corrector, args)
+                check.report.sign(corrector, args)
             read = {*map(os.path.realpath, chosen.files)}
             others = [path for path in changed if os.path.isfile(path) and path not in read]
             around = read_lines_of(checked_files(others, repository.excludes).files)

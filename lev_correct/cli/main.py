@@ -42,7 +42,6 @@ from .files import (
 )
 from .options import build_parser as build_parser
 from .options import check, parse
-from .signature import signed
 from .tune import tune
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def correct(
         corrector = load(args)
         corrector.protections.append(protection)
         if args.signature:
-            report.signature = signed(corrector, args)
+            report.sign(corrector, args)
         run = Run(corrector, args, report)
         run.say_settings()
         if args.in_place:
