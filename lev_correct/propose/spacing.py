@@ -68,7 +68,7 @@ _INSIDE = re.compile(r"'(?<!\n')(?!\n)")
 #: Log-probability from which on a letter is a word.
 LETTER = -6.0
 #: Letters of a word, of which both halves of another may be without being common; log-probability
-#: of a shorter half. Of the words of two and three letters 800 are rarer, most of them abbreviations.
+#: of a shorter half (of the words of two and three letters, 800 are rarer: mostly abbreviations).
 WHOLE, USUAL = 4, -12.0
 #: Mean log-probability of the other words of a line, below which it is in another language.
 FOREIGN, RAREST = -12.5, -20.0
