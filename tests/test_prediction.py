@@ -11,8 +11,6 @@ import saved
 import torch
 from closeness import rounded
 from editors import LABELS
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins import EncT5
@@ -127,18 +125,3 @@ def test_answers_follow_from_the_scores(models, name):
             record["score"], record["label"] = ranked[0]
         read = {"texts": list(text)} if name == "pairs" else {"text": text}
         assert prediction.to_dict() == rounded({**read, **record, "cut": False})
-
-
-@settings(max_examples=8)
-@given(
-    texts=st.lists(st.text(st.sampled_from("ab ö☃\t"), max_size=LIMIT + 10), max_size=9),
-    budget=st.integers(1, 120),
-    buffer=st.integers(1, 9),
-)
-@pytest.mark.parametrize("name", [*KINDS, "pairs"])
-def test_a_text_has_the_same_answer_alone_and_in_any_batch(models, name, texts, budget, buffer):
-    model = models[name]
-    inputs = given_to(model, texts)
-    alone = [prediction.to_dict() for text in inputs for prediction in model.stream([text])]
-    tight = EncT5(model.model, model.task, budget)
-    assert_same(alone, list(tight.stream(inputs, buffer=buffer)))

@@ -124,13 +124,6 @@ def test_scans_to_learn_from_to_tune_with_and_to_measure_with_are_apart(tmp_path
         scans.main([*files, str(tmp_path)])
 
 
-def test_a_right_word_is_listed_where_it_was_misread_twice():
-    words = "fein>sein " * 10 + "fein>fein hans>haus haut>haus haut>haut bald>wald wald>bald"
-    pairs = [tuple(pair.split(">")) for pair in words.split()]
-    assert [*scans.misread(pairs)] == ["fein\tsein", "hans\thaus"]
-    assert [*scans.misread(pairs, {"hans"})] == ["fein\tsein"]
-
-
 # prepare_typos.py -----------------------------------------------------------------------------
 
 

@@ -93,14 +93,6 @@ def test_what_is_too_long_is_cut_and_put_together_again(line, limit):
         assert not line[place:end].strip()
 
 
-def test_it_is_cut_near_its_middle_and_a_character_that_does_not_fit_alone_is_left_out():
-    line = "aa bb cc dd eeeeeXee f"
-    parts = pieces(line, 0, len(line), lambda text: len(text) <= 6 and text != "X")
-    assert [unit.text for unit in parts] == ["aa bb", "cc dd", "eeee", "eXee", "f"]
-    parts = pieces("aXb", 0, 3, lambda text: text in "ab")
-    assert [unit.text for unit in parts] == ["a", "b"]
-
-
 # edits of words ----------------------------------------------------------------------------------
 
 SHORT = st.text(st.sampled_from("ab c"), max_size=9)

@@ -49,15 +49,3 @@ def test_one_by_one_answers_as_a_batch_whatever_the_policy(
     drafts = [sentence(draft) for _, draft in pairs]
     answers = one_by_one(asked, source, drafts, SYMBOLS, RefinementOptions(**options))
     assert [*map(shown, answers)] == [*map(shown, expected)]
-
-
-def test_what_needs_more_is_not_plain():
-    assert RefinementOptions(max_iter=3, delete_threshold=0.9, max_len_b=9).is_plain
-    for more in (
-        {"retain_history": True},
-        {"adaptive": False},
-        {"candidates": 2},
-        {"empty_penalty": 1.0},
-        {"unk_penalty": 1.0},
-    ):
-        assert not RefinementOptions(**more).is_plain
