@@ -4,7 +4,6 @@ from typing import Any
 
 from lev_runtime.history import EditHypothesis
 from lev_runtime.refine.arrays import Array
-from lev_runtime.refine.decoding import Decoding
 from lev_runtime.refine.plain import decode
 from lev_runtime.refine.policy import EditState, FeaturePolicy, Symbols
 
@@ -29,22 +28,6 @@ class Likeliest(FeaturePolicy):
         best = self.arrays.argmax(logits)
         likelihood = self.arrays.gather(logits, best[:, None])[:, 0]
         return best, likelihood - self.arrays.logsumexp(logits)
-
-
-class DecodingOneByOne(Decoding):
-    """Decodes one by one what has no marks, history or candidates, and the rest as its base."""
-
-    def __init__(self, policy, source, draft, marks, symbols, options):
-        super().__init__(policy, source, draft, marks, symbols, options)
-        self.source = source
-
-    def run(self) -> list[EditHypothesis]:
-        is_plain = self.options.is_plain and self.constraints is None
-        if not (is_plain and isinstance(self.policy, FeaturePolicy)):
-            return super().run()
-        policy, tokens = Likeliest(self.policy, self.symbols), self.state.tokens
-        drafts = [row[:size] for row, size in zip(tokens.tolist(), self.state.sizes)]
-        return one_by_one(policy, self.source, drafts, self.symbols, self.options)
 
 
 def one_by_one(policy, source, drafts, symbols, options) -> list[EditHypothesis]:

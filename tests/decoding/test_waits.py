@@ -51,11 +51,11 @@ def test_edits_are_the_cpus_and_an_iteration_waits_three_times_at_most(models, o
     host, waits = edits(batch, 4), []
     for net in nets:
         module_to_gpu(net)
-    with present() as count:
+    with present() as counted:
         sample = utils.apply_to_sample(to_gpu, batch)
         for iterations in (2, 4):
-            count.clear()
+            counted.clear()
             device = edits(sample, iterations)
-            waits.append(sum(count.waits.values()))
+            waits.append(counted.total())
     assert device == host
-    assert 2 <= waits[1] - waits[0] <= 2 * MOST_WAITS, count.waits
+    assert 2 <= waits[1] - waits[0] <= 2 * MOST_WAITS, counted

@@ -1,4 +1,4 @@
-"""Training on a GPU: fairseq's numbers in fewer operations, and fewer waits for them.
+"""Training on a GPU: fairseq's numbers without waits for them.
 
 The GPU is that of ``fake_gpu.py``.
 """
@@ -46,7 +46,7 @@ def test_adam_steps_all_parameters_at_once_as_fairseq_does_and_reads_its_checkpo
     host, device = networks()
     theirs = StockAdam(host.parameters(), **OPTIONS)
     ours = Adam(device.parameters(), **OPTIONS)
-    with present() as count:
+    with present() as waits:
         for number in range(6):
             if number == 3:  # a checkpoint of fairseq's is resumed from
                 state = theirs.state_dict()
@@ -56,10 +56,8 @@ def test_adam_steps_all_parameters_at_once_as_fairseq_does_and_reads_its_checkpo
             if number == 4:  # one that has not been used
                 host[0].weight.grad = device[0].weight.grad = None
             theirs.step()
-            count.clear()
             ours.step()
-            created = 2 * 5 if number == 0 else 0  # the state
-            assert count.operations.total() <= 4 + created and not count.waits
+        assert not waits
         assert_near([p.values for p in device.parameters()], list(host.parameters()))
         for optimizer in (ours, theirs):
             assert {state["step"] for state in optimizer.state.values()} == {5, 6}

@@ -10,7 +10,6 @@ from refusals import refuses
 from tables import json_rows
 
 from lev_correct import Corrector
-from lev_correct.judge.languages import load_identifier
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.words.lexicon import Bigrams, Lexicon
 from lev_correct.words.prepared import write_arrays
@@ -98,17 +97,3 @@ def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
 
 
 # the languages --------------------------------------------------------------------------------
-
-
-def test_languages_are_told_alike_from_what_was_kept_or_where_nothing_can_be(tmp_path):
-    texts = ["this is a text", "das ist ein Text", "ceci est un texte", "çok iyi bir gün", "zzz"]
-    below_a_file, cache = tmp_path / "file", tmp_path / "cache"
-    below_a_file.write_text("")
-    first, *others = (
-        [*map(load_identifier(place).classify, texts)] for place in (below_a_file, cache, cache)
-    )
-    assert others == [first, first]
-    assert [language for language, _ in first[:3]] == ["en", "de", "fr"]
-    (kept,) = cache.iterdir()
-    (kept / "moves.npy").write_bytes(b"cut short")
-    assert load_identifier(cache).classify(texts[1]) == first[1]
