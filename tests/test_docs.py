@@ -12,8 +12,8 @@ from pathlib import Path
 
 from fairseq import criterions, models, options, registry, tasks
 from fairseq.dataclass.utils import gen_parser_from_dataclass
+from plain_files import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "docs"))
 import reference  # noqa: E402
 

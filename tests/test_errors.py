@@ -17,6 +17,7 @@ import torch
 from fairseq import options, tasks
 from fairseq.dataclass.configs import FairseqConfig
 from omegaconf import OmegaConf
+from plain_files import ROOT
 from tables import rows
 
 from lev_plugins import UserError
@@ -27,7 +28,6 @@ from lev_runtime.io.output import whole_file
 
 ESCAPES = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e back \x7f \ud800"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_a_message_has_no_character_that_a_terminal_obeys_and_a_bearable_length():

@@ -10,17 +10,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
-from plain_files import put
+from plain_files import ROOT, put
 from tables import rows
 
 import lev_plugins
 import lev_runtime
-
-ROOT = Path(__file__).parents[1]
-
 
 #: what an interpreter answers | a script and its arguments | what the error names
 REFUSED = """

@@ -7,15 +7,14 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from plain_files import put, read
+from plain_files import ROOT, put, read
 from refusals import refuses
 from tables import rows
 
-SCRIPTS = Path(__file__).parents[1] / "examples" / "spelling_and_ocr"
+SCRIPTS = ROOT / "examples/spelling_and_ocr"
 sys.path.insert(0, str(SCRIPTS))
 
 import scans  # noqa: E402

@@ -3,9 +3,9 @@
 import json
 import shutil
 from itertools import product, starmap
-from pathlib import Path
 
 import pytest
+from plain_files import ROOT
 from refusals import refuses
 from tables import json_rows
 
@@ -15,8 +15,6 @@ from lev_correct.words.lexicon import Bigrams, Lexicon
 from lev_correct.words.prepared import write_arrays
 from lev_plugins.cli import export
 from lev_runtime.io.text_files import read_lines
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def outcomes(lines, batch_size=2, **options):

@@ -1,4 +1,7 @@
-"""Products in 8 bits: how exact they are, and that what else is in a batch changes nothing."""
+"""Products in 8 bits: how exact they are, and that what else is in a batch changes nothing.
+
+Of models that write from left to right: ``beam/test_exported_transformers.py``.
+"""
 
 import random
 from collections.abc import Callable, Sequence
@@ -6,19 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import editors
-import numpy as np
 import pytest
 import tiny
 import torch
 from closeness import rounded
-from exported import APART, SIZES, Bare, Pad, both_editors, with_biases
+from exported import both_editors, with_biases
 
-from lev_plugins.export import blocks, pbd
+from lev_plugins.export import blocks
 from lev_plugins.export.folder import labeler_writer, write_folder
 from lev_plugins.export.graph import FLOAT, Graph, WeightFile
 from lev_plugins.nn.transformer import ACTIVATIONS
-from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
-from lev_plugins.systems.pbd.model import build
 from lev_runtime import Labeler, folder
 from lev_runtime.folder import Session
 
@@ -26,7 +26,8 @@ from lev_runtime.folder import Session
 WIDE = {"encoder_embed_dim": 128, "encoder_ffn_embed_dim": 160}
 EDITOR = {**WIDE, "decoder_embed_dim": 128, "decoder_ffn_embed_dim": 160}
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
-READ = 4  # symbols of a prefix
+
+
 Answer = Callable[[Sequence[str]], Sequence[Any]]
 
 
@@ -55,32 +56,11 @@ def labels(folder: Path, **options: Any) -> Answer:
     return answer
 
 
-def reads(folder: Path, **options: Any) -> Answer:
-    """Logits of a PBD behind a few symbols."""
-    symbols = tiny.dictionary()
-    torch.manual_seed(2)
-    cfg = PBDTransformerConfig(**{**SIZES, **WIDE, **options})
-    model = with_biases(PBDTransformerModel(*build(cfg, symbols, symbols)).eval())
-    graphs = pbd.write_graphs(model, folder, WeightFile(folder), int8=True)
-    reader = Bare(folder, graphs, Pad())
-
-    def answer(texts: Sequence[str]) -> list[Any]:
-        sources = [[*map(symbols.index, text), symbols.eos()] for text in texts]
-        prefixes, units = reader.prefixes(sources), np.arange(len(texts))
-        written = np.array([(source * READ)[:READ] for source in sources])
-        logs = [prefixes.read(units, units, column) for column in written.T]
-        return np.stack(logs, 1).tolist()
-
-    return answer
-
-
 MODELS: dict[str, tuple[Callable[..., Answer], dict[str, Any]]] = {
     "LevT": (edits, {}),
     "LevT, norms first": (edits, {"encoder_normalize_before": True, "rotary_positions": True}),
     "LevT, norms first on both sides": (edits, {**PRE_NORM, "deletion_trace": True}),
     "LevT, traces": (edits, {"activation_fn": "gelu", "deletion_trace": True}),
-    "PBD": (reads, {}),
-    "PBD, apart": (reads, APART),
     "EncT5, a class": (labels, {"kind": "classification"}),
     "EncT5, labels": (labels, {"kind": "multilabel"}),
     "EncT5, tags": (labels, {"kind": "tagging"}),

@@ -164,8 +164,3 @@ def test_the_python_interface(interface):
     host, product = ask(make(), False), make()
     with present():
         assert ask(product, True) == host
-
-
-def test_tensors_of_two_devices_do_not_go_together():
-    with present(), pytest.raises(AssertionError, match="tensors of two devices"):
-        to_gpu(torch.ones(2)) + torch.ones(2)

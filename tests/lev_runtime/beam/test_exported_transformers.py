@@ -29,6 +29,9 @@ STOCK = f"{SMALL} translation {DECODER} --arch transformer"
 JOINED = "--share-all-embeddings"
 PRE_NORM = f"{STOCK} --encoder-normalize-before --decoder-normalize-before"
 PBD = f"{SMALL} translation --arch pbd_transformer"
+APART = "--no-parameter-sharing --no-future-modelling --decoder-layers 1"
+#: with less, layers have too few weights for 8 bits
+WIDE = "--encoder-embed-dim 128 --encoder-ffn-embed-dim 160"
 #: one of each kind of positions, norms and embeddings; those with JOINED have one dictionary
 ARCHITECTURES = {
     "normed, unscaled embeddings": f"{STOCK} --layernorm-embedding --no-scale-embedding "
@@ -39,6 +42,8 @@ ARCHITECTURES = {
     "transformer_concat": f"{SMALL} translation_concat {DECODER} {JOINED} "
     "--arch transformer_concat",
     "pbd_transformer": f"{PBD} --encoder-normalize-before --rotary-positions",
+    "pbd_transformer, outputs": f"{PBD} --copied-states output --no-segment-embedding",
+    "pbd_transformer, apart": f"{PBD} {APART}",
     "gated_transformer": f"{SMALL} translation --arch gated_transformer --gates all "
     f"--encoder-normalize-before --copy-bias 0 {JOINED}",
 }
@@ -120,8 +125,9 @@ def test_nbest_lists_and_scores_are_fairseqs(both, search):
         assert scores == pytest.approx(likelihoods, abs=1e-5)
 
 
-def test_int8_writes_the_same_in_every_batch(tmp_path):
-    both = build(PRE_NORM, tmp_path, int8=True)
+@pytest.mark.parametrize("flags", [f"{PRE_NORM} --decoder-embed-dim 128", PBD, f"{PBD} {APART}"])
+def test_int8_writes_the_same_in_every_batch(flags, tmp_path):
+    both = build(f"{flags} {WIDE}", tmp_path, int8=True)
     sources = [source for source, _ in ROWS]
     alone, together = (both.exported.generate(sources, batch_size=size) for size in (1, 8))
     assert [best.text for best in alone] == [best.text for best in together]
