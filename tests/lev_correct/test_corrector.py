@@ -16,6 +16,7 @@ from tables import json_rows
 from lev_correct import Corrector
 from lev_correct.corrector import LONGEST_WORD
 from lev_correct.lines import apply_edits
+from lev_correct.propose.backend import Rewriting
 from lev_correct.text.protection import Protection
 from lev_correct.text.units import KINDS
 from lev_plugins.inference.text_processing import TextProcessing
@@ -124,6 +125,13 @@ def test_a_probability_is_that_of_the_tokens_written_and_of_the_one_behind(old, 
     backend = FakeBackend(replaced(old, new), lambda written: [*map(math.log, chances)])
     (edit,) = correct_line(backend, "abc").edits
     assert edit.probability == pytest.approx(math.prod(chances))
+
+
+def test_an_edit_is_as_sure_as_the_tokens_of_its_own_words():
+    gone, come = [math.log(0.9), math.log(0.8), None], [math.log(0.7), math.log(0.6), None]
+    rewriting = Rewriting(("teh", "cta", "sat"), ("the", "cat", "sat"), gone, come)
+    answer = rewriting.answer("teh cta sat", TextProcessing(None, None))
+    assert list(answer.values()) == pytest.approx([0.9 * 0.7, 0.8 * 0.6])
 
 
 @given(ODD, st.floats(0, 1))

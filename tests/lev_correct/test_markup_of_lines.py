@@ -79,11 +79,6 @@ def test_the_first_words_of_sentences_are_known(line, openers):
     ]
 
 
-def test_a_cell_begins_a_sentence():
-    line = "| The cat | Its cat |"
-    assert [opens_sentence(line, line.index(word)) for word in ("The", "Its")] == [True, True]
-
-
 def test_prose_is_told_from_code():
     assert is_prose('It was "healthy" and large.')
     assert not is_prose('"name": "value", "other": 3')

@@ -3,7 +3,6 @@
 import sys
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from editors import ENCT5
 from omegaconf import OmegaConf
@@ -136,16 +135,6 @@ def test_examples_that_are_too_long_are_named(task, caplog):
     kept = batches("valid1", (5, 9), ignore_invalid_inputs=True)
     assert sorted(int(i) for batch in kept for i in batch) == [0, 1, 3]
     assert "1 examples are too long and skipped" in caplog.text
-
-
-def test_in_training_the_loss_alone_is_counted_in_bits(task):
-    enct5_task = task()
-    data, rows = read(enct5_task, "train")
-    net = model(enct5_task).train()
-    loss, size, logged = criterion(enct5_task)(net, data.collater(rows[:2]))
-    assert set(logged) == {"loss", "nsentences", "ntokens", "sample_size"}
-    assert size == 6 and loss.requires_grad
-    assert logged["loss"].item() == pytest.approx(loss.item() / np.log(2))
 
 
 # begun from a checkpoint ------------------------------------------------------------------------
