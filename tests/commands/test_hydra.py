@@ -1,4 +1,4 @@
-"""fairseq-hydra-train: with the shipped files and recipes, in sweeps, and told to end."""
+"""fairseq-hydra-train: with the shipped files and recipes, and in sweeps."""
 
 import random
 from pathlib import Path

@@ -242,9 +242,6 @@ def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
     assert not stays.edits  # what the model cannot spell
 
 
-# fitting ----------------------------------------------------------------------------------------
-
-
 # which ranking, with which weights --------------------------------------------------------------
 
 

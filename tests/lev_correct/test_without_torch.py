@@ -92,6 +92,3 @@ def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
         path.write_bytes(damaged)
         with refuses(f"{path} "):
             Lexicon.read(str(path))
-
-
-# the languages --------------------------------------------------------------------------------

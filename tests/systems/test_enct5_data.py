@@ -17,7 +17,7 @@ from lev_plugins.systems.enct5.dataset import DESCRIPTION, EncT5Dataset, Example
 from lev_plugins.systems.enct5.problem_types import ProblemType
 
 LABELS = 5
-TAGGING, MULTILABEL = ProblemType.TAGGING, ProblemType.MULTILABEL
+TAGGING = ProblemType.TAGGING
 
 
 def test_a_description_comes_back_as_it_was_written(tmp_path):

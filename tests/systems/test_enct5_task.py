@@ -1,11 +1,10 @@
-"""The task ``enct5``: what it reads, batches, counts, keeps and refuses."""
+"""The task ``enct5``: what it reads, batches, keeps and refuses."""
 
 import sys
 from types import SimpleNamespace
 
 import pytest
 from editors import ENCT5
-from omegaconf import OmegaConf
 from plain_files import put
 from refusals import refuses
 
@@ -25,13 +24,10 @@ DATA = {
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Kind → prepared data: ten times four examples to train, and two validation sets."""
+    """Kind → prepared data: four examples to train, and two validation sets."""
     folder = tmp_path_factory.mktemp("data")
     for kind, (lines, _) in DATA.items():
-        train = lines * 10
-        if kind == "regression":  # equal texts would have equal ranks but for rounding
-            train = [f"{line} {number}" for number, line in enumerate(train)]
-        for name, content in {"train": train, "valid": lines[:3], "valid1": lines}.items():
+        for name, content in {"train": lines, "valid": lines[:3], "valid1": lines}.items():
             put(folder / name, content)
         files = f"--train {folder}/train --valid {folder}/valid,{folder}/valid1"
         enct5_prepare.main(f"--kind {kind} --bytes {files} --destdir {folder}/{kind}".split())
@@ -50,10 +46,6 @@ def task(folders):
 
 def model(task):
     return EncT5Model.build_model(EncT5Config(**ENCT5), task)
-
-
-def criterion(task):
-    return task.build_criterion(OmegaConf.create({"_name": "enct5"}))
 
 
 def read(task, split):
