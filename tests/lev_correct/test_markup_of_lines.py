@@ -1,4 +1,4 @@
-"""Words within markup, in capitals and in quotes are read; code and targets of links are not."""
+"""Lines in capitals, first words of sentences, and prose that is told from code."""
 
 import pytest
 from fake_backend import Scripted, ranking
@@ -8,32 +8,8 @@ from lev_correct.text.markup import (
     as_asked,
     is_prose,
     opens_sentence,
-    without_markup,
 )
 from lev_correct.text.units import spans
-
-#: line | words that are read
-MARKUP = """
-a **teh** *cat* ~~sat~~ | a teh cat sat
-**teh cat**, *sat | teh cat
-<b>teh</b> <i class='x'>cat</i><br/> | teh cat
-<!-- teh cat --> | teh cat
-[teh cat](https://a.example/teh) ![teh](teh.png) | teh cat teh
-[teh cat][teh-label] | teh cat
-<b>T</b>eh <b>P</b>(rocess) **P**(rocess) **teh** (cat) | teh cat
-**[teh](a/b)** | teh
-teh/other, and/or. | teh other and or
-teh&nbsp;cat &ldquo;sat&rdquo; on&#8212;it cat&rsquo;s | teh cat sat on it cat
-caf&eacute; don&rsquo;t AT&amp;T &lt;teh&gt; &#10;cat | cat
-a/b/teh src/teh.py /teh lib/teh_x *args **kwargs a*b*c 2<3 x<y |
-__teh__ _teh_ teh_x |
-"""
-
-
-@pytest.mark.parametrize("line, read", rows(MARKUP))
-def test_words_are_read_within_markup_and_not_in_code(line, read):
-    assert [line[start:end] for start, end in spans(line, "letters")] == read.split()
-    assert len(without_markup(line)) == len(line)
 
 
 def test_a_line_in_capitals_is_corrected_in_capitals():
