@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
-from refusals import refuses
 from tables import json_rows, rows
 
 from lev_correct.lines import (
@@ -182,9 +181,3 @@ def test_words_and_phrases_are_protected_whole_and_in_their_spelling():
     line = "New York, C++ and New x Pari, Paris pari"
     protected = [line[start:end] for start, end in sorted(protection.spans(line))]
     assert protected == ["New York", "C++", "New", "x", "Pari"]
-
-
-@pytest.mark.parametrize("patterns", [["("], ["a{9999999999999}"], "abc"])
-def test_a_pattern_that_is_none_is_named(patterns):
-    with refuses("protect", patterns[0]):
-        Protection(patterns)

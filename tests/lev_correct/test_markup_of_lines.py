@@ -1,4 +1,4 @@
-"""Lines in capitals, first words of sentences, and prose that is told from code."""
+"""Lines in capitals, and the first words of sentences."""
 
 import pytest
 from fake_backend import Scripted, ranking
@@ -6,7 +6,6 @@ from tables import rows
 
 from lev_correct.text.markup import (
     as_asked,
-    is_prose,
     opens_sentence,
 )
 from lev_correct.text.units import spans
@@ -53,8 +52,3 @@ def test_the_first_words_of_sentences_are_known(line, openers):
     assert openers.split() == [
         line[a:b] for a, b in spans(line, "letters") if b - a > 1 and opens_sentence(line, a)
     ]
-
-
-def test_prose_is_told_from_code():
-    assert is_prose('It was "healthy" and large.')
-    assert not is_prose('"name": "value", "other": 3')
