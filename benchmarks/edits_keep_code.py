@@ -91,15 +91,15 @@ CHECKS: dict[str, Callable[[Path], Any]] = {
 
 def facts(path: Path) -> dict[str, Any]:
     """What each check finds in a file, of those that can read it."""
-    found: dict[str, Any] = {"tokens": tokens(path)}
+    results: dict[str, Any] = {"tokens": tokens(path)}
     if check := CHECKS.get(path.suffix):
         try:
-            found["parser"] = check(path)
+            results["parser"] = check(path)
         except (FileNotFoundError, RecursionError):  # no such command, or too deep
             pass
         except Exception:
-            found["parser"] = None
-    return found
+            results["parser"] = None
+    return results
 
 
 def main(argv: Sequence[str]) -> int:
@@ -113,8 +113,8 @@ def main(argv: Sequence[str]) -> int:
             str(path) for path in paths if not path.is_symlink() and not kind_left_out(str(path))
         ]
         correct(["--in-place", "--edits", str(edits), *options, *files])
-        made = [edit for edit in map(json.loads, edits.open()) if edit["applied"]]
-        changed = Counter(edit["file"] for edit in made)
+        applied = [edit for edit in map(json.loads, edits.open()) if edit["applied"]]
+        changed = Counter(edit["file"] for edit in applied)
         broken = [
             file
             for file in changed
@@ -123,7 +123,7 @@ def main(argv: Sequence[str]) -> int:
         for file in broken:
             print(f"broken: {file}")
             subprocess.run(["diff", Path(folder) / Path(file).relative_to(copy), file])
-    print(f"{len(files)} files, {len(changed)} changed, {len(made)} edits, {len(broken)} broken")
+    print(f"{len(files)} files, {len(changed)} changed, {len(applied)} edits, {len(broken)} broken")
     return bool(broken)
 
 

@@ -42,7 +42,7 @@ def written(generator: Generator, search: dict[str, Any], rows: Rows) -> list[Ou
     """Returns texts and tokens of a model that writes from left to right."""
     sources = [source for source, _ in rows]
     size = {"batch_size": len(rows), "max_len_b": LONGEST}
-    texts = [found.text for found in generator.generate(sources, **search, **size)]
+    texts = [best.text for best in generator.generate(sources, **search, **size)]
     return [(text, len(generator.codec.encode(text).split()) + 1) for text in texts]
 
 
@@ -80,11 +80,11 @@ def systems_of(args: argparse.Namespace) -> Systems:
 
 def rated(metrics: Sequence[str], rows: Rows, texts: Sequence[str]) -> dict[str, float]:
     """Returns scores by name."""
-    found = {}
+    scores = {}
     for metric in map(make_metric, metrics):
         sums = add_up(metric, (metric.statistics(text, row[1]) for text, row in zip(texts, rows)))
-        found[metric.name] = metric.score(sums)
-    return found
+        scores[metric.name] = metric.score(sums)
+    return scores
 
 
 def main(argv: Sequence[str] | None = None) -> None:

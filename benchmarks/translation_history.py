@@ -72,12 +72,12 @@ def unpacked(folder: Path, name: str, version: str) -> Path:
 
 def catalogues(place: Path, language: str) -> dict[str, Path]:
     """Returns the files of a language, .po before .mo, by their names without the ending."""
-    found = {}
+    paths = {}
     for path in sorted(place.rglob("*.[pm]o")):  # .mo first
         relative = path.relative_to(place).with_suffix("")
         if {language, f"{language}_{language.upper()}"} & {*relative.parts}:
-            found[re.sub(r"^[^/]+\.data/", "", relative.as_posix())] = path
-    return found
+            paths[re.sub(r"^[^/]+\.data/", "", relative.as_posix())] = path
+    return paths
 
 
 def as_po(path: Path, target: Path) -> Path:
@@ -228,8 +228,8 @@ def chosen(places: Iterable[Place]) -> dict[str, float]:
 
 def fitted(rows: Iterable[Row]) -> confidence.Weights:
     """Returns the weights of a probability: does the repair need fewer edits?"""
-    made = [row for row in rows if row.is_proposed]
-    return confidence.fitted([(row.features, row.repaired < row.kept) for row in made])
+    pairs = [(row.features, row.repaired < row.kept) for row in rows if row.is_proposed]
+    return confidence.fitted(pairs)
 
 
 def least(rows: Iterable[Row], chances: Iterable[float], precision: float) -> float:
@@ -276,18 +276,18 @@ def judged(rows: Sequence[Row], precision: float) -> list[bool]:
 
 def line(name: str, rows: Sequence[Row], after: Sequence[int | None]) -> str:
     """Returns a row of the table; ``after``: the edits after a proposal, None without one."""
-    made = [(row, edits) for row, edits in zip(rows, after) if edits is not None]
-    fewer = sum(edits < row.kept for row, edits in made)
-    more = sum(edits > row.kept for row, edits in made)
+    pairs = [(row, edits) for row, edits in zip(rows, after) if edits is not None]
+    fewer = sum(edits < row.kept for row, edits in pairs)
+    more = sum(edits > row.kept for row, edits in pairs)
     left = sum(row.kept if edits is None else edits for row, edits in zip(rows, after))
     total = sum(row.words for row in rows)
-    count = max(len(made), 1)
+    count = max(len(pairs), 1)
     cells = [
         name,
-        f"{len(made)} ({100 * len(made) / len(rows):.0f} %)",
-        f"{fewer} / {len(made) - fewer - more} / {more}",
+        f"{len(pairs)} ({100 * len(pairs) / len(rows):.0f} %)",
+        f"{fewer} / {len(pairs) - fewer - more} / {more}",
         f"{100 * fewer / count:.0f} %, {100 * more / count:.0f} %",
-        str(sum(edits == 0 for _, edits in made)),
+        str(sum(edits == 0 for _, edits in pairs)),
         f"{100 * left / total:.1f}",
     ]
     return f"| {' | '.join(cells)} |"
@@ -302,13 +302,13 @@ def tables(rows: Sequence[Row], precision: float) -> str:
         lines += [head.format(key), "|---|---|---|---|---|---|"]
         for name in dict.fromkeys(getattr(row, key) for row in rows):
             part = [row for row in rows if getattr(row, key) == name]
-            made = [row.repaired if proposed[id(row)] else None for row in part]
-            whole = [after if row.is_all else None for row, after in zip(part, made)]
+            edits = [row.repaired if proposed[id(row)] else None for row in part]
+            complete = [after if row.is_all else None for row, after in zip(part, edits)]
             by_rule = [row.rule if row.rule != row.kept else None for row in part]
             lines.append(line(f"{name} ({len(part)}): kept", part, [None] * len(part)))
             lines.append(line("rule", part, by_rule))
-            lines.append(line("repair, whole", part, whole))
-            lines.append(line("repair", part, made))
+            lines.append(line("repair, whole", part, complete))
+            lines.append(line("repair", part, edits))
         lines.append("")
     return "\n".join(lines)
 
@@ -337,8 +337,8 @@ def main() -> None:
         print(f"{name}: {len(rows)} entries", file=sys.stderr, flush=True)
     print(tables(rows, args.precision))
     if args.examples:
-        made = [row for row, is_made in zip(rows, judged(rows, args.precision)) if is_made]
-        args.examples.write_text(json.dumps(made, ensure_ascii=False, indent=0), "utf-8")
+        proposed = [row for row, is_made in zip(rows, judged(rows, args.precision)) if is_made]
+        args.examples.write_text(json.dumps(proposed, ensure_ascii=False, indent=0), "utf-8")
     if args.fit:
         weights, limits = numbers_of(rows)
         path = Path(confidence.__file__).with_suffix(".json")

@@ -1,14 +1,13 @@
 """A GPU that is none: inside :func:`present` tensors of the device ``meta`` have values.
 
-They are computed on the CPU. As on a GPU, tensors of two devices do not go together. What a GPU
-would be asked to do is counted, and where the host would wait for it.
+They are computed on the CPU. As on a GPU, tensors of two devices do not go together. Where the host
+would wait for a GPU is counted.
 """
 
 import contextlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,6 @@ from lev_plugins.nn.backends import optimize
 
 DEVICE = "meta"
 COPIES = {"aten::_to_copy", "aten::copy_"}
-#: change how numbers are read, no number: they start no kernel
-VIEWS = {
-    "_unsafe_view", "alias", "as_strided", "detach", "expand", "narrow", "permute", "select",
-    "slice", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold",
-    "unsqueeze", "view", "view_as_complex", "view_as_real",
-}  # fmt: skip
 #: what they give has a size, or a value, that the host has to know
 WAITS = {
     "_local_scalar_dense", "_unique2", "bincount", "equal", "masked_select", "nonzero",
@@ -38,23 +31,11 @@ INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}
 PROJECTS = ("lev_plugins", "fairseq")
 
 
-@dataclass
-class Count:
-    """What a GPU was asked to do.
+class Waits(Counter[str]):
+    """How often the host waited for the device, by the line that made it wait and the operation."""
 
-    operations: how often each was, by name; views, which start no kernel, are left out. waits: how
-    often the host waited for the device, by the line that made it wait and the operation.
-    """
-
-    operations: Counter[str] = field(default_factory=Counter)
-    waits: Counter[str] = field(default_factory=Counter)
-
-    def clear(self) -> None:
-        self.operations.clear()
-        self.waits.clear()
-
-    def wait(self, operation: str) -> None:
-        self.waits[f"{_line()} {operation}"] += 1
+    def note(self, operation: str) -> None:
+        self[f"{_line()} {operation}"] += 1
 
 
 def _line() -> str:
@@ -129,31 +110,28 @@ class _Attention(torch.autograd.Function):
     """One kernel forward and one backward."""
 
     @staticmethod
-    def forward(ctx: Any, count: Count, attend: Any, *inputs: Tensor | None) -> Tensor:
-        learns = ctx.needs_input_grad[2:]
+    def forward(ctx: Any, attend: Any, *inputs: Tensor | None) -> Tensor:
+        learns = ctx.needs_input_grad[1:]
         ctx.inputs = [
             tensor.values.detach().requires_grad_(wanted) if isinstance(tensor, _OnGPU) else tensor
             for tensor, wanted in zip(inputs, learns, strict=True)
         ]
-        ctx.count = count
-        count.operations["attention"] += 1
         with torch.enable_grad():
             ctx.out = attend(*ctx.inputs)
         return to_gpu(ctx.out)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> tuple[Tensor | None, ...]:
-        ctx.count.operations["attention_backward"] += 1
         wanted = [tensor is not None and tensor.requires_grad for tensor in ctx.inputs]
         learnt = [tensor for tensor, learns in zip(ctx.inputs, wanted) if learns]
         gradients = iter(torch.autograd.grad(ctx.out, learnt, grad.values))
-        return None, None, *(to_gpu(next(gradients)) if learns else None for learns in wanted)
+        return None, *(to_gpu(next(gradients)) if learns else None for learns in wanted)
 
 
 class _Dispatch(TorchDispatchMode):
-    def __init__(self, count: Count) -> None:
+    def __init__(self, waits: Waits) -> None:
         super().__init__()
-        self.count = count
+        self.waits = waits
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -188,48 +166,45 @@ class _Dispatch(TorchDispatchMode):
     def _count(
         self, name: str, tensors: list[Tensor], args: Any, kwargs: dict[str, Any], lands: bool
     ) -> None:
-        if name in VIEWS:
-            return
-        self.count.operations[name] += 1
         if f"aten::{name}" in COPIES:
             sides = {isinstance(tensor, _OnGPU) for tensor in tensors} | {lands}
             blocks = not kwargs.get("non_blocking") and not (
                 name == "copy_" and args[2:] == (True,)
             )
             if len(sides) > 1 and blocks:
-                self.count.wait(name)
+                self.waits.note(name)
         elif _waits(name, args, kwargs):
-            self.count.wait(name)
+            self.waits.note(name)
 
 
 class _Functions(TorchFunctionMode):
     """What does not reach the kernels: lists of values, and what is one kernel on a GPU alone."""
 
-    def __init__(self, count: Count) -> None:
+    def __init__(self, waits: Waits) -> None:
         super().__init__()
-        self.count = count
+        self.waits = waits
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = dict(kwargs or {})
         if func is torch.tensor and torch.device(kwargs.get("device") or "cpu").type == DEVICE:
-            self.count.wait("tensor")
+            self.waits.note("tensor")
             return to_gpu(func(*args, **{**kwargs, "device": "cpu"}))
         if not args or not isinstance(args[0], _OnGPU):
             return func(*args, **kwargs)
         if func is Tensor.new_tensor:
-            self.count.wait("new_tensor")
+            self.waits.note("new_tensor")
             return to_gpu(torch.tensor(args[1], **{"dtype": args[0].dtype, **kwargs}))
         if func in (Tensor.tolist, Tensor.numpy):
-            self.count.wait(func.__name__)
+            self.waits.note(func.__name__)
             return func(args[0].values)
         if func is F.scaled_dot_product_attention:
             return self._attention(*args, **kwargs)
         if func is F.dropout:
             return self._dropout(*args, **kwargs)
         if func in (Tensor.__getitem__, Tensor.__setitem__) and isinstance(args[1], list):
-            self.count.wait("a list of indices")
+            self.waits.note("a list of indices")
             index = torch.tensor(args[1], dtype=None if args[1] else torch.long)
             args = (args[0], to_gpu(index), *args[2:])  # as a list is sent to the device
         return func(*args, **kwargs)
@@ -241,18 +216,16 @@ class _Functions(TorchFunctionMode):
         self, query: Tensor, key: Tensor, value: Tensor, mask: Any = None, *more: Any, **named: Any
     ) -> Tensor:
         mask = named.pop("attn_mask", mask)
-        if mask is not None and mask.dtype == torch.bool:  # made one to be added, in every call
-            self.count.operations.update(scalar_tensor=2, where=1)
 
         def attend(*inputs: Tensor) -> Tensor:
             return F.scaled_dot_product_attention(*inputs, *more, **named)
 
-        return _Attention.apply(self.count, attend, query, key, value, mask)
+        return _Attention.apply(attend, query, key, value, mask)
 
 
 @contextlib.contextmanager
-def present() -> Iterator[Count]:
-    """Inside the block the device can be computed on, and is counted on."""
-    count = Count()
-    with _Dispatch(count), _Functions(count):
-        yield count
+def present() -> Iterator[Waits]:
+    """Inside the block the device can be computed on, and waits for it are counted."""
+    waits = Waits()
+    with _Dispatch(waits), _Functions(waits):
+        yield waits

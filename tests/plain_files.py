@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+#: the folder that holds the packages
+ROOT = Path(__file__).resolve().parents[1]
+
 
 def put(path: str | Path, lines: Iterable[str], end: str = "\n") -> Path:
     """A file of these lines, in a folder that is made if need be."""

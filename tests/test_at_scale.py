@@ -5,12 +5,13 @@ That blocks come back in order, also where a worker is killed, is Ray's, which n
 
 import runpy
 import sys
-from pathlib import Path
 from types import SimpleNamespace
+
+from plain_files import ROOT
 
 from lev_correct import Corrector
 
-SCRIPT = Path(__file__).resolve().parents[1] / "examples" / "at_scale" / "at_scale.py"
+SCRIPT = ROOT / "examples/at_scale/at_scale.py"
 ODD = ["na\udcefve teh \u2028 cat\r", "", "    teh code", "a teh b"]
 LINES = [line for number in range(4) for line in (f"Teh goverment beleives {number}.", *ODD)]
 

@@ -154,5 +154,5 @@ def test_a_row_takes_the_numbers_of_reports_one_for_each_seed(run, tmp_path):
 def test_a_figure_is_found_by_its_own_name_and_by_the_columns_that_call_it_otherwise(tmp_path):
     report, figures = tmp_path / "1.json", {"accuracy": [3, 4]}
     report.write_text(json.dumps({"systems": [{"name": "a", "figures": figures}]}))
-    found = results.metrics(str(report), "a")
-    assert found["accuracy"] == found["exact"] == 3
+    values = results.metrics(str(report), "a")
+    assert values["accuracy"] == values["exact"] == 3

@@ -3,12 +3,11 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from plain_files import ROOT
 from tables import rows
 
-ROOT = Path(__file__).resolve().parent.parent
 CORE = """
 import sys
 hidden, *sys.argv[:] = sys.argv[1:]

@@ -26,7 +26,6 @@ from refusals import refuses
 from safetensors.torch import load_file
 from saved import Malicious, begin, changed, parsed, save
 
-import lev_plugins
 from lev_correct import Corrector
 from lev_plugins import EncT5, LevenshteinEditor, UserError
 from lev_plugins.cli import backbone
@@ -216,14 +215,6 @@ def test_no_module_of_fairseq_reads_more_than_weights(tmp_path):
     # what processes send each other: settings with values that are missing
     torch.save({"cfg": OmegaConf.create({"needed": "???"})}, path)
     assert "cfg" in distributed_utils.torch.load(path, map_location="cpu")
-
-
-def test_nothing_of_ours_unpickles_what_torch_would_not():
-    for path in Path(lev_plugins.__file__).parent.rglob("*.py"):
-        text = path.read_text("utf-8")
-        assert not re.search(r"\bpickle\.loads?\(|\bshelve\b|\bmarshal\b|allow_pickle=True", text)
-        for call in re.findall(r"torch\.load\((.*)\)\n", text):
-            assert re.search(r"weights_only\"?\s*[=:]\s*True", call), f"{path}: {call}"
 
 
 # entries × settings -------------------------------------------------------------------------------

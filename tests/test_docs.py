@@ -12,8 +12,8 @@ from pathlib import Path
 
 from fairseq import criterions, models, options, registry, tasks
 from fairseq.dataclass.utils import gen_parser_from_dataclass
+from plain_files import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "docs"))
 import reference  # noqa: E402
 
@@ -95,35 +95,6 @@ def test_every_flag_and_every_file_of_a_command_exists():
                 faults.append(f"{name_of(path)}: {flag}")
         files = re.findall(r"(?:bash|python) ((?:examples|benchmarks|tests)/[\w/.-]+\w)", text)
         faults += [f"{name_of(path)}: {file}" for file in files if not (ROOT / file).exists()]
-    assert not faults
-
-
-def is_told_well(option: reference.Option) -> bool:
-    """Returns whether a help has its default once, as (default: X) at its end, and our style."""
-    told = re.findall(r"\(default: ([^()]+)\)$", option.help)
-    if option.default in ("–", "off", "required", "[]"):
-        is_right = True  # it has none, or a word for it such as "as in training"
-    elif option.kind in ("int", "float"):
-        is_right = bool(told) and told[0].startswith(option.default)
-    else:
-        is_right = bool(told)
-    is_plain = not re.match("[A-Z][a-z]", option.help) and not option.help.endswith(".")
-    return is_right and is_plain and option.help.count("default") == len(told)
-
-
-def test_every_help_tells_its_default_in_one_form():
-    faults = []
-    for name, parser in reference.commands().items():
-        options = reference.command_options(name, parser)
-        faults += [f"{name}: {option}" for option in options if not is_told_well(option)]
-    for part in filter(lambda part: part.configuration, reference.components()):
-        for option in reference.component_options(part.configuration):
-            # fairseq's --help shows no defaults, the reference does
-            if not is_told_well(option._replace(default="–")):
-                faults.append(f"{part.name}: {option}")
-    for script in [*ROOT.glob("examples/**/*.py"), *ROOT.glob("benchmarks/**/*.py")]:
-        if re.search(r'"[^"\n]*\((default[ )]|%\(default)', script.read_text("utf-8")):
-            faults.append(name_of(script))
     assert not faults
 
 

@@ -4,11 +4,10 @@ import doctest
 import functools
 import importlib
 import shutil
-from pathlib import Path
 
 import pytest
+from plain_files import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 #: the name of each example's folder or checkpoint, and the export that the tests read
 EXPORTS = {"levt": "editor", "enct5": "labeler", "pbd": "generator"}
 CORE = """lev_correct lev_runtime:load lev_runtime:Editor lev_runtime:Labeler lev_runtime:Generator

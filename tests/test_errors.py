@@ -17,6 +17,8 @@ import torch
 from fairseq import options, tasks
 from fairseq.dataclass.configs import FairseqConfig
 from omegaconf import OmegaConf
+from plain_files import ROOT
+from tables import rows
 
 from lev_plugins import UserError
 from lev_plugins.fairseq_patches import one_line_errors
@@ -26,7 +28,6 @@ from lev_runtime.io.output import whole_file
 
 ESCAPES = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e back \x7f \ud800"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_a_message_has_no_character_that_a_terminal_obeys_and_a_bearable_length():
@@ -118,18 +119,19 @@ def unpatched(monkeypatch):
     monkeypatch.setattr(argparse.ArgumentParser, "error", argparse.ArgumentParser.error)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        "--arch levenshtein_editr | did you mean levenshtein_editor?",
-        "--arch transformer --save-dri=x | --save-dri=x; did you mean --save-dir?",
-        "--task | expected one argument",
-    ],
-)
-def test_a_mistyped_option_is_one_line_with_the_nearest(unpatched, monkeypatch, capsys, row):
+MISTYPED = """
+--arch levenshtein_editr | did you mean levenshtein_editor?
+--arch transformer --save-dri=x | --save-dri=x; did you mean --save-dir?
+--task | expected one argument
+"""
+
+
+@pytest.mark.parametrize("words, named", rows(MISTYPED))
+def test_a_mistyped_option_is_one_line_with_the_nearest(
+    unpatched, monkeypatch, capsys, words, named
+):
     monkeypatch.setattr(sys, "argv", ["fairseq-train"])
     one_line_errors()
-    words, named = row.split(" | ")
     with pytest.raises(SystemExit, match="2"):
         options.parse_args_and_arch(options.get_training_parser(), ["data", *words.split()])
     line = capsys.readouterr().err

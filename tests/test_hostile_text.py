@@ -30,7 +30,6 @@ SECONDS = 40.0  # of the processor; what is not bounded takes many minutes
 editor = cache(editors.editor)
 edits = cache(lambda: editors.edit_corrector("line", max_iter=3))
 translates = cache(lambda: editors.writing_corrector(unit="line"))
-enct5 = cache(editors.enct5)
 
 
 @given(LINES, st.data(), st.booleans(), st.integers(1, 4))
@@ -77,14 +76,9 @@ def correct(line: str) -> None:
     assert [correction.source for correction in corrections] == lines
 
 
-def classify(line: str) -> None:
-    (prediction,) = enct5("regression").predict([line])
-    assert prediction.cut
-
-
 @pytest.mark.parametrize(
     "call",
-    [cut, *(pytest.param(call, marks=pytest.mark.slow) for call in (edit, correct)), classify],
+    [cut, *(pytest.param(call, marks=pytest.mark.slow) for call in (edit, correct))],
 )
 def test_long_lines_are_answered_in_time(call):
     start = time.process_time()

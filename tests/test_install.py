@@ -10,16 +10,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
-from plain_files import put
+from plain_files import ROOT, put
+from tables import rows
 
 import lev_plugins
 import lev_runtime
-
-ROOT = Path(__file__).parents[1]
-
 
 #: what an interpreter answers | a script and its arguments | what the error names
 REFUSED = """
@@ -32,21 +29,20 @@ exit 1 | quickstart.sh --minutes | --minutes
 exit 1 | quickstart.sh --seed 1.5 | --seed
 exit 1 | quickstart.sh --system=ar | --system
 exit 1 | quickstart.sh --x | --x
-exit 1 | quickstart.sh --work {folder} | {folder}
+exit 1 | quickstart.sh --work {folder} | --work
 """
 
 
-@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
-def test_scripts_refuse_before_anything_is_made(row, tmp_path):
+@pytest.mark.parametrize("python, call, message", rows(REFUSED))
+def test_scripts_refuse_before_anything_is_made(python, call, message, tmp_path):
     """With an interpreter that is none, in a copy that lacks an environment."""
     (tmp_path / "data").mkdir()
-    python, call, message = row.replace("{folder}", str(tmp_path)).split(" | ")
     copy, stub = tmp_path / "a copy", put(tmp_path / "python", ["#!/bin/sh", python])
     stub.chmod(0o755)
     shutil.copytree(ROOT / "examples", copy / "examples")
     for name in ("pyproject.toml", "setup.py", "constraints.txt"):
         shutil.copy(ROOT / name, copy)
-    script, *arguments = call.split()
+    script, *arguments = call.replace("{folder}", str(tmp_path)).split()
     command = ["bash", str(copy / "examples" / script), *arguments]
     environ = {**os.environ, "PYTHON": str(stub)}
     done = subprocess.run(command, capture_output=True, text=True, cwd="/", env=environ)

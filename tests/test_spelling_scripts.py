@@ -7,15 +7,14 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from plain_files import put, read
+from plain_files import ROOT, put, read
 from refusals import refuses
 from tables import rows
 
-SCRIPTS = Path(__file__).parents[1] / "examples" / "spelling_and_ocr"
+SCRIPTS = ROOT / "examples/spelling_and_ocr"
 sys.path.insert(0, str(SCRIPTS))
 
 import scans  # noqa: E402
@@ -122,13 +121,6 @@ def test_scans_to_learn_from_to_tune_with_and_to_measure_with_are_apart(tmp_path
     put(tmp_path / "c", clean[:99])
     with refuses("99 lines"):
         scans.main([*files, str(tmp_path)])
-
-
-def test_a_right_word_is_listed_where_it_was_misread_twice():
-    words = "fein>sein " * 10 + "fein>fein hans>haus haut>haus haut>haut bald>wald wald>bald"
-    pairs = [tuple(pair.split(">")) for pair in words.split()]
-    assert [*scans.misread(pairs)] == ["fein\tsein", "hans\thaus"]
-    assert [*scans.misread(pairs, {"hans"})] == ["fein\tsein"]
 
 
 # prepare_typos.py -----------------------------------------------------------------------------

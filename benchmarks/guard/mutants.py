@@ -136,13 +136,13 @@ def draw(least: int, rooms: Sequence[str]) -> None:
     for room in rooms:
         here = [mutant for mutant in read(LIST) if mutant["file"].startswith(f"{room}/")]
         tried = {(mutant["file"], mutant["function"].split(".")[-1]) for mutant in here}
-        found = [
+        candidates = [
             {**mutant, "file": str(path.relative_to(tree))}
             for path in sorted(tree.glob(f"{room}/**/*.py"))
             for mutant in mutants_of(path)
         ]
-        random.Random(room).shuffle(found)
-        for mutant in found:
+        random.Random(room).shuffle(candidates)
+        for mutant in candidates:
             function = mutant["file"], mutant["function"]
             if len(here) >= least or function in tried or place(mutant, tree) is None:
                 continue

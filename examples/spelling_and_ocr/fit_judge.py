@@ -288,8 +288,8 @@ def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -
     common = [word for word in dict.fromkeys(words) if len(word) > 3 and spoiler.words.knows(word)]
     people = [(wrong, right) for right, all in spoiler.of.items() for wrong in all]
     people = rng.sample(people, min(LONE, len(people)))
-    made = [(spoiler.misspelt(word), word) for word in rng.sample(common, min(LONE, len(common)))]
-    lone = [(wrong, right) for wrong, right in people + made if not spoiler.words.knows(wrong)]
+    own = [(spoiler.misspelt(word), word) for word in rng.sample(common, min(LONE, len(common)))]
+    lone = [(wrong, right) for wrong, right in people + own if not spoiler.words.knows(wrong)]
     for number, (register, lines) in enumerate(texts.items()):
         part = [spoiler.cased(*pair) for pair in lone[number :: len(texts)]]
         golds = [[(0, len(wrong), right)] for wrong, right in part]
@@ -392,8 +392,8 @@ def report(rows: Sequence[Example], words: dict[str, int]) -> None:
                 )
                 counts[row.source][0] += chances[number] >= RIGHT and wanted
                 counts[row.source][1] += wanted
-        for source, (made, of) in counts.items():
-            totals[source] = [totals[source][0] + made, totals[source][1] + of]
+        for source, (edits, of) in counts.items():
+            totals[source] = [totals[source][0] + edits, totals[source][1] + of]
         print(f"| {register} {cells(counts, words[register])}")
     print(f"| all {cells(totals, sum(words.values()))}")
     right = np.array([row.is_right for row in rows])
@@ -408,8 +408,8 @@ def report(rows: Sequence[Example], words: dict[str, int]) -> None:
 def cells(counts: dict[str, list[int]], words: int) -> str:
     """Returns the rest of a row of the table."""
     shares = [
-        f"{made} of {of}"
-        for made, of in (
+        f"{edits} of {of}"
+        for edits, of in (
             counts[name] for name in ("term", "few", "many", "lone wrong", "lone right")
         )
     ]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from refusals import refusal
+from tables import rows
 
 from lev_plugins.cli import average
 
@@ -68,8 +69,7 @@ label-a.pt label-a.pt label-b.pt | different
 """
 
 
-@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
-def test_a_mistake_is_one_line_and_leaves_nothing(row):
-    words, message = row.split(" | ")
+@pytest.mark.parametrize("words, message", rows(REFUSED))
+def test_a_mistake_is_one_line_and_leaves_nothing(words, message):
     output = "" if "--output" in words else "--output mean.pt"
     assert message in refusal(average.main, *words.split(), *output.split())

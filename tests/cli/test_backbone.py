@@ -6,6 +6,7 @@ import checkpoints
 import pytest
 from fairseq.data import Dictionary
 from refusals import refusal
+from tables import rows
 
 from lev_plugins.cli.backbone import main
 
@@ -38,9 +39,8 @@ broken --dict dict.txt | model.safetensors
 """
 
 
-@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
-def test_bad_arguments_and_a_broken_model_are_named_and_write_nothing(row):
-    words, message = row.split(" | ")
+@pytest.mark.parametrize("words, message", rows(REFUSED))
+def test_bad_arguments_and_a_broken_model_are_named_and_write_nothing(words, message):
     broken = checkpoints.bert(Path("broken")) / "model.safetensors"
     broken.write_bytes(broken.read_bytes()[:-1])
     assert message in refusal(main, *words.split())

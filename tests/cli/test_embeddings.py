@@ -10,6 +10,7 @@ import torch
 from fairseq import tasks, utils
 from fairseq.data import Dictionary
 from refusals import refusal, refuses
+from tables import rows
 
 from lev_plugins.cli import embeddings
 from lev_plugins.registration import register
@@ -113,9 +114,8 @@ FILES = """
 """
 
 
-@pytest.mark.parametrize("row", FILES.strip("\n").splitlines())
-def test_a_file_that_cannot_be_or_does_not_fit_is_refused(row):
-    text, reason = row.split(" | ") if row[0] != " " else ("", row[3:])
+@pytest.mark.parametrize("text, reason", rows(FILES))
+def test_a_file_that_cannot_be_or_does_not_fit_is_refused(text, reason):
     if text != "-":
         Path("file.txt").write_text(text.replace(";", "\n"))
     with refuses(reason, "file.txt"):
@@ -132,9 +132,8 @@ same f --dim 4 | the same symbols
 """
 
 
-@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
-def test_data_that_tell_nothing_are_refused(row):
-    words, reason = row.split(" | ")
+@pytest.mark.parametrize("words, reason", rows(REFUSED))
+def test_data_that_tell_nothing_are_refused(words, reason):
     pairs = {"empty": [], "blank": [("", ""), ("_", "__")], "same": [("a", "a"), ("aa", "")]}
     for name, pairs_of in pairs.items():
         write_data(Path(name), pairs=pairs_of)

@@ -7,6 +7,7 @@ from pathlib import Path
 import checkpoints
 import pytest
 from refusals import refusal
+from tables import rows
 
 from lev_plugins.cli.enct5_prepare import main
 from lev_plugins.systems.enct5.dataset import Metadata, read_column
@@ -190,11 +191,10 @@ classification --subwords-of no | | checkpoint no does not exist
 """
 
 
-@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
-def test_a_line_or_an_option_that_cannot_be_is_named(folder, row):
-    words, content, message = (field.strip(" ") for field in row.split("|"))
-    text = content.format(conllu=CONLLU).encode("latin-1", "backslashreplace")
-    folder.write(train=text.decode("unicode_escape") or TSV, twice="a\nb\n a\n", gap="a\n\nb\n")
+@pytest.mark.parametrize("words, content, message", rows(REFUSED))
+def test_a_line_or_an_option_that_cannot_be_is_named(folder, words, content, message):
+    text = content.format(conllu=CONLLU)
+    folder.write(train=text or TSV, twice="a\nb\n a\n", gap="a\n\nb\n")
     folder.write(valid="odd\tx\neven\ty\nodder\tz\n", labels="X\nY\n")
     if "bert" in words:
         checkpoints.bert(Path("bert"))

@@ -11,6 +11,7 @@ import pytest
 from plain_files import HOSTILE as LINES
 from plain_files import put
 from refusals import refusal
+from tables import rows
 
 from lev_plugins.cli import noise as command
 
@@ -83,8 +84,7 @@ REFUSED = """
 """
 
 
-@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
-def test_what_cannot_be_is_named_and_nothing_is_written(text, row):
-    flags, message = row.split(" | ")
+@pytest.mark.parametrize("flags, message", rows(REFUSED))
+def test_what_cannot_be_is_named_and_nothing_is_written(text, flags, message):
     Path("latin").write_bytes(b"good\nb\xe4d\n")
     assert message in refusal(command.main, *flags.split())

@@ -7,6 +7,7 @@ import sys
 import pytest
 from editors import LABELS
 from refusals import refusal
+from tables import rows
 from test_prediction import assert_same, save
 
 from lev_plugins import EncT5
@@ -80,10 +81,9 @@ tagging --format conllu --top-k 2 | --top-k
 """
 
 
-@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
-def test_a_mistake_is_told_and_nothing_is_written(row, folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize("words, message", rows(REFUSED))
+def test_a_mistake_is_told_and_nothing_is_written(words, message, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    words, message = row.split(" | ")
     name, *more = words.split()
     files = {"text": b"a\tb\n", "pairs.tsv": b"a\tb\nc\td\te\n", "latin.txt": b"a\n\xe4\n"}
     for file, content in {**files, "empty": b""}.items():

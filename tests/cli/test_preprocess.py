@@ -226,8 +226,8 @@ UNLIKE = """
 """
 
 
-@pytest.mark.parametrize("flags, said", rows(UNLIKE))
-def test_text_that_is_not_the_checkpoint_s_is_refused(checkpoint, flags, said):
-    with refuses(said):
+@pytest.mark.parametrize("flags, message", rows(UNLIKE))
+def test_text_that_is_not_the_checkpoint_s_is_refused(checkpoint, flags, message):
+    with refuses(message):
         run(f"--trainpref train {flags}")
     assert not Path("bin").exists()

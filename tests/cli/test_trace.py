@@ -13,6 +13,7 @@ import tiny
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
+from tables import rows
 
 from lev_plugins.cli import trace as command
 from lev_plugins.inference.editor import LevenshteinEditor
@@ -138,9 +139,8 @@ REFUSED = """
 """
 
 
-@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
-def test_a_mistake_is_one_line_and_leaves_no_files(trace, row):
-    words, named = row.split(" | ")
+@pytest.mark.parametrize("words, named", rows(REFUSED))
+def test_a_mistake_is_one_line_and_leaves_no_files(trace, words, named):
     text = "fine\na\tb\tc\td\n"
     Path("lines").write_text(text)
     assert named in refusal(lambda arguments: trace(text, *arguments), *words.split())

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 import example_scripts
 import pytest
-from plain_files import put, read
+from plain_files import ROOT, put, read
 
-ROOT = Path(__file__).resolve().parents[2]
 # they run in copies of a process that has imported torch and fairseq
 collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["*"]
 PACKAGE = ROOT / "lev_plugins"

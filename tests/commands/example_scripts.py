@@ -12,10 +12,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from plain_files import ROOT
+
 if TYPE_CHECKING:
     from conftest import Commands
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 STUB = """#!/bin/bash
 if [ "$1" = -c ] || [ "$1" = - ]; then exec {home}/"$(basename "$0")" "$@"; fi

@@ -2,13 +2,10 @@
 
 import itertools
 
-import pytest
 import torch
 from conftest import PACKAGE
 from fairseq import checkpoint_utils, tasks
-from fairseq.dataclass.configs import FairseqConfig
 from fairseq.trainer import Trainer
-from omegaconf import OmegaConf
 from saved import configuration
 
 from lev_plugins.fairseq_patches.training import resolve
@@ -45,14 +42,3 @@ def test_fp16_steps_as_on_a_gpu(triples, monkeypatch, tmp_path):
     moved = list(map(torch.equal, before, after)).count(False)
     assert moved > len(after) / 2 and trainer.get_num_updates() == 2
     assert all(parameter.isfinite().all() for parameter in after)
-
-
-@pytest.mark.parametrize("name", ["adam", "sgd", "muon", "backbone_adam", "adafactor"])
-def test_fp16_keeps_matrices_for_optimizers_that_need_them(name, monkeypatch):
-    cfg = OmegaConf.structured(FairseqConfig())
-    cfg.task = {"_name": "translation", "data": "."}
-    cfg.optimizer, cfg.model = {"_name": name}, None
-    cfg.common.fp16 = True
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    resolve(cfg)
-    assert cfg.common.fp16_no_flatten_grads == (name not in ("adam", "sgd"))

@@ -10,8 +10,9 @@ import checkpoints
 import numpy as np
 import pytest
 from conftest import conllu
-from example_scripts import EXAMPLES, ROOT, module, refusal
-from plain_files import put, read
+from example_scripts import EXAMPLES, module, refusal
+from plain_files import put
+from tables import rows
 
 ENCODER = (
     "--encoder-embed-dim=16 --encoder-ffn-embed-dim=16 --encoder-attention-heads=2 "
@@ -175,28 +176,6 @@ def test_labels_and_classes_are_scored(tmp_path):
     assert figures == {"accuracy": 100, "Matthews": 100}
 
 
-def test_pairs_of_segments_lose_nothing_on_either_side():
-    paired = module("spelling_and_ocr", "prepare_ocr").paired_pieces
-    segments = [" ".join(words) for words in itertools.product(["a", "bc", ""], repeat=3)]
-    for *sides, size in itertools.product(segments, segments[::5], (0, 1, 2)):
-        pieces = paired(*sides, size)
-        assert [" ".join(piece) for piece in zip(*pieces, strict=True)] == sides
-
-
-def test_a_translation_that_cannot_be_right_gives_way():
-    distilled = module("translation", "distilled")
-    for beam, source, nearest, wanted in (
-        (["a b", "c d"], "x y", False, "a b"),
-        (["a b", "c d"], "x y", True, "c d"),
-        (["", "b"], "x", True, "b"),
-        (["a"] * 2, "x " * 9, False, "c d"),
-        (["a"], "x " * 8, False, "a"),
-        (["a " * 10], "x " * 10, False, "c d"),
-    ):
-        assert distilled.choose(beam, source, "c d", 10, nearest) == wanted
-    assert distilled.choose(["a"], "", "c d", 10, False) == ""
-
-
 # ---------------------------------------------------------------- what scripts refuse
 
 #: a command | how its one error line begins, a regular expression
@@ -227,9 +206,8 @@ campaign.sh {work} tagging | bash examples/campaign.sh
 """
 
 
-@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
-def test_a_script_refuses_in_one_line_and_leaves_nothing(row, tmp_path):
-    command, _, message = row.partition(" | ")
+@pytest.mark.parametrize("command, message", rows(REFUSED))
+def test_a_script_refuses_in_one_line_and_leaves_nothing(command, message, tmp_path):
     folders = {name: tmp_path / name for name in ("tmp", "work", "mine", "made")}
     folders["tmp"].mkdir()
     for file in ("work/data/dict.clean.txt", "work/data/train.src-tgt.src.idx", "made/names.txt"):
@@ -255,7 +233,3 @@ def test_the_campaign_runs_the_commands_of_a_row(succeed):
         DATA="my/ewt",
     )
     assert output.splitlines()[0] == "bash examples/classification/prepare.sh tagging my/ewt W"
-    rows = read(ROOT / "benchmarks" / "results.jsonl")
-    present = "".join(row for row in rows if '"commit"' not in row)  # others' scripts are gone
-    for script in re.findall(r"(?:examples|benchmarks)/[\w/]+\.(?:sh|py)", present):
-        assert (ROOT / script).is_file()

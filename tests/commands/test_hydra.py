@@ -1,7 +1,6 @@
-"""fairseq-hydra-train: with the shipped files and recipes, in sweeps, and told to end."""
+"""fairseq-hydra-train: with the shipped files and recipes, and in sweeps."""
 
 import random
-import signal
 from pathlib import Path
 
 import checkpoints
@@ -10,6 +9,7 @@ from conftest import PACKAGE, ROOT, Commands, Corpus, Result
 from enct5_corpus import write_corpus
 from plain_files import put
 from states import state
+from tables import rows
 
 SIDE = "model.{0}_embed_dim=16 model.{0}_ffn_embed_dim=16 model.{0}_layers=1 "
 SIDE += "model.{0}_attention_heads=2 "
@@ -20,7 +20,7 @@ SHORT = (
 )
 
 
-def hydra(commands: Commands, cwd: Path, file: str, options: str, **how: object) -> Result:
+def hydra(commands: Commands, cwd: Path, file: str, options: str) -> Result:
     """Runs two updates by a file of the repository, with ``options``."""
     folder, _, name = file.rpartition("/")
     where = "--config-path" if folder.startswith("examples") else "--config-dir"
@@ -30,7 +30,7 @@ def hydra(commands: Commands, cwd: Path, file: str, options: str, **how: object)
     words = [f"{word}={value}" for word, value in zip(words, values.values(), strict=True)]
     sweep = ["-m"] if "-m" in options.split() else []
     start = ["fairseq-hydra-train", where, str(ROOT / folder), "--config-name", name]
-    return commands([*start, *sweep, *words], cwd, **how)
+    return commands([*start, *sweep, *words], cwd)
 
 
 LANGUAGES = "task.source_lang=src task.target_lang=tgt"
@@ -55,9 +55,9 @@ examples/classification/config_muon | model.bert_dir=model | optimizer._name=muo
 """
 
 
-def prepared_text(commands: Commands, folder: Path, row: str) -> Path:
-    """Prepares what a row is trained on, and makes ``model``, all in a folder."""
-    if "denoising" in row:  # text of the words that the model knows, noisy as it is read
+def prepared_text(commands: Commands, folder: Path, options: str) -> Path:
+    """Prepares what a file trains on, and makes ``model``, all in a folder."""
+    if "backbone" in options:  # text of the words that the model knows, noisy as it is read
         checkpoints.bert(folder / "model")
         draw = random.Random(1)
         for part, count in (("train", 40), ("valid", 4)):
@@ -69,7 +69,7 @@ def prepared_text(commands: Commands, folder: Path, row: str) -> Path:
         return folder
     subwords = "--bytes"
     for kind, make in (("t5", checkpoints.t5), ("bert", checkpoints.bert)):
-        if f"{kind}_dir" in row:
+        if f"{kind}_dir" in options:
             subwords = f"--{kind}-dir {make(folder / 'model')}"
     write_corpus(folder, "tagging")
     text = f"--train train.tsv --valid valid.tsv --destdir data {subwords}"
@@ -77,48 +77,31 @@ def prepared_text(commands: Commands, folder: Path, row: str) -> Path:
     return folder / "data"
 
 
-@pytest.mark.parametrize("row", FILES.strip().splitlines())
+@pytest.mark.parametrize("row", rows(FILES))
 def test_a_shipped_file_trains(row, commands, triples: Corpus, tmp_path):
     """What is typed wins over the file, and the file over the defaults; paths lead from the folder
     in which the command was typed, not from hydra's."""
-    file, options, expected = (field.strip() for field in row.split("|"))
+    file, options, expected = row
     data = triples.data
     if LANGUAGES not in options:
-        data = prepared_text(commands, tmp_path, row).relative_to(tmp_path)
+        data = prepared_text(commands, tmp_path, options).relative_to(tmp_path)
     options = f"task.data={data} {options}"
     hydra(commands, tmp_path, file, options).succeeded(row)
     saved = state(last := tmp_path / "ck/checkpoint_last.pt")
     assert saved["optimizer_history"][-1]["num_updates"] == 2
     section, name, value = expected.format(tmp=tmp_path).replace("=", ".", 1).split(".", 2)
     assert str(saved["cfg"][section][name]) == value
-    if "backbone" in row:  # whose weights are in the checkpoint
+    if "backbone" in options:  # whose weights are in the checkpoint
         (tmp_path / "model/model.safetensors").unlink()
         command = f"fairseq-interactive . --path {last} --cpu -s noisy -t clean"
         typed = commands.done(command, tmp_path, task="noisy_translation", stdin="the cat\n")
         assert list(typed.lines("H")) == [0]
 
 
-LEVT = f"{LANGUAGES} task.draft_lang=mt bpe._name=characters {BOTH}"
-ASKED = f"optimization.max_update=3 common.user_dir={ROOT}/tests/commands/watched"
-
-
-def by_recipe(commands: Commands, corpus: Corpus, cwd: Path, options: str, **how: object) -> Result:
-    """Trains a small LevT with drafts by its recipe."""
-    options = f"task.data={corpus.data} {LEVT} {options}"
-    return hydra(commands, cwd, "lev_plugins/recipes/levt", options, **how)
-
-
 def test_every_job_of_a_sweep_has_its_own_best_checkpoint(commands, triples, tmp_path):
     jobs = f"-m optimization.max_update=6,1 hydra.sweep.dir={tmp_path}/jobs"
     options = f"{jobs} checkpoint.save_dir={tmp_path}/${{hydra:job.num}}"
-    by_recipe(commands, triples, tmp_path, options).succeeded(options)
+    options += f" task.data={triples.data} {LANGUAGES} task.draft_lang=mt {BOTH}"
+    hydra(commands, tmp_path, "lev_plugins/recipes/levt", options).succeeded(options)
     best = [state(tmp_path / job / "checkpoint_best.pt")["extra_state"]["best"] for job in "01"]
     assert best[0] < best[1], "the second job is worse than the first"
-
-
-def test_a_signal_ends_the_job_in_a_line(commands, triples, tmp_path):
-    environ = {"ASKED": "SIGINT:train_step:2", "PYTHONPATH": str(ROOT)}
-    result = by_recipe(commands, triples, tmp_path, ASKED, environ=environ)
-    assert result.code == 128 + signal.SIGINT and "Traceback" not in result.err
-    last = tmp_path / "ck" / "checkpoint_last.pt"
-    assert state(last)["optimizer_history"][-1]["num_updates"] == 2

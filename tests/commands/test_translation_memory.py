@@ -8,6 +8,7 @@ from pathlib import Path
 import polib
 import pytest
 from refusals import refuses
+from tables import rows
 
 from lev_memory import cli, proposals, train
 from lev_plugins.inference.checkpoints import load_state
@@ -168,10 +169,10 @@ here/pieces/ here/data/ here/text/valid.tgt=t here/model.json={} | train here | 
 """
 
 
-@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
+@pytest.mark.parametrize("row", rows(REFUSED))
 def test_refusals(row, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    files, words, *parts = (field.strip() for field in row.split("|"))
+    files, words, *parts = row
     for file in files.split():
         name, _, text = file.partition("=")
         path = Path(name)

@@ -1,12 +1,9 @@
 """Confusions: the built-in shapes, tables learned from pairs of texts, and their files."""
 
-import random
-
-import editdistance
 import pytest
 from refusals import refuses
 
-from lev_plugins.data.noise.confusions import SHAPES, Confusions, learn, load_confusions
+from lev_plugins.data.noise.confusions import SHAPES, learn, load_confusions
 from lev_plugins.data.noise.letters import clusters
 from lev_plugins.data.noise.noiser import Noise
 from lev_plugins.data.noise.rng import sentence_random
@@ -39,26 +36,6 @@ def test_built_in_confusions_replace_pieces_of_the_table():
 def test_learned_rates_are_those_of_the_text(pairs, table):
     assert learn(pairs, least=1) == table
     assert learn(pairs) == {}, "each was seen once"
-
-
-def test_noise_from_a_learned_table_has_its_rates_and_is_learned_back():
-    true = {"m": {"rn": 0.2, "n": 0.1}, "rn": {"m": 0.5}, "é": {"e": 0.3}, "t": {"": 0.05}}
-    choose = random.Random(3)
-    # something that is always read right stands between what is not
-    text = ["os".join(choose.choices(["m", "rn", "é", "t", " "], k=20)) for _ in range(300)]
-
-    def read(scale: float) -> list[str]:
-        options = {"confusions": Confusions(true), "confusion_scale": scale}
-        return [ocr(line, number, **options) for number, line in enumerate(text)]
-
-    never, once, twice = map(read, (0.0, 1.0, 2.0))
-    learned = learn(zip(once, text, strict=True), least=5)
-    for clean, ways in true.items():
-        assert learned[clean] == pytest.approx(ways, rel=0.25)
-    assert never == text
-    errors = [sum(map(editdistance.eval, noisy, text)) for noisy in (once, twice)]
-    assert errors[1] > 1.5 * errors[0]
-    assert ocr("a ab aaa", confusions=Confusions({"a": {"": 1.0}})) == "a b aaa", "never nothing"
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,6 @@ def lines_of(data):
     return [data.line(number) for number in range(len(data))]
 
 
-def not_counted(*_):
-    pytest.fail("counted again")
-
-
 @given(text=TEXT, windows=st.booleans())
 def test_lines_and_lengths_are_those_of_a_file_read_in_order(tmp_path_factory, text, windows):
     path = tmp_path_factory.getbasetemp() / "indexed"
@@ -59,15 +55,6 @@ def test_hostile_lines_and_compressed_ones_are_read(tmp_path, kept_indexes):
     compressed.write_bytes(content[:-9])
     with refuses(compressed, "decompressed"):
         text_of(compressed)
-
-
-def test_lengths_are_counted_once_for_all_processes(tmp_path, kept_indexes, monkeypatch):
-    path = put(tmp_path / "a", ["one", "two words", ""])
-    first = text_of(path)
-    monkeypatch.setattr(TextDataset, "_counted", not_counted)
-    for data in (first, text_of(path), pickle.loads(pickle.dumps(first))):
-        assert lines_of(data) == ["one", "two words", ""]
-        assert data.sizes.tolist() == [3, 6, 1] and data.sizes.dtype == np.int32
 
 
 @pytest.mark.parametrize(

@@ -75,15 +75,6 @@ def test_nothing_to_train_on_is_refused_where_fairseq_never_ends(monkeypatch):
         Lengths([]).batch_by_size(np.arange(0), 60, None, 8)
 
 
-def test_what_is_read_once_is_not_kept():
-    """As the buffers of fairseq-interactive; what serves many epochs is."""
-    task = tiny.task()
-    data = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths(["a"], str))
-    for options, is_kept in (({}, False), ({"epoch": 2}, True)):
-        task.get_batch_iterator(dataset=data, max_sentences=1, **options)
-        assert (data in task.dataset_to_epoch_iter) == is_kept
-
-
 # a training that resumes --------------------------------------------------------------------------
 
 STOCK_BATCHES = FairseqTask.get_batch_iterator.__wrapped__

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,8 +12,6 @@ from hypothesis import strategies as st
 from refusals import refuses
 from scripted_command import TEH, put, run_scripted, tree
 from tables import rows
-
-from lev_correct.report import Report
 
 
 @pytest.fixture
@@ -132,10 +129,3 @@ def test_in_place_files_are_replaced_and_keep_their_permissions(run):
     assert run(b"", "a same --in-place --buffer 1 --edits -").count(b'"a"') == 4
     assert tree() == {"a": CHANGED, "same": b"ok\n"}
     assert Path("a").stat().st_mode & 0o777 == 0o750
-
-
-def test_a_report_counts_lines_and_those_that_are_code():
-    report = Report(None, False)
-    for is_code in (True, False, True):
-        report.add([SimpleNamespace(code=is_code, unterminated=False, edits=())])
-    assert (report.line, report.lines, report.code) == (3, 3, 2)

@@ -189,6 +189,9 @@ WRONG = """
 [{"lines": "abc"}, "lines"]
 [{"lines": ["abc", null]}, "line 2"]
 [{"protect": [null]}, "protect 1"]
+[{"protect": ["("]}, "protect"]
+[{"protect": ["a{9999999999999}"]}, "protect"]
+[{"protect": "abc"}, "protect"]
 [{"protect_words": "a"}, "protect_words"]
 """
 

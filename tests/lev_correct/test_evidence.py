@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from fake_backend import Scripted, ranking
 from refusals import refuses
+from tables import rows
 
 from lev_correct.judge.evidence import Evidence, Run
 from lev_correct.judge.judge import kind_of
@@ -103,13 +104,13 @@ runkel, cat > Runkel, cat, the Cat saw {} and that dog sat on the cat of this do
 """
 
 
-@pytest.mark.parametrize("row", SURER.strip().splitlines())
-def test_an_edit_is_judged_by_its_word_and_its_line(row):
+@pytest.mark.parametrize("edits", rows(SURER, ">"))
+def test_an_edit_is_judged_by_its_word_and_its_line(edits):
     def judged(edit):
         word, after, line = [*edit.split(", "), *("", "rumple", LINE)[edit.count(", ") + 1 :]]
         return chance(evidence(), word, after, line=line)
 
-    surer, less_sure = map(judged, row.split(" > "))
+    surer, less_sure = map(judged, edits)
     assert surer > less_sure
 
 

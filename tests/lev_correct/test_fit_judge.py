@@ -2,13 +2,13 @@
 
 import random
 import sys
-from pathlib import Path
 
 import pytest
+from plain_files import ROOT
 
 pytest.importorskip("sklearn")
 pytest.importorskip("fairseq")
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "spelling_and_ocr"))
+sys.path.insert(0, str(ROOT / "examples/spelling_and_ocr"))
 import fit_judge  # noqa: E402
 
 from lev_correct import Corrector  # noqa: E402

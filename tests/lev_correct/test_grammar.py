@@ -3,23 +3,19 @@
 import json
 import time
 from dataclasses import replace
-from itertools import groupby, product
-from operator import itemgetter
+from itertools import product
 from pathlib import Path
 
 import pytest
 from fake_backend import Scripted, document, ranking
 from hypothesis import given
 from hypothesis import strategies as st
-from pygments.lexers import PythonLexer
-from pygments.token import Comment, String
 from tables import rows
 
 from lev_correct.repository.kinds import left_alone
 from lev_correct.text.file_kinds import PROSE, kind_of
-from lev_correct.text.formats import CODE, FORMATS, masked
+from lev_correct.text.formats import FORMATS, masked
 from lev_correct.text.grammar import is_sentence, read_grammar
-from lev_correct.text.python import python_tokens
 from lev_correct.text.units import spans
 
 #: What is prose says *teh*, what is code *hte*.
@@ -200,43 +196,6 @@ def test_two_words_that_a_call_says_are_a_sentence(cells, count):
     read = read_grammar(name, [text], lambda word: True)
     words = [read.shown[0][start:end] for start, end in spans(read.shown[0], "letters")]
     assert words.count("teh") == count
-
-
-PYTHON = r'''#!/usr/bin/env python
-import hte
-# one
-
-# two
-"""Doc 'a' # no comment."""
-def f(a="x # y", b='it\'s', *, c=r"\d", d=b"e\"" "g"):  # three
-    """Doc \ of
-    'two' lines."""
-    return """no doc""" + u'a' 'b' @ name(x["open
-    """doc"""
-x = """not closed # four'''
-
-
-ROLES = {Comment: "comment", String.Doc: "doc", String: "string"}
-
-
-def prose(tokens):
-    """Returns the runs of tokens of one role, without spaces; none of code."""
-    joined = [
-        (role, "".join(text for _, text in run)) for role, run in groupby(tokens, itemgetter(0))
-    ]
-    return [(role, "".join(text.split())) for role, text in joined if role in ROLES.values()]
-
-
-def test_python_is_cut_as_by_pygments():
-    tokens, role = [], "code"
-    for _, kind, text in PythonLexer().get_tokens_unprocessed(PYTHON):
-        if text.strip() or role != "comment":  # space after a comment belongs to it
-            role = next((role for parent, role in ROLES.items() if kind in parent), "code")
-        tokens.append((role, text))
-    ours = prose((role, text) for role, _, text in python_tokens(PYTHON))
-    assert ours == prose(tokens)[1:] and len(ours) > 12, "the first line is no comment"
-    (token, *_) = python_tokens('f"say {name!r} {{now}} {x:{y}} {1}"')
-    assert token[2] == f'f"say {CODE * 8} {{{{now}}}} {CODE * 7} {CODE * 3}"'
 
 
 #: file | its text | kind

@@ -1,17 +1,13 @@
 """Edit models as correctors: their outputs, and edits with the probabilities of their traces."""
 
-import math
-
 import editors
-from closeness import near
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import json_rows
 
 from lev_correct.lines import apply_edits
-from lev_correct.propose.editor import LevenshteinBackend, rewriting, trace_edits
+from lev_correct.propose.editor import LevenshteinBackend, trace_edits
 from lev_plugins.inference.text_processing import TextProcessing
-from lev_runtime.history import EditTrace, Iteration
+from lev_runtime.history import EditTrace
 
 ONE = editors.edit_corrector(max_iter=1).backend
 
@@ -25,21 +21,6 @@ def test_a_unit_longer_than_it_was_still_fits():
 
 
 # traces -----------------------------------------------------------------------------------------
-
-
-#: 5 6 7 → 5 8 9, then 8 goes again
-ITERATIONS = """
-["567", [false, true, true], "589", [false, true, true], [0.0, 0.9, 0.8], [0.9, 0.5, 0.6]]
-["589", [false, true, false], "59", [false, false], [0.0, 0.7, 0.1], [0.9, 0.9]]
-"""
-
-
-def test_a_token_is_followed_through_all_iterations():
-    steps = tuple(Iteration(*map(tuple, fields)) for fields in json_rows(ITERATIONS))
-    rewritten = rewriting(EditTrace("s", "5 6 7", "5 9", -1.0, steps, "loop"), "9")
-    assert rewritten.unit == tuple("567") and rewritten.written == ["5", None]
-    assert rewritten.gone == [None, near(math.log(0.9)), near(math.log(0.8))]
-    assert rewritten.come == [None, near(math.log(0.6))]
 
 
 EDITORS = {kind: editors.editor(characters=kind, max_insertions=1) for kind in (False, True)}

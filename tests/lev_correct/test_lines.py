@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
-from refusals import refuses
 from tables import json_rows, rows
 
 from lev_correct.lines import (
@@ -13,6 +12,7 @@ from lev_correct.lines import (
     splice,
     whole_words,
 )
+from lev_correct.text.markup import without_markup
 from lev_correct.text.protection import Protection, marked, touched
 from lev_correct.text.units import (
     KINDS,
@@ -74,12 +74,26 @@ goin' NOTHIN\u2019, ev'ry heav'n giv\u2019st murm'ring |
 were'nt they're 'teh' in' turn'd | were'nt they're teh turn'd
 to'g'ri o'n Ankara'n\u0131n | to'g'ri o'n Ankara'n\u0131n
 5 m\u00b2, km\u00b2). CO\u2082 x\u207f a\u00bd \u2163a \u24d0b and ye\u00f1o | and ye\u00f1o
+a **teh** *cat* ~~sat~~ | a teh cat sat
+**teh cat**, *sat | teh cat
+<b>teh</b> <i class='x'>cat</i><br/> | teh cat
+<!-- teh cat --> | teh cat
+[teh cat](https://a.example/teh) ![teh](teh.png) | teh cat teh
+[teh cat][teh-label] | teh cat
+<b>T</b>eh <b>P</b>(rocess) **P**(rocess) **teh** (cat) | teh cat
+**[teh](a/b)** | teh
+teh/other, and/or. | teh other and or
+teh&nbsp;cat &ldquo;sat&rdquo; on&#8212;it cat&rsquo;s | teh cat sat on it cat
+caf&eacute; don&rsquo;t AT&amp;T &lt;teh&gt; &#10;cat | cat
+a/b/teh src/teh.py /teh lib/teh_x *args **kwargs a*b*c 2<3 x<y |
+__teh__ _teh_ teh_x |
 """.replace("\\\n", "")
 
 
 @pytest.mark.parametrize("line, words", rows(LETTERS))
 def test_letters_are_words_without_punctuation_and_none_of_what_is_no_word(line, words):
     assert [line[start:end] for start, end in spans(line, "letters")] == words.split()
+    assert len(without_markup(line)) == len(line)
 
 
 @given(LINES, st.integers(1, 6))
@@ -91,14 +105,6 @@ def test_what_is_too_long_is_cut_and_put_together_again(line, limit):
             assert not line[place : unit.start].strip()
             place = unit.end
         assert not line[place:end].strip()
-
-
-def test_it_is_cut_near_its_middle_and_a_character_that_does_not_fit_alone_is_left_out():
-    line = "aa bb cc dd eeeeeXee f"
-    parts = pieces(line, 0, len(line), lambda text: len(text) <= 6 and text != "X")
-    assert [unit.text for unit in parts] == ["aa bb", "cc dd", "eeee", "eXee", "f"]
-    parts = pieces("aXb", 0, 3, lambda text: text in "ab")
-    assert [unit.text for unit in parts] == ["a", "b"]
 
 
 # edits of words ----------------------------------------------------------------------------------
@@ -175,9 +181,3 @@ def test_words_and_phrases_are_protected_whole_and_in_their_spelling():
     line = "New York, C++ and New x Pari, Paris pari"
     protected = [line[start:end] for start, end in sorted(protection.spans(line))]
     assert protected == ["New York", "C++", "New", "x", "Pari"]
-
-
-@pytest.mark.parametrize("patterns", [["("], ["a{9999999999999}"], "abc"])
-def test_a_pattern_that_is_none_is_named(patterns):
-    with refuses("protect", patterns[0]):
-        Protection(patterns)

@@ -1,7 +1,6 @@
 """Of a Markdown file prose is corrected; what its grammar says is code or an address stays."""
 
-import pytest
-from fake_backend import Scripted, document, ranking
+from fake_backend import document, ranking
 
 from lev_correct.text.markdown import read_markdown
 from lev_correct.text.units import spans
@@ -96,17 +95,6 @@ def test_prose_of_markdown_is_read_and_code_is_not():
         words = [line[start:end].lower() for start, end in places]
         assert words.count("teh") == line.lower().count("teh"), line
         assert "hte" not in words, line
-
-
-@pytest.mark.parametrize("size", [1, 2, 9])
-def test_a_document_of_markdown_is_corrected_some_lines_at_a_time(size):
-    text = "- teh\n\n    *teh* cat\n\n[teh]: teh 'Teh'\na `teh\nteh` [teh] t*eh* teh\r"
-    right = "- the\n\n    *the* cat\n\n[teh]: teh 'The'\na `teh\nteh` [teh] t*eh* the\r"
-    lines, corrector = text.split("\n"), ranking(Scripted(likes={"the": 0.0}))
-    text, corrections = document(path="a/b.MD", text=lines), []
-    for start in range(0, len(lines), size):
-        corrections += corrector.correct(lines[start : start + size], document=text)
-    assert "\n".join(line.text for line in corrections) == right
 
 
 def test_spaces_are_not_changed_over_markup():

@@ -3,11 +3,11 @@
 import re
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 import tiny
 import torch
+from plain_files import ROOT
 from saved import changed, save
 from tables import rows
 
@@ -16,7 +16,6 @@ from lev_correct.cli import main as correct
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_runtime.io.text_files import read_lines
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "spelling_and_ocr"
 sys.path.insert(0, str(EXAMPLE))
 import package_model  # noqa: E402

@@ -78,12 +78,26 @@ def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():
     assert code == [line.startswith("+") for line in lines]
 
 
-@pytest.mark.parametrize("size", [1, 2, 9])  # lines that are read at once
-def test_a_byte_order_mark_hides_no_fence_and_no_half_of_a_word_is_read(size):
-    before = "\ufeff```/teh/```/teh/teh teh\u2010\r/# teh teh/teh, teh-/ teh -/teh"
-    after = "\ufeff```/teh/```/the/the teh\u2010\r/# teh the/the, teh-/ teh -/the"
+#: a path, a text, and what it becomes; a byte order mark hides no fence, no half of a word is read
+DOCUMENTS = [
+    (
+        None,
+        "\ufeff```/teh/```/teh/teh teh\u2010\r/# teh teh/teh, teh-/ teh -/teh",
+        "\ufeff```/teh/```/the/the teh\u2010\r/# teh the/the, teh-/ teh -/the",
+    ),
+    (
+        "a/b.MD",
+        "- teh//    *teh* cat//[teh]: teh 'Teh'/a `teh/teh` [teh] t*eh* teh\r",
+        "- the//    *the* cat//[teh]: teh 'The'/a `teh/teh` [teh] t*eh* the\r",
+    ),
+]
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("path, before, after", DOCUMENTS)
+def test_a_document_is_corrected_some_lines_at_a_time(path, before, after, size):
     lines, changed = before.split("/"), []
-    corrector, text = ranking(Scripted(likes={"the": 0.0})), document()
+    corrector, text = ranking(Scripted(likes={"the": 0.0})), document(path=path, text=lines)
     for start in range(0, len(lines), size):
         changed += corrector.correct(lines[start : start + size], document=text)
     assert [correction.text for correction in changed] == after.split("/")

@@ -64,8 +64,8 @@ def changed(run):
 
 
 def test_changed_lines_alone_are_found(changed):
-    found = [f"{ODD}:1", "a:7", "in:2"]
-    assert sorted(places(changed("check --since main", status=1))) == sorted(found)
+    expected = [f"{ODD}:1", "a:7", "in:2"]
+    assert sorted(places(changed("check --since main", status=1))) == sorted(expected)
     assert places(changed("check --since HEAD a in", status=1)) == ["in:2"]
     assert places(changed("check --since main untracked", status=1)) == ["untracked:1"]
     hunks = changed("check --since main --diff in", status=1).split("\n", 2)[2]
@@ -99,9 +99,9 @@ REFUSED = """
 """
 
 
-@pytest.mark.parametrize("flags, said", rows(REFUSED))
-def test_what_cannot_be_compared_is_refused(changed, flags, said):
-    with refuses(said) as caught:
+@pytest.mark.parametrize("flags, message", rows(REFUSED))
+def test_what_cannot_be_compared_is_refused(changed, flags, message):
+    with refuses(message) as caught:
         changed(f"check {flags}")
     assert caught.value.exit_status == 2
 
@@ -133,10 +133,10 @@ LISTED = dict(
 @pytest.mark.parametrize("name, wanted", rows(NAMES))
 def test_misspelt_parts_of_identifiers_are_reported(name, wanted):
     find = partial(identifiers, misspelt=lambda word: LISTED.get(word, ()))
-    found = find([("a", 7, f"  {name}()"), ("b", 1, name)])
-    assert " ".join(f"{it.before} {it.after}" for it in found) == wanted
-    assert all((it.file, it.line, it.places) == ("a", 7, 2) for it in found)
-    assert all(f"  {name}"[it.column - 1 :].startswith(it.before) for it in found)
+    parts = find([("a", 7, f"  {name}()"), ("b", 1, name)])
+    assert " ".join(f"{part.before} {part.after}" for part in parts) == wanted
+    assert all((part.file, part.line, part.places) == ("a", 7, 2) for part in parts)
+    assert all(f"  {name}"[part.column - 1 :].startswith(part.before) for part in parts)
 
 
 def test_identifiers_are_no_findings(run, monkeypatch):

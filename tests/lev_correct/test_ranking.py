@@ -13,7 +13,7 @@ from lev_correct.propose.loading import LISTED, ranked
 from lev_correct.propose.ranking import FEATURES, defaults
 from lev_correct.propose.vocabulary import with_case
 from lev_correct.settings import Settings
-from lev_correct.text.units import NO_CONTEXT, context, spans
+from lev_correct.text.units import NO_CONTEXT
 from lev_correct.words.lexicon import Bigrams, Lexicon, confusions
 
 
@@ -80,7 +80,7 @@ catz catz | edits 0 growth 0 consonants 0 first 0 last 0 unchanged 1 lexicon 0 l
 km km | short 1
 tha tha | short 1
 hte hte | short 0
-hte the | lookup 1 misspelt .6931472
+hte the | lookup 1 misspelt .6931472 frequency 1.411787
 tha the | lookup 0 misspelt .6931472
 london London | lexicon 1 edits .1666667
 catts Cats | lexicon 0 edits .4
@@ -96,21 +96,6 @@ def test_features_compare_a_candidate_with_the_word(words, wanted):
     measured, wanted = features(ranker, *words.split()), wanted.split()
     expected = dict(zip(wanted[::2], map(float, wanted[1::2])))
     assert {name: measured[name] for name in expected} == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_frequency_of_a_word_is_that_of_its_logarithm():
-    ranker = ranker_of(ranking(pairs=[("hte", "the")]))
-    logs = [math.log1p(count) for count in LEXICON.counts.values()]
-    above = math.log1p(100) - sum(logs) / len(logs)
-    assert features(ranker, "hte", "the")["frequency"] == pytest.approx(above)
-
-
-def test_a_capital_favours_the_word():
-    ranker = ranker_of(ranking())
-    (candidates,) = ranker.candidates(["teh"], 8)
-    stays = [ranker.probabilities(candidates, word)[0] for word in ("teh", "Teh")]
-    small, capital = (math.log(chance / (1 - chance)) for chance in stays)
-    assert capital - small == pytest.approx(WEIGHTS["capital"], rel=1e-9)
 
 
 def test_a_judge_hears_the_likeliest_change_of_a_word_that_would_rather_stay():
@@ -145,14 +130,6 @@ def in_context(weight, **more):
     pairs = [("the", "cat"), ("cat", "sat"), ("the", "car"), ("car", "drives")]
     counts = Bigrams(dict.fromkeys(pairs, 9.0) | {("a", "zoo"): 1.0})
     return ranking(lexicon=lexicon, bigrams=counts, weights=WEIGHTS | {"bigrams": weight}, **more)
-
-
-def test_neighbours_are_units_with_nothing_but_whitespace_and_markup_between():
-    line = "The  <b>cat</b> , sat (down) Now 3 x"
-    places = list(spans(line, "letters"))
-    contexts = {line[a:b]: context(line, places, n) for n, (a, b) in enumerate(places)}
-    alone = dict.fromkeys(("sat", "down", "Now", "x"), NO_CONTEXT)
-    assert contexts == {"The": ("", "cat"), "cat": ("the", ""), **alone}
 
 
 def test_the_words_beside_it_decide_what_a_misspelling_becomes():
@@ -232,15 +209,6 @@ def test_candidates_are_the_unit_hypotheses_single_edits_listed_words_and_near_o
     assert [text in few for text in longer] == [True, False]
 
 
-def test_features_are_summed_over_the_words():
-    ranker = ranker_of(lines({"Teh kat": ["the cat"]}, {"the cat": -2.5}, pairs=[("kat", "cat")]))
-    changed = features(ranker, "Teh kat", "the cat")
-    parts = [ranker.vocabulary.features(*pair) for pair in (("Teh", "the"), ("kat", "cat"))]
-    assert list(changed.values())[1:15] == pytest.approx(sum(parts).tolist())
-    assert changed["model"] == -2.5
-    assert ranker.vocabulary.features("", "on")[2] == -1.0  # a word that comes is a change
-
-
 def test_punctuation_and_a_capital_make_no_unknown_word():
     ranker = ranker_of(lines())
     words = "cat, Cat. «12» «cafe\u0301». MAT caf".split()
@@ -272,22 +240,6 @@ def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
     wanted = [(math.exp(-1) + math.exp(other)) / total for other in (-2, -5)]
     assert [edit.probability for edit in line.edits] == pytest.approx(wanted)
     assert not stays.edits  # what the model cannot spell
-
-
-# fitting ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.plugin
-def test_fitting_makes_the_right_words_win():
-    noisy, clean = "Hudn lonodn Londen Mark".split(), "Hund London London Mark".split()
-    corrector = ranking(Scripted(), NAMES, weights={"model": 1.0, "capital": 3.0})
-    ranker = ranker_of(corrector)
-    assert texts(corrector, *noisy) != clean
-    ranker.fit([(*pair, NO_CONTEXT) for pair in zip(noisy, clean)])
-    assert texts(corrector, *noisy) == clean and ranker.named_weights()["capital"] == 3.0
-    kept = ranker.weights
-    ranker.fit([("Hudn", "zoo", NO_CONTEXT)])  # no candidate
-    assert ranker.weights is kept
 
 
 # which ranking, with which weights --------------------------------------------------------------

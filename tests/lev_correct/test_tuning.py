@@ -26,11 +26,6 @@ def test_the_temperature_that_spoilt_probabilities_is_found(warmth):
     assert temperature([(0.3, True), (0.9, True)]) == temperature([]) == 1.0
 
 
-def test_a_temperature_keeps_the_order_and_what_is_certain():
-    assert [calibrated(p, 3.0) for p in (0.0, 0.5, 1.0)] == [0.0, 0.5, 1.0]
-    assert 0 < calibrated(1e-300, 0.05) < calibrated(1e-9, 0.05) < calibrated(0.4, 0.05) < 0.4
-
-
 #: source, edit, wanted text | words, right ones before, corrected and miscorrected ones
 COUNTED = """
 ["a b c", [4, "c", "C"], "a x C", [3, 1, 1, 0]]
@@ -83,19 +78,6 @@ def test_the_threshold_keeps_right_words_and_loses_as_few_corrections_as_it_can(
     assert set(named(corrector)) == set(FEATURES) - {"lookup"}, "there was no table"
 
 
-def test_the_weight_of_the_unchanged_word_decides_what_no_threshold_can():
-    # Two corrections share the probability of the wrong word, the unknown right word has one.
-    model = Scripted({"zat": ["cat", "cats"], "zog": ["cats"]}, {"cat": -0.9, "cats": -1.2})
-    corrector = ranking(model, weights={"model": 1.0, "unchanged": 1.0})
-    counts, _ = tune(corrector, ["zat zog"], ["cat zog"], Goal(0))
-    assert (counts.corrected, counts.miscorrected) == (1, 0)
-    assert named(corrector)["unchanged"] == 4.0 and named(corrector)["model"] == 1.0
-    # of wrong words alone the corrections are wanted that the weight holds back
-    corrector.backend.weights[FEATURES.index("unchanged")] = 6.0
-    counts, _ = tune(corrector, ["zat"], ["cat"], Goal(None))
-    assert counts.corrected == 1 and named(corrector)["unchanged"] == 3.0
-
-
 @pytest.mark.plugin
 def test_a_ranking_that_is_judged_fits_what_is_of_the_language_and_expects_errors(tmp_path):
     (tmp_path / "known").write_text("zog\t3\n")
@@ -109,15 +91,6 @@ def test_a_ranking_that_is_judged_fits_what_is_of_the_language_and_expects_error
     right = ["the cat", "a b c", "teh cat"]
     ((number, edit),) = harmful(corrector, right, ["the cat", "a b", "teh cat"])
     assert (number, edit.before) == (3, "teh") and len(edit.why) == 3
-
-
-def test_a_word_that_opens_a_sentence_is_held_back_no_more_than_a_capital_would():
-    corrector = ranking(Scripted(likes={"the": -1.0}), weights={"model": 1.0, "lexicon": 1.0})
-    weights = ranker_of(corrector).weights
-    small, *chances = [corrector.correct(["a teh cat"])[0].edits[0].probability]
-    for weights[FEATURES.index("capital")] in (0.0, 0.5, 4.5):
-        chances.append(corrector.correct(["Teh cat"])[0].edits[0].probability)
-    assert small == pytest.approx(chances[0]) and chances[0] > chances[1] > chances[2]
 
 
 def test_fitting_finds_that_neighbours_matter():

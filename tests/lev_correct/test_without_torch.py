@@ -3,21 +3,18 @@
 import json
 import shutil
 from itertools import product, starmap
-from pathlib import Path
 
 import pytest
+from plain_files import ROOT
 from refusals import refuses
 from tables import json_rows
 
 from lev_correct import Corrector
-from lev_correct.judge.languages import load_identifier
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.words.lexicon import Bigrams, Lexicon
 from lev_correct.words.prepared import write_arrays
 from lev_plugins.cli import export
 from lev_runtime.io.text_files import read_lines
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def outcomes(lines, batch_size=2, **options):
@@ -95,20 +92,3 @@ def test_a_prepared_list_is_the_list_and_a_damaged_one_is_named(tmp_path):
         path.write_bytes(damaged)
         with refuses(f"{path} "):
             Lexicon.read(str(path))
-
-
-# the languages --------------------------------------------------------------------------------
-
-
-def test_languages_are_told_alike_from_what_was_kept_or_where_nothing_can_be(tmp_path):
-    texts = ["this is a text", "das ist ein Text", "ceci est un texte", "çok iyi bir gün", "zzz"]
-    below_a_file, cache = tmp_path / "file", tmp_path / "cache"
-    below_a_file.write_text("")
-    first, *others = (
-        [*map(load_identifier(place).classify, texts)] for place in (below_a_file, cache, cache)
-    )
-    assert others == [first, first]
-    assert [language for language, _ in first[:3]] == ["en", "de", "fr"]
-    (kept,) = cache.iterdir()
-    (kept / "moves.npy").write_bytes(b"cut short")
-    assert load_identifier(cache).classify(texts[1]) == first[1]

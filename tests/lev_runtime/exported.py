@@ -9,14 +9,6 @@ import torch
 from lev_plugins import LevenshteinEditor
 from lev_plugins.export.folder import editor_writer, write_folder
 from lev_runtime import Editor
-from lev_runtime.beam.prefixes import PrefixModel
-from lev_runtime.folder import Folder
-
-#: of a PBD
-SIZES = {"encoder_embed_dim": 8, "encoder_ffn_embed_dim": 12, "encoder_attention_heads": 2}
-SIZES |= {"encoder_layers": 2, "dropout": 0.0}
-SIZES |= {"max_source_positions": 32, "max_target_positions": 32}
-APART = {"no_parameter_sharing": True, "decoder_layers": 1, "no_future_modelling": True}
 
 
 def with_biases(model: Any) -> Any:
@@ -45,21 +37,3 @@ def both_editors(
     ours = LevenshteinEditor([model], task, *encoders)
     write_folder(folder, editor_writer(ours, int8), int8)
     return ours, Editor(folder, threads=1)
-
-
-class Bare(PrefixModel):
-    """Of graphs alone, without a checkpoint's dictionaries."""
-
-    def __init__(self, folder: Path, graphs: dict[str, Any], symbols: Any) -> None:
-        base_folder = Folder.__new__(Folder)
-        base_folder.path = folder
-        self.encoder, self.reader = (
-            base_folder.session(graphs[name], 1) for name in ("encoder", "reader")
-        )
-        self.past = self.names_of(graphs)
-        self.shape = graphs["heads"], 0, graphs["head_width"]
-        self.source = self.target = symbols
-
-
-class Pad:
-    pad = 1

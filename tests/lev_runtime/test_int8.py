@@ -1,4 +1,7 @@
-"""Products in 8 bits: how exact they are, and that what else is in a batch changes nothing."""
+"""Products in 8 bits: what else is in a batch changes nothing.
+
+Of models that write from left to right: ``beam/test_exported_transformers.py``.
+"""
 
 import random
 from collections.abc import Callable, Sequence
@@ -6,27 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import editors
-import numpy as np
 import pytest
 import tiny
-import torch
 from closeness import rounded
-from exported import APART, SIZES, Bare, Pad, both_editors, with_biases
+from exported import both_editors, with_biases
 
-from lev_plugins.export import blocks, pbd
 from lev_plugins.export.folder import labeler_writer, write_folder
-from lev_plugins.export.graph import FLOAT, REACH, Graph, WeightFile
-from lev_plugins.nn.transformer import ACTIVATIONS
-from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
-from lev_plugins.systems.pbd.model import build
 from lev_runtime import Labeler, folder
-from lev_runtime.folder import Session
 
 #: with less, layers have too few weights for 8 bits
 WIDE = {"encoder_embed_dim": 128, "encoder_ffn_embed_dim": 160}
 EDITOR = {**WIDE, "decoder_embed_dim": 128, "decoder_ffn_embed_dim": 160}
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
-READ = 4  # symbols of a prefix
 Answer = Callable[[Sequence[str]], Sequence[Any]]
 
 
@@ -55,32 +49,11 @@ def labels(folder: Path, **options: Any) -> Answer:
     return answer
 
 
-def reads(folder: Path, **options: Any) -> Answer:
-    """Logits of a PBD behind a few symbols."""
-    symbols = tiny.dictionary()
-    torch.manual_seed(2)
-    cfg = PBDTransformerConfig(**{**SIZES, **WIDE, **options})
-    model = with_biases(PBDTransformerModel(*build(cfg, symbols, symbols)).eval())
-    graphs = pbd.write_graphs(model, folder, WeightFile(folder), int8=True)
-    reader = Bare(folder, graphs, Pad())
-
-    def answer(texts: Sequence[str]) -> list[Any]:
-        sources = [[*map(symbols.index, text), symbols.eos()] for text in texts]
-        prefixes, units = reader.prefixes(sources), np.arange(len(texts))
-        written = np.array([(source * READ)[:READ] for source in sources])
-        logs = [prefixes.read(units, units, column) for column in written.T]
-        return np.stack(logs, 1).tolist()
-
-    return answer
-
-
 MODELS: dict[str, tuple[Callable[..., Answer], dict[str, Any]]] = {
     "LevT": (edits, {}),
     "LevT, norms first": (edits, {"encoder_normalize_before": True, "rotary_positions": True}),
     "LevT, norms first on both sides": (edits, {**PRE_NORM, "deletion_trace": True}),
     "LevT, traces": (edits, {"activation_fn": "gelu", "deletion_trace": True}),
-    "PBD": (reads, {}),
-    "PBD, apart": (reads, APART),
     "EncT5, a class": (labels, {"kind": "classification"}),
     "EncT5, labels": (labels, {"kind": "multilabel"}),
     "EncT5, tags": (labels, {"kind": "tagging"}),
@@ -101,51 +74,3 @@ def test_a_batch_gives_what_each_text_alone_gives(name, bits, tmp_path, monkeypa
         batch = rng.sample(texts, size)
         for text, output in zip(batch, answer(batch), strict=True):
             assert output == rounded(alone[text])
-
-
-@pytest.mark.parametrize(
-    ("activation", "steps"), [("relu", 255), ("gelu", 191), ("silu", 191), (None, 127)]
-)
-def test_each_row_is_rounded_by_its_own_largest_number(activation, steps, tmp_path):
-    graph = Graph(WeightFile(tmp_path), int8=True)
-    x = graph.input("x", FLOAT, ["rows", 64])
-    if activation:
-        x = blocks.activated(graph, ACTIVATIONS[activation], x)
-    weight = tiny.normal(1, 260, 64).mul(40).round().clamp(-127, 127)
-    weight[:, 0], bias = 127, tiny.normal(2, 260)  # so that no weight is rounded
-    graph.output("y", graph.linear(x, weight, bias), FLOAT, ["rows", 260])
-    graph.save(tmp_path / "graph.onnx")
-    rows = tiny.normal(3, 5, 64) * torch.tensor([[0.0], [0.8], [1.0], [3.0], [9.0]])
-    (product,) = Session(tmp_path / "graph.onnx", 1, tmp_path)(["y"], {"x": rows.numpy()})
-    read = ACTIVATIONS[activation](rows) if activation else rows
-    error = torch.from_numpy(product) - (read @ weight.t() + bias)
-    # evenly spread over a step; what is 0 is not rounded
-    step = read.abs().amax(1, keepdim=True) / steps
-    expected = step / 12**0.5 * (read.ne(0).float() @ weight.t().square()).sqrt()
-    ratio = (error[1:] / expected[1:]).square().mean(1).sqrt()
-    assert error[0].abs().max() < 1e-5
-    assert ratio.max() < 1.35
-
-
-def test_rows_that_a_norm_has_scaled_are_rounded_by_one_scale(tmp_path):
-    torch.manual_seed(1)
-    layer, norm = torch.nn.Linear(128, 160), torch.nn.LayerNorm(128)
-    for parameter in norm.parameters():
-        torch.nn.init.normal_(parameter, 1.0, 0.5)
-    graph = Graph(WeightFile(tmp_path), int8=True, fixed=True)
-    x = graph.input("x", FLOAT, ["rows", 128])
-    assert graph.folds(norm)
-    normed = blocks.norm(graph, norm, blocks.Stream(x), folds=True)
-    graph.output("y", blocks.linear(graph, layer, normed.addend), FLOAT, ["rows", 160])
-    graph.save(tmp_path / "graph.onnx")
-    rows = tiny.normal(3, 9, 128) * torch.linspace(0, 9, 9).unsqueeze(1)
-    (product,) = Session(tmp_path / "graph.onnx", 1, tmp_path)(["y"], {"x": rows.numpy()})
-    with torch.no_grad():
-        error = torch.from_numpy(product) - layer(norm(rows))
-        folded = layer.weight * norm.weight
-        of_weights = folded.abs().amax(1) / 127 / 12**0.5 * 128**0.5
-        of_rows = REACH / 127 / 12**0.5 * folded.square().sum(1).sqrt()
-    expected = (of_weights.square() + of_rows.square()).sqrt()
-    ratio = (error[1:] / expected).square().mean(1).sqrt()
-    assert error[0].abs().max() < 0.05
-    assert ratio.max() < 1.35

@@ -94,29 +94,6 @@ def test_results_and_gradients_are_torchs(shape, inputs, outputs, biased, slante
     assert_near(slopes, gradients(wanted, leaves), least=10)
 
 
-SINGLE, HALF = {torch.float32, torch.bfloat16}, {torch.bfloat16}
-
-
-@pytest.mark.parametrize(
-    ("variable", "vendor", "wanted"),
-    [
-        ("", "GenuineIntel", HALF),
-        ("", "AuthenticAMD", SINGLE),
-        ("0", "AuthenticAMD", set()),
-        ("1", "GenuineIntel", SINGLE),
-    ],
-)
-def test_one_dnn_multiplies_single_precision_where_mkl_would_and_the_cpu_is_not_intels(
-    monkeypatch, tmp_path, variable, vendor, wanted
-):
-    monkeypatch.setenv(cpu.ONEDNN_ENV, variable)
-    monkeypatch.setattr(cpu, "CPUINFO", tmp_path / "cpuinfo")
-    cpu.CPUINFO.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\n")
-    for backend in (torch.backends.mkldnn, torch.backends.mkl):
-        monkeypatch.setattr(backend, "is_available", lambda: True)
-    assert cpu.default_onednn_dtypes() == wanted
-
-
 # weights laid out for decoding ----------------------------------------------------------------
 
 
@@ -225,16 +202,3 @@ def test_its_results_and_gradients_are_torchs(queries, keys, scale, mask):
     for tensor, other in zip(results(attention, torch.bfloat16), wanted, strict=True):
         assert tensor.dtype == torch.bfloat16
         assert (tensor.double() - other).norm() <= CLOSE * other.norm()
-
-
-def test_it_is_for_short_sequences_without_a_bias(monkeypatch):
-    """Else the scores of a whole batch take too much memory; and a bias may have a gradient."""
-    monkeypatch.setattr(cpu, "supports_bf16_matmul", lambda: True)
-    states = torch.randn(1, 1, 8, 4).bfloat16().requires_grad_()
-    products = []
-    for most, mask in ((64, None), (63, None), (64, torch.zeros(1, 1, 8, 8))):
-        monkeypatch.setattr(cpu, "MAX_SCORES", most)
-        with Operators() as ran:
-            attention(states, states, states, mask)
-        products.append("aten::bmm" in ran.names)
-    assert products == [True, False, False]

@@ -33,10 +33,3 @@ def test_rows_are_filled_up_in_bfloat16_and_come_off_again(dtype):
     assert len(rows) == (104 if dtype == torch.bfloat16 else 101)
     unpacked = packing.unpack(2 * rows)
     assert torch.equal(unpacked[real], 2 * x[real])
-
-
-def test_a_batch_is_packed_where_a_tenth_of_it_is_padding():
-    for lengths, masked, packed in (((9, 9), 0, 0), ((9, 8), 1, 0), ((9, 7), 1, 1)):
-        real = torch.arange(9) < torch.tensor(lengths).unsqueeze(1)
-        layout = CPUKernels().layout(real)
-        assert (layout.mask is not None, layout.packing is not None) == (masked, packed)

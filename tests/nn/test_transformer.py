@@ -12,7 +12,8 @@ from lev_plugins.nn.transformer import Attention
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
 DIM, HEADS, WIDTH = 12, 3, 4
-PAD = 1
+
+
 QUARTER = torch.tensor([[0.0, -1.0], [1.0, 0.0]])
 
 

@@ -13,7 +13,6 @@ from omegaconf import OmegaConf
 from refusals import refuses
 from torch import nn
 
-from lev_plugins.optim import muon
 from lev_plugins.optim.backbone_adam import BackboneAdam, BackboneAdamConfig, mark_backbone
 from lev_plugins.optim.muon import Muon, MuonConfig, mark_hidden_matrices, orthogonalized
 from lev_plugins.optim.time_budget import TimeBudget, TimeBudgetConfig
@@ -67,19 +66,6 @@ def test_an_orthogonalized_matrix_is_near_to_that_of_its_singular_vectors(shape)
     share = 1e-4 if matrices.device.type == "cpu" else 0.05
     assert (inner - torch.diag_embed(diagonal)).norm() < share * diagonal.norm()
     assert 0.5 < diagonal.min() and diagonal.max() < 1.3
-
-
-@pytest.mark.parametrize(("bf16", "tiles"), [(True, True), (True, False), (False, True)])
-def test_half_precision_is_for_trainings_in_it_on_cpus_that_are_fast_at_it(
-    monkeypatch, bf16, tiles
-):
-    if torch.get_default_device().type != "cpu":
-        pytest.skip("a GPU always computes it in bf16")
-    monkeypatch.setattr(muon, "has_amx", lambda: tiles)
-    matrices = torch.randn(2, 24, 40)
-    full, rounded = orthogonalized(matrices), orthogonalized(matrices, bf16)
-    assert torch.equal(rounded, full) == (not (bf16 and tiles))
-    assert (rounded - full).norm() < 0.04 * full.norm(), "bf16 has 8 bits"
 
 
 def test_hidden_matrices_alone_move_by_the_size_asked_for_and_the_others_as_by_adam():

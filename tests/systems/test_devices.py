@@ -1,7 +1,7 @@
 """Every system computes on a GPU what it computes on the CPU, and seldom waits for it.
 
-The GPU is that of ``fake_gpu.py``: no tensors of two devices go together there, and waits and
-operations are counted. What it cannot be asked is how long it takes.
+The GPU is that of ``fake_gpu.py``: no tensors of two devices go together there, and waits are
+counted. What it cannot be asked is how long it takes.
 """
 
 from collections.abc import Callable
@@ -75,34 +75,34 @@ LEARNED = {"encoder_learned_pos": True, "decoder_learned_pos": True}
 APART = {"weight_sharing": "none", "separate_output_embed": True}
 POINTER = {"source_pointer": True, "share_all_embeddings": True, "deletion_trace": True}
 SAMPLED = {"token_masking": "uniform", "roll_in_tokens": "policy"}
-#: what is trained; how often a GPU is waited for, its gradients' norm once; and the operations
+#: what is trained, and how often a GPU is waited for, its gradients' norm once
 UPDATES = {
-    "LevT": (lambda: edits(drafted=False), 2, 750),
-    "LevT, own parameters": (lambda: edits(**APART), 2, 905),
-    "LevT with a trace": (lambda: edits(deletion_trace=True, **LEARNED), 2, 925),
-    "LevT that points": (lambda: edits(**POINTER), 2, 965),
-    "LevT, masked and sampled": (lambda: edits(roll_in=SAMPLED), 2, 870),
-    "LevT, random words": (lambda: edits(False, {"roll_in_tokens": "random"}), 2, 755),
-    "PBD": (lambda: writes(PBD, 0), 1, 285),
-    "PBD, no future": (lambda: writes(PBD, -1), 1, 325),
-    "gated, paper": (lambda: writes(GATED, 0), 1, 310),
-    "gated, pointer": (lambda: writes(GATED, 1), 1, 330),
-    "concat": (lambda: writes(CONCAT, -1), 4, 410),
-    **{f"EncT5, {kind.value}": (lambda kind=kind: labels(kind), 2, 500) for kind in ProblemType},
+    "LevT": (lambda: edits(drafted=False), 2),
+    "LevT, own parameters": (lambda: edits(**APART), 2),
+    "LevT with a trace": (lambda: edits(deletion_trace=True, **LEARNED), 2),
+    "LevT that points": (lambda: edits(**POINTER), 2),
+    "LevT, masked and sampled": (lambda: edits(roll_in=SAMPLED), 2),
+    "LevT, random words": (lambda: edits(False, {"roll_in_tokens": "random"}), 2),
+    "PBD": (lambda: writes(PBD, 0), 1),
+    "PBD, no future": (lambda: writes(PBD, -1), 1),
+    "gated, paper": (lambda: writes(GATED, 0), 1),
+    "gated, pointer": (lambda: writes(GATED, 1), 1),
+    "concat": (lambda: writes(CONCAT, -1), 4),
+    **{f"EncT5, {kind.value}": (lambda kind=kind: labels(kind), 2) for kind in ProblemType},
 }
 
 
 @pytest.mark.parametrize("name", UPDATES)
-def test_an_update_has_the_cpus_loss_few_waits_and_few_operations(name):
+def test_an_update_has_the_cpus_loss_and_few_waits(name):
     options.get_training_parser()  # only then are trainings patched
-    make, waits, operations = UPDATES[name]
+    make, most = UPDATES[name]
     model, loss = make()
     host = loss(here).detach()
     module_to_gpu(model)
     optimizer = Adam(model.parameters(), lr=1e-3)
-    with present() as count:
+    with present() as waits:
         for step in range(2):
-            count.clear()
+            waits.clear()
             device = loss(there)
             device.backward()
             utils.clip_grad_norm_(list(model.parameters()), 1.0)
@@ -111,9 +111,7 @@ def test_an_update_has_the_cpus_loss_few_waits_and_few_operations(name):
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
     # the expert aligns on the host only where there is no Triton, as here
-    seen = [number for line, number in count.waits.items() if "ops/alignment" not in line]
-    assert sum(seen) == waits, count.waits
-    assert sum(count.operations.values()) <= operations, count.operations.most_common(20)
+    assert sum(waits[line] for line in waits if "ops/alignment" not in line) == most, waits
 
 
 # decoding -------------------------------------------------------------------------------------
@@ -166,8 +164,3 @@ def test_the_python_interface(interface):
     host, product = ask(make(), False), make()
     with present():
         assert ask(product, True) == host
-
-
-def test_tensors_of_two_devices_do_not_go_together():
-    with present(), pytest.raises(AssertionError, match="tensors of two devices"):
-        to_gpu(torch.ones(2)) + torch.ones(2)

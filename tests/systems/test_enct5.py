@@ -63,6 +63,11 @@ def test_every_parameter_is_trained_by_any_batch(kind):
         assert parameter.grad is not None and bool(parameter.grad.isfinite().all()), name
 
 
+def test_the_loss_of_values_is_the_sum_of_their_squared_errors():
+    predicted, values = torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 5.0])
+    assert float(ProblemType.REGRESSION.loss(predicted, values)) == 5
+
+
 def test_dropout_falls_on_each_position_by_itself_and_evaluation_draws_nothing():
     kind = ProblemType.CLASSIFICATION
     model, text = enct5_models.build(kind, dropout=0.5), enct5_models.example(kind, 5)

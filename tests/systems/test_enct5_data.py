@@ -17,7 +17,7 @@ from lev_plugins.systems.enct5.dataset import DESCRIPTION, EncT5Dataset, Example
 from lev_plugins.systems.enct5.problem_types import ProblemType
 
 LABELS = 5
-TAGGING, MULTILABEL = ProblemType.TAGGING, ProblemType.MULTILABEL
+TAGGING = ProblemType.TAGGING
 
 
 def test_a_description_comes_back_as_it_was_written(tmp_path):
@@ -96,12 +96,3 @@ def test_a_batch_is_as_large_as_its_rows_say_and_has_the_targets_in_order(kind, 
     assert batch["id"].tolist() == [i for number in numbers for i in data.rows[number]]
     assert batch["labels"] == [kind.plain_labels(example.labels) for example in inside]
     assert batch["num_predictions"] == [example.num_words or 1 for example in inside]
-
-
-def test_rows_that_cost_what_the_labels_cost_still_stand_by_their_pieces():
-    data = dataset(MULTILABEL, examples(MULTILABEL, 60, 4), shuffle=True)
-    np.random.seed(1)
-    first, second = (data.ordered_indices().tolist() for _ in "ab")
-    assert first != second and sorted(first) == sorted(second) == list(range(60))
-    sizes = data.sizes[first].tolist()
-    assert sizes == sorted(sizes, key=lambda size: (max(size), size[0]))

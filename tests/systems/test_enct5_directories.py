@@ -63,17 +63,6 @@ def build(folder: Path | None, option: str = "t5_dir", **values: Any) -> EncT5Mo
     return EncT5Model.build_model(settled(option, folder, **values), a_task(option)).eval()
 
 
-@pytest.mark.parametrize("init", ["scratch", "t5"])
-def test_embeddings_and_encoder_are_loaded_and_on_request_the_decoder(folder, init):
-    first, second = (dict(build(folder, decoder_init=init).named_parameters()) for _ in "ab")
-    loaded = ("embed.", "encoder.") + (("decoder.b", "decoder.n") if init == "t5" else ())
-    for name, parameter in first.items():
-        is_loaded = name.startswith(loaded)
-        assert hasattr(parameter, "param_group") == is_loaded
-        if "norm" not in name and name != "head.bias":
-            assert torch.equal(parameter, second[name]) == is_loaded
-
-
 def test_an_encoder_alone_is_enough(folder, tmp_path):
     """With the head of a classifier."""
     tensors = {"classifier.weight": torch.randn(2, 8)}

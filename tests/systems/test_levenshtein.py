@@ -13,14 +13,12 @@ import tiny
 import torch
 from closeness import assert_near
 from contract import ROWS, DecodingContract, ModelContract, System
-from plain_form import DecodingOneByOne
 from refusals import refuses
 from torch.utils._pytree import tree_leaves
 
 from lev_plugins.systems.levenshtein import (
     LevenshteinEditorConfig,
     LevenshteinEditorModel,
-    generator,
 )
 from lev_plugins.systems.levenshtein.generator import RefinementGenerator
 from lev_plugins.systems.levenshtein.model import source_at_placeholders
@@ -137,15 +135,6 @@ class TestDecoding(DecodingContract):
     def system(self, request):
         task = tiny.task()
         return Decoded(task, lambda seed: tiny.model(task, seed), None, None, **request.param())
-
-
-class TestDecodingOneByOne(DecodingContract):
-    @pytest.fixture(params=CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
-    def system(self, request, monkeypatch):
-        monkeypatch.setattr(RefinementGenerator, "layers", ())
-        monkeypatch.setattr(generator, "Decoding", DecodingOneByOne)
-        task = tiny.task(joined=request.param.get("share_all_embeddings", False))
-        return Decoded(task, lambda seed: tiny.model(task, seed, **request.param), None, None)
 
 
 # the three heads ------------------------------------------------------------------------------

@@ -238,15 +238,3 @@ def test_without_its_ideas_it_is_fairseqs_transformer(twins, left):
         assert float(expected.std()) > 0.1
     for model in models:
         model.eval()
-
-
-@pytest.mark.kernels
-@pytest.mark.parametrize(("system", "plain"), PLAIN.values(), ids=PLAIN.keys())
-def test_tables_and_attention_are_sampled_as_fairseqs_are(system, plain):
-    """Feed-forward layers are not: theirs are torch's default since 0.10, ours Xavier's."""
-    wide = {"encoder_embed_dim": 64, "encoder_ffn_embed_dim": 128, "encoder_learned_pos": True}
-    expected = converted(stock(system.symbols, **wide), system)
-    for name, value in system.new(**plain, **wide).state_dict().items():
-        if name.endswith("weight") and not name.endswith(("fc1.weight", "fc2.weight")):
-            spread = expected[name].std().item()
-            assert value.std().item() == pytest.approx(spread, rel=0.15), name

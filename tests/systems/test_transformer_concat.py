@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.filterwarnings(r"ignore:\s*'config' is validated:UserWarning"),
 ]
 SYMBOLS, KINDS = CONCAT.symbols, CONCAT.kinds
-build, batch, logits = CONCAT.build, CONCAT.batch, CONCAT.logits
+build, batch = CONCAT.build, CONCAT.batch
 PAD, EOS = SYMBOLS.pad(), SYMBOLS.eos()
 words = st.lists(st.integers(SYMBOLS.nspecial, len(SYMBOLS) - 1), max_size=6)
 

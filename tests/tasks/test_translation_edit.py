@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 import tiny
 import torch
-from fairseq.data import Dictionary
 from omegaconf import OmegaConf
 from refusals import refuses
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
-from lev_runtime.text.markup import ENDS, JOINED, KEEP
 
 ROWS = tiny.triples(12, seed=3)
 
@@ -144,21 +142,6 @@ def test_a_line_that_cannot_be_read_is_named_by_its_number(line, message):
     task.count_lines(["a"])
     with refuses("input line 3", message):
         task.get_interactive_tokens_and_lengths(["b\t[=xyz=] [+a+] [-uvw-]", line], str)
-
-
-def test_terms_are_whole_words_however_they_come_in():
-    symbols = Dictionary()
-    for symbol in "▁Fluss ▁Win ter n s ▁im .".split():
-        symbols.add_symbol(symbol)
-    task = TranslationEditTask(TranslationEditConfig(seed=1), symbols, symbols)
-    pieces = {"Fluss": "▁Fluss", "Winter": "▁Win ter"}
-
-    def encode(text: str) -> str:
-        return " ".join(pieces.get(word, word) for word in text.split())
-
-    wanted = [0, KEEP | ENDS, KEEP | JOINED, KEEP | ENDS, 0]
-    for draft in ("[+Fluss+] [+Winter+]", "[=Fluss=] [=Winter=]"):
-        assert task.encode_draft(draft, encode, markup=True).marks.tolist() == wanted
 
 
 @pytest.mark.parametrize("name", ["prefix_size", "print_alignment", "sampling", "constraints"])

@@ -1,7 +1,6 @@
 """Text files: lines as Python's text mode has them, refused where fairseq would guess."""
 
 import lzma
-from collections.abc import Callable
 from itertools import islice
 
 import pytest
@@ -17,7 +16,6 @@ from lev_runtime.io.text_files import (
 )
 
 TEXT = st.text(st.characters(exclude_characters="\r\ufeff", exclude_categories=["Cs"]))
-Write = Callable[[str, bytes | str], str]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ WORDS = {
 def test_nothing_is_written_onto_or_into_a_word_that_stays(arrays, words, typed, kept):
     draft, symbols, joining = typed.split(), symbols_of(words.split()), Joining(words.split())
     keep = [KEEP * (i in kept) for i in range(len(draft))]
-    whole = whole_words(draft, keep, joining)
+    complete = whole_words(draft, keep, joining)
 
     def grows(seed: int, marks: list[int]) -> bool:
         """Whether neighbours are written as one where a word that stays begins or ends."""
@@ -28,9 +28,9 @@ def test_nothing_is_written_onto_or_into_a_word_that_stays(arrays, words, typed,
         (hypothesis,) = single(policy, [("", draft)], [marks], max_len_b=200, max_iter=3)
         tokens, origin = (hypothesis[name].tolist() for name in ("tokens", "origin"))
         assert {i + 1 for i in kept} <= set(origin)
-        bits = dict(enumerate(whole, start=1))
+        bits = dict(enumerate(complete, start=1))
         for (left, right), pair in zip(itertools.pairwise(origin), itertools.pairwise(tokens)):
-            if marks == whole and bits.get(left, 0) & JOINED:
+            if marks == complete and bits.get(left, 0) & JOINED:
                 assert right == left + 1, "no word is torn apart"
             at_edge = bits.get(left, 0) & ENDS or bits.get(right, 0) & BEGINS
             ends, begins = (joining.edges(symbols.names[token]) for token in pair)
@@ -38,6 +38,6 @@ def test_nothing_is_written_onto_or_into_a_word_that_stays(arrays, words, typed,
                 return True
         return False
 
-    assert not any(grows(seed, whole) for seed in range(40))
+    assert not any(grows(seed, complete) for seed in range(40))
     # else no policy wanted to: nothing was tested
     assert sum(grows(seed, keep) for seed in range(40)) > 5

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -135,16 +134,6 @@ def test_weights_of_seven_bits_serve_where_products_of_eight_overflow(tmp_path, 
     )
     exact, rounded = (memory.encoder_out.arrays["states"].ravel() for memory in (single, small))
     assert np.corrcoef(exact, rounded)[0, 1] > 0.99
-
-
-def test_threads_may_share_an_editor(tmp_path):
-    _, editor = both_editors(tmp_path / "model")
-    sources, drafts = rows(16)
-    expected = editor.edit(sources, drafts)
-    with ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(editor.edit, sources, drafts, batch_size=3) for _ in range(4)]
-    for answer in asked:
-        assert_alike(expected, answer.result())
 
 
 def test_an_export_carries_its_number_of_iterations(tmp_path):

@@ -7,10 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lev_runtime.text.words import (
-    CorrectionCounts,
     WordEdit,
     aligned,
-    correction_counts,
     f_half,
     precision,
     recall,
@@ -44,25 +42,6 @@ def test_an_alignment_has_the_fewest_errors_and_of_these_the_most_equal_words(a,
     assert all(i < k and j < m for (i, j), (k, m) in zip(pairs, pairs[1:]))
     assert worth(pairs, a, b) == min(worth(others, a, b) for others in alignments(a, b))
     assert right_words(a, b) == {j for i, j in pairs if a[i] == b[j]}
-
-
-#: (source, output, reference)
-EXAMPLE = [
-    ("tbe old house", "the old horse", "the old house"),
-    ("by tne sea", "by the big sea", "by the sea"),
-    ("word", "word", "word"),
-    ("alot of it", "a lot of it", "a lot of it"),
-    ("dirt", "", ""),
-]
-
-
-def test_counts_by_hand():
-    counts = correction_counts(*zip(*EXAMPLE))
-    # corrected: the, the, a, lot; miscorrected: house
-    assert counts == CorrectionCounts(words=11, right_before=7, corrected=4, miscorrected=1)
-    assert (counts.right, counts.wrong_before) == (10, 4)
-    assert counts.word_accuracy == pytest.approx(1000 / 11)
-    assert CorrectionCounts().correction_recall == CorrectionCounts().miscorrection_rate == 0
 
 
 # edits of words -----------------------------------------------------------------------------------
