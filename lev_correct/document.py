@@ -8,8 +8,6 @@ from lev_runtime.io.lines import STANDARD_STREAM
 
 from .judge.judge import Judge
 from .lines import Line, Patch
-from .text.grammar import read_grammar
-from .text.places import fitted
 from .text.units import HYPHENS, Unit
 
 #: Lines whose units are answered together, of texts that are corrected together.
@@ -38,7 +36,11 @@ class Document:
         text: Sequence[str] = (),
     ) -> None:
         self.judge, self.path = judge, path
-        self._grammar = read_grammar(path, text, knows)
+        self._grammar = None
+        if path:
+            from .text.grammar import read_grammar  # slow to import
+
+            self._grammar = read_grammar(path, text, knows)
         self._named = path not in (None, STANDARD_STREAM)
         self._read = 0  # lines, so far
         self._fence, self._blank, self._indented = "", False, False
@@ -63,6 +65,8 @@ class Document:
         grammar = self._grammar
         if grammar is None or self.left_out:
             return None if grammar else patch[2]
+
+        from .text.places import fitted
 
         def written(column: int) -> str:
             place = sum(len(line) + 1 for line in grammar.shown[:number]) + column

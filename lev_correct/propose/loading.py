@@ -8,12 +8,9 @@ from typing import Any
 
 from lev_runtime.errors import MissingExtra, UserError, require_extra
 from lev_runtime.folder import Folder, is_export
-from lev_runtime.refine.editor import MODEL as EDITOR
-from lev_runtime.refine.editor import Editor
 
 from ..settings import Settings
 from .backend import Backend
-from .editor import LevenshteinBackend
 from .exported import THREADS, Exported
 from .ranking import LineRanker, WordRanker, defaults
 from .searching import Searching
@@ -22,6 +19,8 @@ from .searching import Searching
 WORDS = (None, "word", "letters")
 #: Entry points by which other packages read what this one does not.
 GROUP = "lev_correct.backends"
+#: The kind of export that edits.
+EDITOR = "levenshtein_editor"
 #: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
 LISTED = 30.0
 
@@ -62,6 +61,10 @@ def exported_backend(path: str, beam: int | None = None) -> Backend:
     folder = Folder(path)
     if folder.model != EDITOR:
         return Exported(folder, 5 if beam is None else beam)
+    from lev_runtime.refine.editor import Editor  # slow to import
+
+    from .editor import LevenshteinBackend
+
     if beam is not None:
         raise UserError(f"beam={beam}: {path} is an edit model and has no beam search")
     return LevenshteinBackend.of_export(Editor(folder, THREADS))

@@ -57,16 +57,16 @@ class Vocabulary:
         self.by_word, self.lexicon, self.lookup, self.bigrams = by_word, lexicon, lookup, bigrams
         self.spelled: Mapping[str, str] = {}  # small letters → as the lexicon has it
         if by_word and self.lookup:
-            self.lookup = self.lookup.in_small_letters(self.lexicon.counts if self.lexicon else ())
+            self.lookup = self.lookup.in_small_letters(self.lexicon or Lexicon({}))
         if by_word and self.lexicon:
             self.lexicon, self.spelled = self.lexicon.in_small_letters()
         #: Words of the lexicon and the bigrams, and others of these that are written for them.
         self.confused: dict[str, tuple[str, ...]] = {}
         if self.lexicon and bigrams:
             met = {word for word in confusions if word in self.lexicon and word in bigrams}
-            listed = self.lookup.corrections.keys() if self.lookup else set()
-            for word in met - listed:
-                if others := tuple(other for other in confusions[word] if other in met):
+            for word in met:
+                others = tuple(other for other in confusions[word] if other in met)
+                if others and not self._listed(word):
                     self.confused[word] = others
         #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
         self.features = lru_cache(MOST_KEPT)(self._measured)
@@ -109,19 +109,17 @@ class Vocabulary:
         """Returns what the table has for a text as it stands, else without punctuation, else in
         small letters, where the lexicon lacks it with its capitals (*Mus*, a noun, for *mus*);
         of several the one that only puts an apostrophe in (*childrens*)."""
-        table = self.lookup.corrections if self.lookup else {}
-        core = core_of(text)
-        if text in table:
-            core = text
+        core = text if self._listed(text) else core_of(text)
         if not core:
             return ()
-        corrections = table.get(core)
-        if corrections is None and core not in (self.lexicon or ()):
-            corrections = tuple(
-                with_case(correction, core) for correction in table.get(core.lower(), ())
-            )
-        same = [right for right in corrections or () if right.replace("'", "") == core]
-        return tuple(text.replace(core, right, 1) for right in same or corrections or ())
+        corrections = self._listed(core)
+        if not corrections and core not in (self.lexicon or ()):
+            corrections = tuple(with_case(right, core) for right in self._listed(core.lower()))
+        same = [right for right in corrections if right.replace("'", "") == core]
+        return tuple(text.replace(core, right, 1) for right in same or corrections)
+
+    def _listed(self, word: str) -> tuple[str, ...]:
+        return self.lookup.corrections(word) if self.lookup else ()
 
     def edits(self, unit: str) -> tuple[list[WordEdit], list[WordEdit]]:
         """Returns what the lists have for the words of a unit: listed, and near ones, the
