@@ -363,16 +363,18 @@ class Corrector:
         longest = LONGEST_WORD if words else len(line)
         all_places = letters if self.unit == "letters" else spans(line, self.unit, self.window)
         places = [(start, end) for start, end in all_places if end - start <= longest]
-        shown = as_asked(line, places) if self.unit == "letters" else line
-        for number, (start, end) in enumerate(places):
-            forms = [shown[start:end]] if is_shouted(line) else [line[start:end], shown[start:end]]
-            if words and not all(map(self.backend.readable, forms)):
-                continue
-            if words and self._is_compound(line, start, end):
+        readable, whole = self.backend.readable, places
+        if words and not is_shouted(line):
+            places = [(start, end) for start, end in places if readable(line[start:end])]
+        if not places:
+            return
+        shown = as_asked(line, whole) if self.unit == "letters" else line
+        for start, end in places:
+            if words and not (readable(shown[start:end]) and not self._is_compound(line, start, end)):
                 continue
             for unit in pieces(shown, start, end, lambda text: len(tokens(text)) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):
-                    unit = unit._replace(context=context(line, places, number))
+                    unit = unit._replace(context=context(line, whole, whole.index((start, end))))
                 if tokens(unit.text):
                     yield unit
 

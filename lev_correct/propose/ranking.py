@@ -398,7 +398,10 @@ class WordRanker(Ranker):
 
     def _asked(self, text: str) -> Tokens:
         """See :class:`Ranker`; one that is listed without what the model cannot spell."""
-        return tuple(filter(lambda token: self.model.knows([token]), self.tokens(text.lower())))
+        tokens = self.tokens(text.lower())
+        if self.model.knows(tokens):
+            return tokens
+        return tuple(token for token in tokens if self.model.knows([token]))
 
     def _new_candidates(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
         others = [unit for unit in units if unit not in self.confused]

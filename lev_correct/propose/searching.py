@@ -161,7 +161,7 @@ class Given:
         self.going = np.arange(len(ended))
         self._depth = 0
 
-    def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
+    def step(self, logs: Floats, texts: object) -> tuple[Numbers, Numbers]:
         """Notes log-probabilities; returns the next prefixes as ``Beam.step`` does."""
         going = symbols = self.going
         if len(going):

@@ -320,11 +320,16 @@ class Spacing:
         what is rightly written twice, nor what stands in another language."""
         words = [looked_up(line[start:end]) for start, end in places]
         shouted = is_shouted(line)
+        known = [word in self._counts for word in words]
         ends = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
-        for first, last in ends:
+        for first, last in ends[:-1]:
+            # two words of the list stay two, unless they are one, or the same
+            if first < last and known[first] and known[last] and words[first] != words[last]:
+                if words[first] + words[last] not in self._counts:
+                    continue
             slot_words = tuple(words[first : last + 1])
             # words have no options in any case that they have not got with a first capital
-            if last == len(words) or not self._options(slot_words, "first"):
+            if not self._options(slot_words, "first"):
                 continue
             slot_places = tuple(places[first : last + 1])
             if not all(_stands_alone(line, *place) for place in slot_places):

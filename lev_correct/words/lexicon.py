@@ -252,7 +252,7 @@ class Codespell(Lookup):
         _, ambiguous, counts = self._parts
         rows = [] if self._known is None else ambiguous.rows()
         met = Counter(chain.from_iterable(row[1:] for row in rows if row[0] not in self._known))
-        cells = counts.text.decode(*ENCODING).replace("\t", "\n").split("\n")
+        cells = counts.text.decode(*ENCODING).strip().replace("\t", "\n").split("\n")
         met.update(dict(zip(cells[::2], map(int, cells[1::2]))))
         return met
 

@@ -34,12 +34,12 @@ class NearWords:
 
     def find(self, word: str) -> Iterator[tuple[str, int]]:
         """Words within :data:`DISTANCE` edits (:data:`distance`), and these, in no order."""
-        candidates = []
+        candidates, bits = list[str](), _bits([word])
         for size in range(len(word) - DISTANCE, len(word) + DISTANCE + 1):
             if words := self._by_size.get(size):
                 if size not in self._bits:
                     self._bits[size] = _bits(words)
-                other = self._bits[size] ^ _bits([word])
+                other = self._bits[size] ^ bits
                 places = np.flatnonzero(np.bitwise_count(other) <= 2 * DISTANCE)
                 candidates += [words[place] for place in places.tolist()]
         if candidates:
