@@ -320,14 +320,12 @@ class Spacing:
         what is rightly written twice, nor what stands in another language."""
         words = [looked_up(line[start:end]) for start, end in places]
         shouted = is_shouted(line)
-        known = [word in self._counts for word in words]
         ends = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
         for first, last in ends[:-1]:
-            # two words of the list stay two, unless they are one, or the same
-            if first < last and known[first] and known[last] and words[first] != words[last]:
-                if words[first] + words[last] not in self._counts:
-                    continue
             slot_words = tuple(words[first : last + 1])
+            pair, counts = {*slot_words}, self._counts
+            if len(pair) > 1 and counts.keys() >= pair and "".join(slot_words) not in counts:
+                continue
             # words have no options in any case that they have not got with a first capital
             if not self._options(slot_words, "first"):
                 continue

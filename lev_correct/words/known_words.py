@@ -42,11 +42,11 @@ class KnownWords:
 
     def text(self) -> str:
         """Returns the list, a word, a tab and its level on each line."""
-        return self._lines.text[1:].decode(*ENCODING)
+        return self._lines.text.decode(*ENCODING)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Returns what it is prepared as."""
-        return {TEXT: np.frombuffer(self._lines.text[1:], dtype=np.uint8)}
+        return {TEXT: np.frombuffer(self._lines.text, dtype=np.uint8)}
 
     def _level(self, word: str) -> int:
         """Returns 0 for a word that is not there."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, repeat
 from typing import TypeVar
 
 import numpy as np
@@ -30,7 +30,6 @@ from .prepared import (
     numbers,
     packed,
     read_arrays,
-    shared_counts,
     unpacked,
 )
 from .sorted_lines import ENCODING, SortedLines
@@ -129,7 +128,7 @@ class Lexicon:
         names = ("words", *_COUNTS, *LetterModel.NAMES)
         if arrays := read_arrays(path, names, optional=cls.OF_TREE):
             words = unpacked(arrays["words"])
-            return cls(dict(zip(words, shared_counts(arrays), strict=True)), arrays)
+            return cls(dict(zip(words, counts_of(arrays).tolist(), strict=True)), arrays)
 
         def parse(line: str) -> tuple[str, float]:
             word, count, *_ = [*line.split(maxsplit=1), "0"]
@@ -223,74 +222,62 @@ class Codespell(Lookup):
     """codespell's list, in small letters.
 
     Args:
-        listed, ambiguous: misspellings with one correction, and with several, which are candidates
-            where no lexicon has the word; with a tab before each correction.
-        counts: how many misspellings the corrections of the first have.
-        known: the words of the lexicon, where there is one.
+        text: sorted lines of a misspelling, a tab and its correction, a zero, and lines of those
+            with several, which are candidates where no lexicon has the word.
+        known: the words of the lexicon.
     """
 
-    def __init__(
-        self,
-        listed: SortedLines,
-        ambiguous: SortedLines,
-        counts: SortedLines,
-        known: Container[str] | None = None,
-    ) -> None:
-        self._parts, self._known = (listed, ambiguous, counts), known
+    def __init__(self, text: bytes, known: Container[str] | None = None) -> None:
+        self._text, self._known = text, known
+        self._single, self._several = map(SortedLines, text.split(b"\0"))
 
     def corrections(self, wrong: str) -> tuple[str, ...]:
         """See :class:`Lookup`."""
-        listed, ambiguous, _ = self._parts
-        rights = listed.after(f"{wrong}\t")
-        if not (rights or self._known is None or wrong in self._known):
-            rights = ambiguous.after(f"{wrong}\t")
+        rights = self._single.after(f"{wrong}\t")
+        if not rights and self._is_candidate(wrong):
+            rights = self._several.after(f"{wrong}\t")
         return tuple(rights.split("\t")) if rights else ()
+
+    def _is_candidate(self, wrong: str) -> bool:
+        return self._known is not None and wrong not in self._known
 
     @cached_property
     def misspellings(self) -> Mapping[str, int]:
         """See :class:`Lookup`."""
-        _, ambiguous, counts = self._parts
-        rows = [] if self._known is None else ambiguous.rows()
-        met = Counter(chain.from_iterable(row[1:] for row in rows if row[0] not in self._known))
-        cells = counts.text.decode(*ENCODING).strip().replace("\t", "\n").split("\n")
-        met.update(dict(zip(cells[::2], map(int, cells[1::2]))))
-        return met
+        single, several = self._text.decode(*ENCODING).split("\0")
+        rights = single.replace("\t", "\n").split("\n")[1::2]
+        for wrong, *others in map(str.split, several.split("\n"), repeat("\t")):
+            rights += others if self._is_candidate(wrong) else ()
+        return Counter(rights)
 
     def in_small_letters(self, known: Lexicon) -> Lookup:
         """See :class:`Lookup`."""
         words = known.counts if known.is_small else {word.lower() for word in known.counts}
-        return Codespell(*self._parts, words)
+        return Codespell(self._text, words)
 
     @classmethod
     def of(cls, path: str, text: bytes) -> "Codespell":
         """Returns the list that a file holds, of which a sorted copy is kept in the user's cache:
-        sorting takes longer than all else that a first line needs."""
+        sorting takes longer than much else that a first line needs."""
         kept = user_cache() / f"codespell-{sha256(text).hexdigest()}"
         with suppress(OSError, ValueError, RuntimeError):  # the last where there is no home
-            listed, ambiguous, counts = kept.expanduser().read_bytes().split(b"\0")
-            return cls(*map(SortedLines, (listed, ambiguous, counts)))
+            return cls(kept.expanduser().read_bytes())
         lines = decode(path, 1, text).lower().split("\n")
-        table = dict(line.partition("->")[::2] for line in lines if line)
-        if not all(table) or not all(table.values()):
-            raise UserError(f"{path}: each line needs a misspelling, -> and its correction")
-        several = [(wrong, *right.split(",")) for wrong, right in table.items() if "," in right]
-        single = {
-            wrong: right for wrong, right in table.items() if not (wrong == right or "," in right)
-        }
-        numbered = Counter(single.values()).items()
-        listed = SortedLines.of(map("\t".join, single.items()))
-        # none where a remark stands after the last comma
-        ambiguous = SortedLines.of(
-            "\t".join(map(str.strip, row[:-1])) for row in several if not row[-1].strip()
-        )
-        lookup = cls(
-            listed, ambiguous, SortedLines.of(f"{right}\t{count}" for right, count in numbered)
-        )
+        single, several = list[str](), list[str]()
+        for wrong, right in dict(line.partition("->")[::2] for line in lines if line).items():
+            if not (wrong and right):
+                raise UserError(f"{path}: each line needs a misspelling, -> and its correction")
+            *rights, remark = map(str.strip, right.split(","))
+            if rights and not remark:
+                several.append("\t".join([wrong, *rights]))
+            elif not rights and wrong != right:
+                single.append(f"{wrong}\t{right}")
+        table = "\0".join("\n".join(sorted(rows)) for rows in (single, several)).encode(*ENCODING)
         with suppress(OSError, UserError, RuntimeError):
             kept.expanduser().parent.mkdir(parents=True, exist_ok=True)
             with whole_file(str(kept.expanduser())) as file:
-                file.buffer.write(b"\0".join(part.text for part in lookup._parts))
-        return lookup
+                file.buffer.write(table)
+        return cls(table)
 
 
 class Bigrams:

@@ -75,8 +75,3 @@ def counts_of(arrays: Arrays) -> np.ndarray:
     """The counts of :func:`counts_as_arrays`."""
     return arrays["counts"][arrays["count_places"]]
 
-
-def shared_counts(arrays: Arrays) -> list[float]:
-    """The same; equal ones are one number."""
-    counts = arrays["counts"].tolist()
-    return [counts[place] for place in arrays["count_places"].tolist()]
