@@ -19,8 +19,6 @@ from .searching import Searching
 WORDS = (None, "word", "letters")
 #: Entry points by which other packages read what this one does not.
 GROUP = "lev_correct.backends"
-#: The kind of export that edits.
-EDITOR = "levenshtein_editor"
 #: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
 LISTED = 30.0
 
@@ -45,7 +43,7 @@ def load_backend(
     asked = [f"{name}={value}" for name, value in needs_torch.items() if value]
     if is_export(path):
         if not asked:
-            return exported_backend(path, beam)
+            return _exported(path, beam)
         if not glob.glob(f"{glob.escape(path)}/*.pt"):
             raise UserError(
                 f"{asked[0]}: {path} is an export, which has its own text processing and computes "
@@ -56,10 +54,10 @@ def load_backend(
     return backend
 
 
-def exported_backend(path: str, beam: int | None = None) -> Backend:
+def _exported(path: str, beam: int | None) -> Backend:
     """Loads the model of an export: one that edits, or one that writes from left to right."""
     folder = Folder(path)
-    if folder.model != EDITOR:
+    if folder.model != "levenshtein_editor":
         return Exported(folder, 5 if beam is None else beam)
     from lev_runtime.refine.editor import Editor  # slow to import
 

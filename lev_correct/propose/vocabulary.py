@@ -17,7 +17,6 @@ from ..text.units import core_of
 from ..words.lexicon import (
     Bigrams,
     Confusions,
-    LetterModel,
     Lexicon,
     Lookup,
 )
@@ -79,17 +78,12 @@ class Vocabulary:
         return Lexicon(self.lookup.misspellings) if self.lookup else None
 
     @cached_property
-    def letters(self) -> LetterModel | None:
-        """Returns the letter model of the lexicon's words."""
-        return self.lexicon.letters if self.lexicon else None
-
-    @cached_property
     def spacing(self) -> Spacing | None:
         """Returns it for words that are ranked one by one, with counts and bigrams."""
-        counts = self.lexicon.counts if self.lexicon else {}
-        if not (self.by_word and self.bigrams and self.letters and any(counts.values())):
+        words = self.lexicon
+        if not (self.by_word and self.bigrams and words and any(words.counts.values())):
             return None
-        return Spacing(counts, self.bigrams, self.letters, self.corrections)
+        return Spacing(words.counts, self.bigrams, words.letters, self.corrections)
 
     def count(self, word: str) -> float:
         """How often the lexicon has a word, in a line also without punctuation around it or in
@@ -110,8 +104,6 @@ class Vocabulary:
         small letters, where the lexicon lacks it with its capitals (*Mus*, a noun, for *mus*);
         of several the one that only puts an apostrophe in (*childrens*)."""
         core = text if self._listed(text) else core_of(text)
-        if not core:
-            return ()
         corrections = self._listed(core)
         if not corrections and core not in (self.lexicon or ()):
             corrections = tuple(with_case(right, core) for right in self._listed(core.lower()))
@@ -211,7 +203,7 @@ class Vocabulary:
         shape, letters = 0.0, 0
         if stays:
             capital = before[:1] != before[:1].lower()
-            shape = self.letters.per_letter(before) - TYPICAL if self.letters else 0.0
+            shape = self.lexicon.letters.per_letter(before) - TYPICAL if self.lexicon else 0.0
             letters = len(before) - SHORT
             short = len(before) <= ABBREVIATION and not corrections
         features = [

@@ -8,7 +8,7 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import read_bytes
 
 from .prepared import read_arrays
-from .sorted_lines import ENCODING, SortedLines
+from .sorted_lines import SortedLines
 
 MOST_KEPT = 100_000  # words whose place in the list is remembered
 LEVELS = range(10)
@@ -39,10 +39,6 @@ class KnownWords:
         if not (word and tab and level.isdigit() and int(level) in LEVELS):
             raise UserError(f"{path}, line 1: expected a word, a tab and a level from 1 to 9")
         return cls(text)
-
-    def text(self) -> str:
-        """Returns the list, a word, a tab and its level on each line."""
-        return self._lines.text.decode(*ENCODING)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Returns what it is prepared as."""

@@ -66,12 +66,6 @@ def _number(text: str) -> float:
     return number
 
 
-def all_small(words: Iterable[str]) -> bool:
-    """Returns whether no word has a capital."""
-    text = "\n".join(words)
-    return text == text.lower()
-
-
 class Lexicon:
     """Words, each with how often it is met; 0 where that is not known."""
 
@@ -89,7 +83,8 @@ class Lexicon:
     @cached_property
     def is_small(self) -> bool:
         """Returns whether no word has a capital."""
-        return all_small(self.counts)
+        text = "\n".join(self.counts)
+        return text == text.lower()
 
     @cached_property
     def mean_log(self) -> float:
@@ -173,7 +168,7 @@ class Lookup:
         self._rights: dict[str, tuple[str, ...]] = {}
         for wrong, right in pairs:
             known = self.corrections(wrong)
-            if wrong != right and right not in known:
+            if right not in (wrong, *known):
                 self._rights[wrong] = (*known, right)
 
     def corrections(self, wrong: str) -> tuple[str, ...]:

@@ -74,4 +74,3 @@ def counts_as_arrays(counts: Sequence[float]) -> dict[str, np.ndarray]:
 def counts_of(arrays: Arrays) -> np.ndarray:
     """The counts of :func:`counts_as_arrays`."""
     return arrays["counts"][arrays["count_places"]]
-
