@@ -319,8 +319,8 @@ class Corrector:
         """
         if self._known is not None and not self.eager:
             run = others.run if isinstance(others, Evidence) else None
-            new = Run(self.backend, self._known, self._weights, self.languages)
-            return Evidence(run or new, path)
+            run = run or Run(self.backend, self._known, self._weights, self.languages)
+            return Evidence(run, path)
         return Terms(self.backend.unknown, others.met) if isinstance(others, Terms) else Judge()
 
     @property
@@ -359,9 +359,7 @@ class Corrector:
             return
         shown = as_asked(line, whole) if self.unit == "letters" else line
         for start, end in places:
-            if words and not (
-                readable(shown[start:end]) and not self._is_compound(line, start, end)
-            ):
+            if words and (not readable(shown[start:end]) or self._is_compound(line, start, end)):
                 continue
             for unit in pieces(shown, start, end, lambda text: len(tokens(text)) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):

@@ -35,7 +35,7 @@ class Document:
         path: str | None = None,
         text: Sequence[str] = (),
     ) -> None:
-        self.judge, self.path = judge, path
+        self.judge = judge
         self._grammar = None
         if path:
             from .text.grammar import read_grammar  # slow to import

@@ -1,5 +1,6 @@
 """Words of which a list says that they exist, though the lexicon of candidates has not got them."""
 
+import re
 from functools import lru_cache
 
 import numpy as np
@@ -11,8 +12,8 @@ from .prepared import read_arrays
 from .sorted_lines import SortedLines
 
 MOST_KEPT = 100_000  # words whose place in the list is remembered
-LEVELS = range(10)
 SPELLED = 9  # level of a spelling of its own, also where a table has it as a misspelling
+_LINE = re.compile(rb"[^\t\n]+\t0*\d(?:\n|\Z)")
 TEXT = "known"  # the array of a prepared list
 
 
@@ -35,8 +36,7 @@ class KnownWords:
         read, or its first line is of another form."""
         arrays = read_arrays(path, [TEXT])
         text = arrays[TEXT].tobytes() if arrays else read_bytes(path)
-        word, tab, level = text.partition(b"\n")[0].partition(b"\t")
-        if not (word and tab and level.isdigit() and int(level) in LEVELS):
+        if not _LINE.match(text):
             raise UserError(f"{path}, line 1: expected a word, a tab and a level from 1 to 9")
         return cls(text)
 

@@ -164,7 +164,7 @@ class Lexicon:
 class Lookup:
     """Pairs of a misspelling and a correction, as met in training; there may be several of one."""
 
-    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._rights: dict[str, tuple[str, ...]] = {}
         for wrong, right in pairs:
             known = self.corrections(wrong)
@@ -242,7 +242,8 @@ class Codespell(Lookup):
         single, several = self._text.decode(*ENCODING).split("\0")
         rights = single.replace("\t", "\n").split("\n")[1::2]
         for wrong, *others in map(str.split, several.split("\n"), repeat("\t")):
-            rights += others if self._is_candidate(wrong) else ()
+            if self._is_candidate(wrong):
+                rights += others
         return Counter(rights)
 
     def in_small_letters(self, known: Lexicon) -> Lookup:

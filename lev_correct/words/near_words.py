@@ -42,10 +42,9 @@ class NearWords:
                 other = self._bits[size] ^ bits
                 places = np.flatnonzero(np.bitwise_count(other) <= 2 * DISTANCE)
                 candidates += [words[place] for place in places.tolist()]
-        if candidates:
-            (edits,) = process.cdist([word], candidates, scorer=distance, score_cutoff=DISTANCE)
-            for place in np.flatnonzero(edits <= DISTANCE).tolist():
-                yield candidates[place], int(edits[place])
+        (edits,) = process.cdist([word], candidates, scorer=distance, score_cutoff=DISTANCE)
+        for place in np.flatnonzero(edits <= DISTANCE).tolist():
+            yield candidates[place], int(edits[place])
 
 
 def _bits(words: Sequence[str]) -> NDArray[np.uint64]:
