@@ -1,7 +1,6 @@
 """The model that comes with the package: English spelling. Its card lies next to it."""
 
 import importlib.util
-import os
 from pathlib import Path
 
 #: Folder of the checkpoint, its settings, its lists and CARD.md.
@@ -19,8 +18,3 @@ def installed_misspellings() -> str | None:
         return None
     path = Path(spec.origin).with_name("data") / "dictionary.txt"
     return str(path) if path.is_file() else None
-
-
-def user_cache() -> Path:
-    """Returns the folder for what is kept for later runs; it may begin with a ~."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "lev_plugins")

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..packaged import user_cache
 from ..text.units import Span
+from ..words.prepared import user_cache
 
 #: Languages of Latin letters that are told from each other, by py3langid's names.
 LANGUAGES = (

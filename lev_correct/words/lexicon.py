@@ -20,7 +20,6 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import decode, read_bytes, read_lines
 
-from ..packaged import user_cache
 from .letter_model import LetterModel as LetterModel
 from .near_words import NearWords
 from .prepared import (
@@ -31,6 +30,7 @@ from .prepared import (
     packed,
     read_arrays,
     unpacked,
+    user_cache,
 )
 from .sorted_lines import ENCODING, SortedLines
 

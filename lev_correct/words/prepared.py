@@ -5,6 +5,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -74,3 +75,8 @@ def counts_as_arrays(counts: Sequence[float]) -> dict[str, np.ndarray]:
 def counts_of(arrays: Arrays) -> np.ndarray:
     """The counts of :func:`counts_as_arrays`."""
     return arrays["counts"][arrays["count_places"]]
+
+
+def user_cache() -> Path:
+    """Returns the folder for what is kept for later runs; it may begin with a ~."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "lev_plugins")
