@@ -164,34 +164,20 @@ class Corrector:
         self,
         lines: Iterable[str],
         *,
-        min_confidence: float | None = None,
-        protect: Iterable[str] = (),
-        protect_words: Iterable[str] = (),
         document: Document | None = None,
         ignored: Sequence[bool] = (),
-        batch_size: int = 64,
+        **options: Any,
     ) -> list[Correction]:
         """A correction for every line, in order.
 
         Args:
             lines: text; a line end is a space like others and stays.
-            protect, protect_words: as of :class:`.Protection`, besides :attr:`protections`.
             document: of :meth:`document`, the text whose next lines these are.
             ignored: of each line, whether it stays as it is (default: none does).
-            batch_size: units at once; does not change the outcome.
-
-        Raises:
-            UserError: no list of strings, a probability outside [0, 1], a pattern that is none.
+            **options: others of :meth:`correct_documents`; so are the errors.
         """
         lines = strings("lines", lines)
-        corrected = self.correct_documents(
-            [(lines, document, ignored)],
-            min_confidence=min_confidence,
-            protect=protect,
-            protect_words=protect_words,
-            batch_size=batch_size,
-        )
-        return next(corrected)
+        return next(self.correct_documents([(lines, document, ignored)], **options))
 
     def read(self, lines: Iterable[str], document: Document) -> None:
         """Reads lines of a text that stay, and tell of those that follow."""
@@ -231,14 +217,19 @@ class Corrector:
         protect_words: Iterable[str] = (),
         batch_size: int = 64,
     ) -> Iterator[list[Correction]]:
-        """The corrections of several texts, one after the other; other arguments and errors as of
-        :meth:`correct`.
+        """The corrections of several texts, one after the other.
 
         All of them are read before the first is corrected, so that they tell together what returns
         in them, and the units of many lines are answered together.
 
         Args:
             texts: lines, document and ignored of each, as of :meth:`correct`.
+            min_confidence: probability from which on an edit is made.
+            protect, protect_words: as of :class:`.Protection`, besides :attr:`protections`.
+            batch_size: units at once; does not change the outcome.
+
+        Raises:
+            UserError: no list of strings, a probability outside [0, 1], a pattern that is none.
         """
         protections = [*self.protections, Protection(protect, protect_words)]
         protections += [_CODE] if self.settings.protect_code else []
@@ -328,7 +319,8 @@ class Corrector:
         """
         if self._known is not None and not self.eager:
             run = others.run if isinstance(others, Evidence) else None
-            return Evidence(run or self._run(self._known), path)
+            run = run or Run(self.backend, self._known, self._weights, self.languages)
+            return Evidence(run, path)
         return Terms(self.backend.unknown, others.met) if isinstance(others, Terms) else Judge()
 
     @property
@@ -343,9 +335,6 @@ class Corrector:
     @cached_property
     def _known(self) -> KnownWords | None:
         return self.settings.known_words()
-
-    def _run(self, known: KnownWords) -> Run:
-        return Run(self.backend, known, self._weights, self.languages)
 
     @cached_property
     def _weights(self) -> Weights:
@@ -363,16 +352,18 @@ class Corrector:
         longest = LONGEST_WORD if words else len(line)
         all_places = letters if self.unit == "letters" else spans(line, self.unit, self.window)
         places = [(start, end) for start, end in all_places if end - start <= longest]
-        shown = as_asked(line, places) if self.unit == "letters" else line
-        for number, (start, end) in enumerate(places):
-            forms = [shown[start:end]] if is_shouted(line) else [line[start:end], shown[start:end]]
-            if words and not all(map(self.backend.readable, forms)):
-                continue
-            if words and self._is_compound(line, start, end):
+        readable, whole = self.backend.readable, places
+        if words and not is_shouted(line):
+            places = [(start, end) for start, end in places if readable(line[start:end])]
+        if not places:
+            return
+        shown = as_asked(line, whole) if self.unit == "letters" else line
+        for start, end in places:
+            if words and (not readable(shown[start:end]) or self._is_compound(line, start, end)):
                 continue
             for unit in pieces(shown, start, end, lambda text: len(tokens(text)) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):
-                    unit = unit._replace(context=context(line, places, number))
+                    unit = unit._replace(context=context(line, whole, whole.index((start, end))))
                 if tokens(unit.text):
                     yield unit
 

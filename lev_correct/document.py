@@ -8,8 +8,6 @@ from lev_runtime.io.lines import STANDARD_STREAM
 
 from .judge.judge import Judge
 from .lines import Line, Patch
-from .text.grammar import read_grammar
-from .text.places import fitted
 from .text.units import HYPHENS, Unit
 
 #: Lines whose units are answered together, of texts that are corrected together.
@@ -37,25 +35,32 @@ class Document:
         path: str | None = None,
         text: Sequence[str] = (),
     ) -> None:
-        self.judge, self.path = judge, path
-        self._grammar = read_grammar(path, text, knows)
+        self.judge = judge
+        self._grammar = None
+        if path:
+            from .text.grammar import read_grammar  # slow to import
+
+            self._grammar = read_grammar(path, text, knows)
         self._named = path not in (None, STANDARD_STREAM)
-        self._read = 0  # lines, so far
+        self.lines_read = 0  # so far
         self._fence, self._blank, self._indented = "", False, False
         self._divided = False  # a word, at the end of the line before
 
     def read(self, lines: Sequence[str]) -> list[bool]:
         """Which of the next lines are code."""
-        code = self._code_of(lines)
-        self._read += len(lines)
-        return code
+        first = self.lines_read
+        self.lines_read += len(lines)
+        if self._grammar is None:
+            return list(map(self._is_code, lines))
+        pairs = zip(self._grammar.code[first : self.lines_read], lines, strict=True)
+        return [mark or bool(_PROMPT.match(line)) for mark, line in pairs]
 
     def shown(self, lines: Sequence[str]) -> Sequence[str]:
         """The lines that were read last as their words are read: each as long as it is; of
         Markdown with spaces for its markup."""
         if self._grammar is None:
             return lines
-        return self._grammar.shown[self._read - len(lines) : self._read]
+        return self._grammar.shown[self.lines_read - len(lines) : self.lines_read]
 
     def fitted(self, number: int, line: str, patch: Patch) -> str | None:
         """The new text of a change of the line of that number as it is written there
@@ -64,6 +69,8 @@ class Document:
         if grammar is None or self.left_out:
             return None if grammar else patch[2]
 
+        from .text.places import fitted
+
         def written(column: int) -> str:
             place = sum(len(line) + 1 for line in grammar.shown[:number]) + column
             return next((mark for start, end, mark in grammar.strings if start <= place < end), "'")
@@ -71,22 +78,9 @@ class Document:
         return fitted(line, patch, written)
 
     @property
-    def lines_read(self) -> int:
-        """How many lines were read so far."""
-        return self._read
-
-    @property
     def left_out(self) -> str:
         """The kind of a file that is left alone, or whose comments alone are read."""
         return self._grammar.left_out if self._grammar else ""
-
-    def _code_of(self, lines: Sequence[str]) -> list[bool]:
-        """Which of the next lines are code."""
-        if self._grammar is None:
-            return list(map(self._is_code, lines))
-        code = self._grammar.code[self._read : self._read + len(lines)]
-        prompts = map(_PROMPT.match, lines)
-        return [mark or bool(prompt) for mark, prompt in zip(code, prompts, strict=True)]
 
     def _is_code(self, line: str) -> bool:
         """Returns whether the next line is code in Markdown: a fence or between fences, indented by
@@ -117,11 +111,6 @@ class Document:
             if self._divided and begins:
                 line_units.pop(0)
             self._divided = divided
-
-    @property
-    def foreign(self) -> bool:
-        """Returns whether most of the text is in another language."""
-        return self.judge.foreign
 
 
 @dataclass(frozen=True)

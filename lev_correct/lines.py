@@ -6,9 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from rapidfuzz.distance import Indel
-
-from lev_runtime.text.source_change import Change, changes
 from lev_runtime.text.words import WordEdit
 
 from .text.units import Span, Unit
@@ -96,15 +93,6 @@ class Correction:
 def apply_edits(line: str, edits: Iterable[Edit]) -> str:
     """A line with those of its edits that are to be made."""
     return splice(line, ((edit.offset, edit.end, edit.after) for edit in edits if edit.applied))
-
-
-def script(before: Sequence[object], after: Sequence[object]) -> list[Change]:
-    """Make ``before`` into ``after`` with as few items deleted and inserted as possible.
-
-    Changes are in order, at least one kept item between two. Edit distance without substitutions,
-    as the expert policy's (Levenshtein Transformer paper, Eq. 8).
-    """
-    return changes(Indel.editops(before, after))
 
 
 def splice(text: str, changes: Iterable[Patch], start: int = 0) -> str:

@@ -34,7 +34,7 @@ from lev_correct.judge.evidence import OF_LISTS, Evidence, LineJudge, Run
 from lev_correct.judge.judge import Judge, Kind
 from lev_correct.judge.weights import Weights
 from lev_correct.text.markup import opens_sentence
-from lev_correct.words.known_words import KnownWords
+from lev_correct.words.known_words import TEXT, KnownWords
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines
 
@@ -150,7 +150,9 @@ class Spoiler:
             [(wrong, right) for right, all in self.of.items() for wrong in all], self.rng
         )
         known = corrector.settings.known_words()
-        words = (line.partition("\t")[0] for line in known.text().splitlines())
+        words = (
+            line.partition("\t")[0] for line in known.arrays()[TEXT].tobytes().decode().splitlines()
+        )
         hidden = (word for word in words if word.isalpha() and is_hidden(word))
         self.hidden = [word for word in hidden if len(word) > 3 and self.is_unlisted(word)]
 

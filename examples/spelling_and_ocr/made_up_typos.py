@@ -11,8 +11,10 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from lev_correct.lines import script
+from rapidfuzz.distance import Indel
+
 from lev_plugins.data.noise.letters import NEIGHBOURS
+from lev_runtime.text.source_change import changes
 
 Pair = tuple[str, str]  # misspelling, word
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -37,7 +39,7 @@ class Typist:
         counts: Counter[tuple[str, int, str]] = Counter()
         for typo, word in pairs:
             before, after = START + word + END, START + typo + END
-            for i, j, k, m in script(before, after):
+            for i, j, k, m in changes(Indel.editops(before, after)):
                 if j - i <= LONGEST and m - k <= LONGEST:
                     counts[before[i - 1 : j + 1], j - i, after[k:m]] += 1
         self.edits: dict[tuple[str, int], list[tuple[str, float]]] = defaultdict(list)

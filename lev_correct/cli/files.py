@@ -180,7 +180,7 @@ def _together(
     lines = progress(chain(first, chain.from_iterable(corrected)), "lines", total=total)
     for text, document in zip(texts, documents, strict=True):
         corrections = list(islice(lines, len(text.lines)))
-        foreign, left_out = (document.foreign, document.left_out) if document else (False, "")
+        foreign, left_out = (document.judge.foreign, document.left_out) if document else (False, "")
         yield CorrectedFile(text, corrections, foreign, left_out)
 
 

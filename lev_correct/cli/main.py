@@ -187,7 +187,7 @@ class Run:
             batch_size=self.args.batch_size,
         )
         for correction in corrections:
-            if document and document.foreign and not noted:
+            if document and document.judge.foreign and not noted:
                 noted = True
                 self._note_foreign(path)
             yield correction, ends.popleft()

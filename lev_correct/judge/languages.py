@@ -1,7 +1,6 @@
 """Parts of a line that are in another language than its text."""
 
 import contextlib
-import os
 import re
 import shutil
 from bisect import bisect_left
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..text.units import Span
+from ..words.prepared import user_cache
 
 #: Languages of Latin letters that are told from each other, by py3langid's names.
 LANGUAGES = (
@@ -100,8 +100,7 @@ def load_identifier(cache: Path | None = None) -> Any:
     from py3langid import __version__ as version
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = (cache or Path(caches, "lev_plugins")) / f"py3langid-{version}"
+    folder = (cache or user_cache()) / f"py3langid-{version}"
     with contextlib.suppress(OSError, ValueError, RuntimeError):  # the last where there is no home
         return _kept(LanguageIdentifier, folder.expanduser())
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)

@@ -4,10 +4,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from rapidfuzz.distance import Indel
+
 from lev_runtime.text.codec import TextProcessing, Tokens
+from lev_runtime.text.source_change import changes
 from lev_runtime.text.words import WordEdit, word_edits
 
-from ..lines import Answer, script
+from ..lines import Answer
 from ..text.units import Context
 from .spacing import Spacing
 
@@ -75,12 +78,14 @@ def rewriting(
         known: whether the model can write a token; one that it cannot stays as it was typed where
             a minimal script keeps it next to an ``<unk>``.
     """
-    changes = script([token if known(token) else None for token in unit], written)
+    # as few items deleted and inserted as possible: the expert policy's edit distance (Levenshtein
+    # Transformer paper, Eq. 8)
+    edits = Indel.editops([token if known(token) else None for token in unit], written)
     tokens = list(written)
     gone: list[float | None] = [None] * len(unit)
     come: list[float | None] = [None] * len(tokens)
     place = number = 0
-    for i, j, k, m in [*changes, (len(unit), len(unit), len(tokens), len(tokens))]:
+    for i, j, k, m in [*changes(edits), (len(unit), len(unit), len(tokens), len(tokens))]:
         tokens[number:k] = unit[place:i]
         gone[i:j], come[k:m] = [0.0] * (j - i), scores[k:m]
         if m > k:

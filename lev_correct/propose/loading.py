@@ -8,12 +8,9 @@ from typing import Any
 
 from lev_runtime.errors import MissingExtra, UserError, require_extra
 from lev_runtime.folder import Folder, is_export
-from lev_runtime.refine.editor import MODEL as EDITOR
-from lev_runtime.refine.editor import Editor
 
 from ..settings import Settings
 from .backend import Backend
-from .editor import LevenshteinBackend
 from .exported import THREADS, Exported
 from .ranking import LineRanker, WordRanker, defaults
 from .searching import Searching
@@ -46,7 +43,7 @@ def load_backend(
     asked = [f"{name}={value}" for name, value in needs_torch.items() if value]
     if is_export(path):
         if not asked:
-            return exported_backend(path, beam)
+            return _exported(path, beam)
         if not glob.glob(f"{glob.escape(path)}/*.pt"):
             raise UserError(
                 f"{asked[0]}: {path} is an export, which has its own text processing and computes "
@@ -57,11 +54,15 @@ def load_backend(
     return backend
 
 
-def exported_backend(path: str, beam: int | None = None) -> Backend:
+def _exported(path: str, beam: int | None) -> Backend:
     """Loads the model of an export: one that edits, or one that writes from left to right."""
     folder = Folder(path)
-    if folder.model != EDITOR:
+    if folder.model != "levenshtein_editor":
         return Exported(folder, 5 if beam is None else beam)
+    from lev_runtime.refine.editor import Editor  # slow to import
+
+    from .editor import LevenshteinBackend
+
     if beam is not None:
         raise UserError(f"beam={beam}: {path} is an edit model and has no beam search")
     return LevenshteinBackend.of_export(Editor(folder, THREADS))

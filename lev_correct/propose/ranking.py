@@ -360,14 +360,12 @@ class WordRanker(Ranker):
         super().__init__(model, vocabulary, weights, longest)
         self.uses_context = vocabulary.bigrams is not None
         self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
-        if vocabulary.lexicon:
-            model.lexicon = vocabulary.lexicon
         cached = lru_cache(MOST_KEPT)
+        if lexicon := vocabulary.lexicon:
+            model.lexicon, self.shape = lexicon, cached(lexicon.letters.per_letter)
         self.is_confused = cached(self._may_be_another)
         if self.spacing:
             self.rating = self.spacing.rating
-        if vocabulary.letters:
-            self.shape = cached(vocabulary.letters.per_letter)
         if vocabulary.bigrams:
             self.association = vocabulary.bigrams.association
 
@@ -398,7 +396,8 @@ class WordRanker(Ranker):
 
     def _asked(self, text: str) -> Tokens:
         """See :class:`Ranker`; one that is listed without what the model cannot spell."""
-        return tuple(filter(lambda token: self.model.knows([token]), self.tokens(text.lower())))
+        tokens, knows = self.tokens(text.lower()), self.model.knows
+        return tokens if knows(tokens) else tuple(token for token in tokens if knows([token]))
 
     def _new_candidates(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
         others = [unit for unit in units if unit not in self.confused]

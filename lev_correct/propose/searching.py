@@ -1,7 +1,7 @@
 """Models that write from left to right, of which prefixes are read and searched."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -101,7 +101,8 @@ class Searching(Backend):
         """Returns what the beam writes, then the best of the words, however far from the unit, then
         others that were asked for; with the log-probability of each."""
         asked = list(zip(units, others or [()] * len(units), strict=True))
-        return in_batches(self._searched, asked, map(len, units), min(batch_size, TOGETHER))
+        search = partial(self._read, is_searched=True)
+        return in_batches(search, asked, map(len, units), min(batch_size, TOGETHER))
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
         """Returns log-probabilities, in nats, that the model turns units into texts."""
@@ -109,19 +110,12 @@ class Searching(Backend):
         for unit, text in pairs:
             texts.setdefault(unit, []).append(text)
         asked = list(texts.items())
-        rated = in_batches(self._rated, asked, map(len, texts), min(batch_size, TOGETHER))
+        rated = in_batches(self._read, asked, map(len, texts), min(batch_size, TOGETHER))
         scores = dict(zip(texts, rated, strict=True))
         return [scores[unit][text] for unit, text in pairs]
 
-    def _searched(self, asked: Sequence[Asked]) -> list[Written]:
-        """Searches for a batch."""
-        return self._read(asked, is_searched=True)
-
-    def _rated(self, asked: Sequence[Asked]) -> list[Written]:
-        """Rates the others of a batch alone."""
-        return self._read(asked, is_searched=False)
-
-    def _read(self, asked: Sequence[Asked], is_searched: bool) -> list[Written]:
+    def _read(self, asked: Sequence[Asked], is_searched: bool = False) -> list[Written]:
+        """Rates the others of a batch; searches for it, too, where that is asked."""
         units = [unit for unit, _ in asked]
         reader, order = self.prefixes(units)
         beams = []
@@ -161,7 +155,7 @@ class Given:
         self.going = np.arange(len(ended))
         self._depth = 0
 
-    def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
+    def step(self, logs: Floats, texts: object) -> tuple[Numbers, Numbers]:
         """Notes log-probabilities; returns the next prefixes as ``Beam.step`` does."""
         going = symbols = self.going
         if len(going):

@@ -321,10 +321,13 @@ class Spacing:
         words = [looked_up(line[start:end]) for start, end in places]
         shouted = is_shouted(line)
         ends = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
-        for first, last in ends:
+        for first, last in ends[:-1]:
             slot_words = tuple(words[first : last + 1])
+            pair, counts = {*slot_words}, self._counts
+            if len(pair) > 1 and counts.keys() >= pair and "".join(slot_words) not in counts:
+                continue
             # words have no options in any case that they have not got with a first capital
-            if last == len(words) or not self._options(slot_words, "first"):
+            if not self._options(slot_words, "first"):
                 continue
             slot_places = tuple(places[first : last + 1])
             if not all(_stands_alone(line, *place) for place in slot_places):

@@ -17,7 +17,6 @@ from ..text.units import core_of
 from ..words.lexicon import (
     Bigrams,
     Confusions,
-    LetterModel,
     Lexicon,
     Lookup,
 )
@@ -57,16 +56,16 @@ class Vocabulary:
         self.by_word, self.lexicon, self.lookup, self.bigrams = by_word, lexicon, lookup, bigrams
         self.spelled: Mapping[str, str] = {}  # small letters → as the lexicon has it
         if by_word and self.lookup:
-            self.lookup = self.lookup.in_small_letters(self.lexicon.counts if self.lexicon else ())
+            self.lookup = self.lookup.in_small_letters(self.lexicon or Lexicon({}))
         if by_word and self.lexicon:
             self.lexicon, self.spelled = self.lexicon.in_small_letters()
         #: Words of the lexicon and the bigrams, and others of these that are written for them.
         self.confused: dict[str, tuple[str, ...]] = {}
         if self.lexicon and bigrams:
             met = {word for word in confusions if word in self.lexicon and word in bigrams}
-            listed = self.lookup.corrections.keys() if self.lookup else set()
-            for word in met - listed:
-                if others := tuple(other for other in confusions[word] if other in met):
+            for word in met:
+                others = tuple(other for other in confusions[word] if other in met)
+                if others and not self._listed(word):
                     self.confused[word] = others
         #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
         self.features = lru_cache(MOST_KEPT)(self._measured)
@@ -79,17 +78,12 @@ class Vocabulary:
         return Lexicon(self.lookup.misspellings) if self.lookup else None
 
     @cached_property
-    def letters(self) -> LetterModel | None:
-        """Returns the letter model of the lexicon's words."""
-        return self.lexicon.letters if self.lexicon else None
-
-    @cached_property
     def spacing(self) -> Spacing | None:
         """Returns it for words that are ranked one by one, with counts and bigrams."""
-        counts = self.lexicon.counts if self.lexicon else {}
-        if not (self.by_word and self.bigrams and self.letters and any(counts.values())):
+        words = self.lexicon
+        if not (self.by_word and self.bigrams and words and any(words.counts.values())):
             return None
-        return Spacing(counts, self.bigrams, self.letters, self.corrections)
+        return Spacing(words.counts, self.bigrams, words.letters, self.corrections)
 
     def count(self, word: str) -> float:
         """How often the lexicon has a word, in a line also without punctuation around it or in
@@ -109,19 +103,15 @@ class Vocabulary:
         """Returns what the table has for a text as it stands, else without punctuation, else in
         small letters, where the lexicon lacks it with its capitals (*Mus*, a noun, for *mus*);
         of several the one that only puts an apostrophe in (*childrens*)."""
-        table = self.lookup.corrections if self.lookup else {}
-        core = core_of(text)
-        if text in table:
-            core = text
-        if not core:
-            return ()
-        corrections = table.get(core)
-        if corrections is None and core not in (self.lexicon or ()):
-            corrections = tuple(
-                with_case(correction, core) for correction in table.get(core.lower(), ())
-            )
-        same = [right for right in corrections or () if right.replace("'", "") == core]
-        return tuple(text.replace(core, right, 1) for right in same or corrections or ())
+        core = text if self._listed(text) else core_of(text)
+        corrections = self._listed(core)
+        if not corrections and core not in (self.lexicon or ()):
+            corrections = tuple(with_case(right, core) for right in self._listed(core.lower()))
+        same = [right for right in corrections if right.replace("'", "") == core]
+        return tuple(text.replace(core, right, 1) for right in same or corrections)
+
+    def _listed(self, word: str) -> tuple[str, ...]:
+        return self.lookup.corrections(word) if self.lookup else ()
 
     def edits(self, unit: str) -> tuple[list[WordEdit], list[WordEdit]]:
         """Returns what the lists have for the words of a unit: listed, and near ones, the
@@ -213,7 +203,7 @@ class Vocabulary:
         shape, letters = 0.0, 0
         if stays:
             capital = before[:1] != before[:1].lower()
-            shape = self.letters.per_letter(before) - TYPICAL if self.letters else 0.0
+            shape = self.lexicon.letters.per_letter(before) - TYPICAL if self.lexicon else 0.0
             letters = len(before) - SHORT
             short = len(before) <= ABBREVIATION and not corrections
         features = [

@@ -115,6 +115,8 @@ _TEMPLATE = re.compile(
 _SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-S\s+)?)?@?([A-Za-z]+)[\d.@]*(?:\s|$)")
 _NO_ENDING = re.compile(r"[^.]+(?:\.\d+)*")
 _PLAIN_TOKEN = re.compile(r"[(\"'\[*_-]*(?:[^\W\d_]+(?:['\u2019/-][^\W\d_]+)*|\d[\d.,]*)?[\W_]{,4}")
+#: Names of which Pygments says that they are of no language.
+_TEXT = re.compile(r"(?i)(?!(?:cmakelists|meson_options|todo)\.).*\.txt")
 _COMMENT = re.compile(r"^\s*(?:#|//|;|/\*|--)", re.MULTILINE)
 #: A text without an ending is prose if so many of its tokens are words and numbers, and no more of
 #: its lines look like comments: of 470 such files in 14 source trees none of code or settings is.
@@ -170,10 +172,11 @@ def _listed(table: str, name: str, text: str) -> str:
 
 def _by_name(name: str, text: str) -> str:
     """Returns the kind of a file whose name the table or Pygments has, else nothing."""
-    from pygments.lexers import find_lexer_class_for_filename
-
-    if kind := _listed(_BY_NAME, name.lower(), text):
+    kind = _listed(_BY_NAME, name.lower(), text)
+    if kind or _TEXT.fullmatch(name):
         return kind
+    from pygments.lexers import find_lexer_class_for_filename  # slow to import
+
     lexers = (find_lexer_class_for_filename(written, text) for written in (name, name.lower()))
     if not (lexer := next(filter(None, lexers), None)):
         return ""

@@ -135,6 +135,12 @@ WRONG = (?: \x01 [^\x01]+ \x01 )
 RIGHT = (?: \x02 [^\x02]+ \x02 )
 """
 
+#: What the line of any mention has.
+_SIGN = re.compile(
+    r"(?i)\x02|sic\b|typo|mis-?sp|mispel|mis-?typ|spell|spelt|called|dubbed|entitled|label|named"
+    r"|titled|(?:alias|form|identifier|keyword|name|noun|term|variant|verb|word|[\"'`“‘«])s?[\W_]*\x01"
+)
+
 
 @cache
 def _mention() -> re.Pattern[str]:
@@ -160,6 +166,7 @@ def mentioned(
         parts = re.split(pattern, line[max(start - AROUND, 0) : end + AROUND])
         parts[1::3] = (f"\1{after}\1" if is_word else "" for is_word in parts[1::3])
         parts[2::3] = (f"\2{other}\2" if other else "" for other in parts[2::3])
-        if word and after and _mention().search("".join(parts)):
+        text = "".join(parts)
+        if word and after and _SIGN.search(text) and _mention().search(text):
             found.add(word)
     return [patch[:2] for word, (patch, _) in zip(words, changes, strict=True) if word in found]

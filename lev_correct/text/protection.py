@@ -125,12 +125,7 @@ def protected_spans(
             spans += protection.names(shown)
         else:
             spans += protection.spans(line)
-    return marked(spans, len(line))
-
-
-def marked(spans: Iterable[Span], size: int) -> bytearray:
-    """Returns 1 for each of so many characters that is in a span."""
-    mask = bytearray(size)
+    mask = bytearray(len(line))
     for first, end in spans:
         mask[first:end] = b"\1" * (end - first)
     return mask

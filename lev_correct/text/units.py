@@ -42,6 +42,7 @@ _MARKS = re.compile(rf"[{HYPHENS}'\u2019()\[\]]")
 # next to what was no text: controls, bytes that are no UTF-8, a ? for a letter.
 _LETTER = rf"(?:(?![{APOSTROPHES}])[^\W\d_])"
 _LETTERS = re.compile(rf"{_LETTER}+(?:[{APOSTROPHES}]{_LETTER}+)*")
+_ASCII_LETTERS = re.compile("[A-Za-z]+(?:'[A-Za-z]+)*")
 _CUT_SHORT = r"(?i:in['\u2019](?!\w)|(?![aeioug])[a-z]['\u2019](?:[nr](?![et])|st))"
 _BROKEN = r"[\x00-\x08\x0e-\x1b\x7f-\x9f\ufffd\ud800-\udfff]|[^\W\d_]\?[^\W\d_]"
 # Raised and lowered ones, fractions, Roman and circled numbers, which are no \d.
@@ -146,8 +147,9 @@ def _letters(line: str, begin: int) -> Iterator[Span]:
     if _NO_WORDS.search(line, begin):
         tokens = _WORD_OR_CONTROL.finditer(line, begin)
         stretches = [token.span() for token in tokens if _may_have_words(line, token)]
+    letters = _ASCII_LETTERS if line.isascii() else _LETTERS
     for stretch in stretches:
-        for start, end in (match.span() for match in _LETTERS.finditer(line, *stretch)):
+        for start, end in (match.span() for match in letters.finditer(line, *stretch)):
             if start not in left_alone and parted.isdisjoint((start, end)):
                 yield start, start + len(written[start:end].rstrip(_JOINING))
 

@@ -1,5 +1,6 @@
 """Words of which a list says that they exist, though the lexicon of candidates has not got them."""
 
+import re
 from functools import lru_cache
 
 import numpy as np
@@ -8,25 +9,25 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import read_bytes
 
 from .prepared import read_arrays
+from .sorted_lines import SortedLines
 
 MOST_KEPT = 100_000  # words whose place in the list is remembered
-LEVELS = range(10)
 SPELLED = 9  # level of a spelling of its own, also where a table has it as a misspelling
+_LINE = re.compile(rb"[^\t\n]+\t0*\d(?:\n|\Z)")
 TEXT = "known"  # the array of a prepared list
 
 
 class KnownWords:
     """Terms, names, rare and foreign words, each with a level from 1 (met somewhere) to 9 (sure).
 
-    A level is evidence, in nats, that the word is meant as it is written. Words are found by
-    halving the text, which loads in milliseconds, whatever its length.
+    A level is evidence, in nats, that the word is meant as it is written.
 
     Args:
         text: UTF-8; on each line a word in small letters, a tab and its level; sorted by bytes.
     """
 
     def __init__(self, text: bytes) -> None:
-        self._text = text if text.endswith(b"\n") else text + b"\n"
+        self._lines = SortedLines(text)
         self.level = lru_cache(MOST_KEPT)(self._level)
 
     @classmethod
@@ -35,30 +36,14 @@ class KnownWords:
         read, or its first line is of another form."""
         arrays = read_arrays(path, [TEXT])
         text = arrays[TEXT].tobytes() if arrays else read_bytes(path)
-        word, tab, level = text.partition(b"\n")[0].partition(b"\t")
-        if not (word and tab and level.isdigit() and int(level) in LEVELS):
+        if not _LINE.match(text):
             raise UserError(f"{path}, line 1: expected a word, a tab and a level from 1 to 9")
         return cls(text)
 
-    def text(self) -> str:
-        """Returns the list, a word, a tab and its level on each line."""
-        return self._text.decode("utf-8", "surrogatepass")
-
     def arrays(self) -> dict[str, np.ndarray]:
         """Returns what it is prepared as."""
-        return {TEXT: np.frombuffer(self._text, dtype=np.uint8)}
+        return {TEXT: np.frombuffer(self._lines.text, dtype=np.uint8)}
 
     def _level(self, word: str) -> int:
         """Returns 0 for a word that is not there."""
-        start = f"{word}\t".encode("utf-8", "surrogatepass")
-        text, low, high = self._text, 0, len(self._text)
-        while low < high:
-            middle = (low + high) // 2
-            begin = text.rfind(b"\n", low, middle) + 1 or low
-            end = text.find(b"\n", middle)
-            if text[begin:end] < start:
-                low = end + 1
-            else:
-                high = begin
-        is_there = text.startswith(start, low)
-        return int(text[low + len(start) : text.find(b"\n", low)]) if is_there else 0
+        return int(self._lines.after(f"{word}\t") or 0)

@@ -6,16 +6,18 @@ or of another form. Lexicons and bigrams may be prepared (:mod:`.prepared`).
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
-from itertools import chain
-from types import MappingProxyType
+from hashlib import sha256
+from itertools import chain, repeat
 from typing import TypeVar
 
 import numpy as np
 
 from lev_runtime.beam.search import WordTree
 from lev_runtime.errors import UserError
+from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import decode, read_bytes, read_lines
 
 from .letter_model import LetterModel as LetterModel
@@ -27,9 +29,10 @@ from .prepared import (
     numbers,
     packed,
     read_arrays,
-    shared_counts,
     unpacked,
+    user_cache,
 )
+from .sorted_lines import ENCODING, SortedLines
 
 T = TypeVar("T")
 #: What stands for it in :attr:`Lexicon.tree`.
@@ -63,12 +66,6 @@ def _number(text: str) -> float:
     return number
 
 
-def all_small(words: Iterable[str]) -> bool:
-    """Returns whether no word has a capital."""
-    text = "\n".join(words)
-    return text == text.lower()
-
-
 class Lexicon:
     """Words, each with how often it is met; 0 where that is not known."""
 
@@ -82,6 +79,12 @@ class Lexicon:
     def words(self) -> list[str]:
         """Returns the words in order."""
         return sorted(self.counts)
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Returns whether no word has a capital."""
+        text = "\n".join(self.counts)
+        return text == text.lower()
 
     @cached_property
     def mean_log(self) -> float:
@@ -120,7 +123,7 @@ class Lexicon:
         names = ("words", *_COUNTS, *LetterModel.NAMES)
         if arrays := read_arrays(path, names, optional=cls.OF_TREE):
             words = unpacked(arrays["words"])
-            return cls(dict(zip(words, shared_counts(arrays), strict=True)), arrays)
+            return cls(dict(zip(words, counts_of(arrays).tolist(), strict=True)), arrays)
 
         def parse(line: str) -> tuple[str, float]:
             word, count, *_ = [*line.split(maxsplit=1), "0"]
@@ -138,7 +141,7 @@ class Lexicon:
         """The same words, to be asked in small letters, and how those are spelled that stand here
         with capitals alone (*london*: *London*): none where every word has capitals.
         """
-        if all_small(self.words):
+        if self.is_small:
             return self, {}
         counts: dict[str, float] = defaultdict(float)
         spelled: dict[str, str] = {}
@@ -159,59 +162,36 @@ class Lexicon:
 
 
 class Lookup:
-    """Pairs of a misspelling and a correction, as met in training; there may be several of one.
+    """Pairs of a misspelling and a correction, as met in training; there may be several of one."""
 
-    Args:
-        ambiguous: misspellings whose corrections are candidates where no lexicon has the word.
-    """
-
-    def __init__(
-        self,
-        pairs: Iterable[tuple[str, str]],
-        ambiguous: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-    ) -> None:
-        self.ambiguous = ambiguous
-        self.corrections: dict[str, tuple[str, ...]] = {}
-        corrections = self.corrections
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self._rights: dict[str, tuple[str, ...]] = {}
         for wrong, right in pairs:
-            known = corrections.get(wrong, ())
-            if wrong != right and right not in known:
-                corrections[wrong] = (*known, right)
+            known = self.corrections(wrong)
+            if right not in (wrong, *known):
+                self._rights[wrong] = (*known, right)
+
+    def corrections(self, wrong: str) -> tuple[str, ...]:
+        """Returns those of a misspelling; none of another word."""
+        return self._rights.get(wrong, ())
 
     @cached_property
     def misspellings(self) -> Mapping[str, int]:
         """Returns how many misspellings of each correction are listed."""
-        return Counter(chain.from_iterable(self.corrections.values()))
+        return Counter(chain.from_iterable(self._rights.values()))
 
-    def in_small_letters(self, known: Collection[str] = ()) -> "Lookup":
+    def in_small_letters(self, known: Lexicon) -> "Lookup":
         """Returns the same, to be asked in small letters; corrections keep their capitals.
 
         What is listed with capitals alone does not touch ``known`` words (*May*, *may*), nor does
-        what has several corrections.
+        what has several corrections in codespell's list.
         """
-        small = known if all_small(known) else {word.lower() for word in known}
-        ambiguous = ((wrong, rights) for wrong, rights in self.ambiguous.items() if rights)
-        several = {wrong: rights for wrong, rights in ambiguous if wrong not in small}
-        if all_small(self.corrections):  # as codespell's, which takes a third of a start otherwise
-            return Lookup._of(self.corrections | several)
-        listed = (
+        return Lookup(
             (wrong.lower(), right)
-            for wrong, corrections in self.corrections.items()
+            for wrong, rights in self._rights.items()
             if wrong == wrong.lower() or wrong.lower() not in known
-            for right in corrections
+            for right in rights
         )
-        pairs = ((wrong, right) for wrong, rights in several.items() for right in rights)
-        return Lookup(chain(listed, pairs))
-
-    @classmethod
-    def _of(
-        cls,
-        corrections: dict[str, tuple[str, ...]],
-        ambiguous: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-    ) -> "Lookup":
-        table = cls((), ambiguous)
-        table.corrections = corrections
-        return table
 
     @classmethod
     def read(cls, path: str) -> "Lookup":
@@ -222,7 +202,7 @@ class Lookup:
 
         text = read_bytes(path)
         if b"->" in text.partition(b"\n")[0]:
-            return cls._of_codespell(path, text)
+            return Codespell.of(path, text)
 
         def parse(line: str) -> tuple[str, str]:
             wrong, right = line.split("\t")
@@ -232,25 +212,68 @@ class Lookup:
 
         return cls(_parsed(path, parse, "a misspelling, a tab and its correction", True))
 
+
+class Codespell(Lookup):
+    """codespell's list, in small letters.
+
+    Args:
+        text: sorted lines of a misspelling, a tab and its correction, a zero, and lines of those
+            with several, which are candidates where no lexicon has the word.
+        known: the words of the lexicon.
+    """
+
+    def __init__(self, text: bytes, known: Container[str] | None = None) -> None:
+        self._text, self._known = text, known
+        self._single, self._several = map(SortedLines, text.split(b"\0"))
+
+    def corrections(self, wrong: str) -> tuple[str, ...]:
+        """See :class:`Lookup`."""
+        rights = self._single.after(f"{wrong}\t")
+        if not rights and self._is_candidate(wrong):
+            rights = self._several.after(f"{wrong}\t")
+        return tuple(rights.split("\t")) if rights else ()
+
+    def _is_candidate(self, wrong: str) -> bool:
+        return self._known is not None and wrong not in self._known
+
+    @cached_property
+    def misspellings(self) -> Mapping[str, int]:
+        """See :class:`Lookup`."""
+        single, several = self._text.decode(*ENCODING).split("\0")
+        rights = single.replace("\t", "\n").split("\n")[1::2]
+        for wrong, *others in map(str.split, several.split("\n"), repeat("\t")):
+            if self._is_candidate(wrong):
+                rights += others
+        return Counter(rights)
+
+    def in_small_letters(self, known: Lexicon) -> Lookup:
+        """See :class:`Lookup`."""
+        words = known.counts if known.is_small else {word.lower() for word in known.counts}
+        return Codespell(self._text, words)
+
     @classmethod
-    def _of_codespell(cls, path: str, text: bytes) -> "Lookup":
+    def of(cls, path: str, text: bytes) -> "Codespell":
+        """Returns the list that a file holds, of which a sorted copy is kept in the user's cache:
+        sorting takes longer than much else that a first line needs."""
+        kept = user_cache() / f"codespell-{sha256(text).hexdigest()}"
+        with suppress(OSError, ValueError, RuntimeError):  # the last where there is no home
+            return cls(kept.expanduser().read_bytes())
         lines = decode(path, 1, text).lower().split("\n")
-        table = dict(line.partition("->")[::2] for line in lines if line)
-        if not all(table) or not all(table.values()):
-            raise UserError(f"{path}: each line needs a misspelling, -> and its correction")
-        several = {wrong: _alternatives(right) for wrong, right in table.items() if "," in right}
-        corrections: dict[str, tuple[str, ...]] = {
-            wrong: (right,)
-            for wrong, right in table.items()
-            if wrong != right and wrong not in several
-        }
-        return cls._of(corrections, several)
-
-
-def _alternatives(text: str) -> tuple[str, ...]:
-    """codespell's corrections of a word; none where a remark stands after the last comma."""
-    *corrections, remark = map(str.strip, text.split(","))
-    return () if remark else tuple(corrections)
+        single, several = list[str](), list[str]()
+        for wrong, right in dict(line.partition("->")[::2] for line in lines if line).items():
+            if not (wrong and right):
+                raise UserError(f"{path}: each line needs a misspelling, -> and its correction")
+            *rights, remark = map(str.strip, right.split(","))
+            if rights and not remark:
+                several.append("\t".join([wrong, *rights]))
+            elif not rights and wrong != right:
+                single.append(f"{wrong}\t{right}")
+        table = "\0".join("\n".join(sorted(rows)) for rows in (single, several)).encode(*ENCODING)
+        with suppress(OSError, UserError, RuntimeError):
+            kept.expanduser().parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(str(kept.expanduser())) as file:
+                file.buffer.write(table)
+        return cls(table)
 
 
 class Bigrams:

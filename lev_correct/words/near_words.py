@@ -1,5 +1,6 @@
 """Which of many words are near one: within two edits."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ distance = OSA.distance
 DISTANCE = 2
 #: Sorts of letters that are told apart: 64 bits have each twice.
 _SORTS = 32
+_SORT_BITS = np.uint64(1) << np.arange(_SORTS, dtype=np.uint64)
 
 
 class NearWords:
@@ -25,39 +27,31 @@ class NearWords:
     """
 
     def __init__(self, words: Sequence[str]) -> None:
-        self.words = words
-        sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
-        self._order = np.argsort(sizes, kind="stable")
-        self._sizes = sizes[self._order]
-        self._begins = (sizes.cumsum() - sizes)[self._order]
-        self._bits: NDArray[np.uint64] | None = None  # in this order; made when first asked for
+        self._by_size: dict[int, list[str]] = defaultdict(list)
+        for word in words:
+            self._by_size[len(word)].append(word)
+        self._bits: dict[int, NDArray[np.uint64]] = {}  # by size; made when first asked for
 
     def find(self, word: str) -> Iterator[tuple[str, int]]:
         """Words within :data:`DISTANCE` edits (:data:`distance`), and these, in no order."""
-        if self._bits is None:
-            self._bits = _bits(self.words, self._begins, self._sizes)
-        size = len(word)
-        first, last = np.searchsorted(self._sizes, (size - DISTANCE, size + DISTANCE + 1)).tolist()
-        bits = _bits([word], np.array([0]), np.array([size]))
-        other = self._bits[first:last] ^ bits
-        places = self._order[first:last][np.bitwise_count(other) <= 2 * DISTANCE]
-        candidates = [self.words[place] for place in places.tolist()]
-        if candidates:
-            (edits,) = process.cdist([word], candidates, scorer=distance, score_cutoff=DISTANCE)
-            for place in np.flatnonzero(edits <= DISTANCE).tolist():
-                yield candidates[place], int(edits[place])
+        candidates, bits = list[str](), _bits([word])
+        for size in range(len(word) - DISTANCE, len(word) + DISTANCE + 1):
+            if words := self._by_size.get(size):
+                if size not in self._bits:
+                    self._bits[size] = _bits(words)
+                other = self._bits[size] ^ bits
+                places = np.flatnonzero(np.bitwise_count(other) <= 2 * DISTANCE)
+                candidates += [words[place] for place in places.tolist()]
+        (edits,) = process.cdist([word], candidates, scorer=distance, score_cutoff=DISTANCE)
+        for place in np.flatnonzero(edits <= DISTANCE).tolist():
+            yield candidates[place], int(edits[place])
 
 
-def _bits(
-    words: Sequence[str], begins: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> NDArray[np.uint64]:
-    """Returns those of words, the shortest first; where they begin in their text, their lengths."""
-    sorts = code_points(words) % _SORTS
-    letters = np.uint64(1) << sorts.astype(np.uint64)
+def _bits(words: Sequence[str]) -> NDArray[np.uint64]:
+    """Returns those of words of one length."""
+    letters = _SORT_BITS[code_points(words) % _SORTS].reshape(len(words), -1)
     once, twice = np.zeros((2, len(words)), dtype=np.uint64)
-    for depth in range(int(sizes.max(initial=0))):
-        longer = slice(int(np.searchsorted(sizes, depth, side="right")), None)
-        letter = letters[begins[longer] + depth]
-        twice[longer] |= once[longer] & letter
-        once[longer] |= letter
+    for letter in letters.T:
+        twice |= once & letter
+        once |= letter
     return once | twice << np.uint64(_SORTS)

@@ -5,6 +5,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -76,7 +77,6 @@ def counts_of(arrays: Arrays) -> np.ndarray:
     return arrays["counts"][arrays["count_places"]]
 
 
-def shared_counts(arrays: Arrays) -> list[float]:
-    """The same; equal ones are one number."""
-    counts = arrays["counts"].tolist()
-    return [counts[place] for place in arrays["count_places"].tolist()]
+def user_cache() -> Path:
+    """Returns the folder for what is kept for later runs; it may begin with a ~."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "lev_plugins")

@@ -79,6 +79,23 @@ class WordTree:
         return which, self.symbols[edges], edges + 1
 
 
+class Texts:
+    """The prefixes that were read last, by their rows; each is put together when it is asked for.
+
+    steps: of each depth the parents, rows of the one before, and the last symbols.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[Numbers, Numbers]] = []
+
+    def __getitem__(self, row: int) -> str:
+        letters = []
+        for parents, symbols in reversed(self.steps):
+            letters.append(chr(symbols[row]))
+            row = parents[row]
+        return "".join(reversed(letters))
+
+
 class Beam:
     """The slots of a beam search for B units, filled as by fairseq's ``BeamSearch``.
 
@@ -109,7 +126,7 @@ class Beam:
         self.ended: list[dict[str, float]] = [{} for _ in limits]
         self._depth = 0
 
-    def step(self, logs: Floats, texts: Sequence[str]) -> tuple[Numbers, Numbers]:
+    def step(self, logs: Floats, texts: Texts) -> tuple[Numbers, Numbers]:
         """Chooses the next prefixes; returns their parents (rows of ``logs``) and last symbols.
 
         ``logs``: R × V, log-probabilities of the next symbol of the prefixes ``texts``.
@@ -172,7 +189,7 @@ class Beam:
         return among.reshape(total.shape), nodes.reshape(len(total), -1)
 
     def _going_on(
-        self, scores: Floats, rows: Numbers, symbols: Numbers, texts: Sequence[str]
+        self, scores: Floats, rows: Numbers, symbols: Numbers, texts: Texts
     ) -> NDArray[np.bool_]:
         """Returns which of the best are slots to come; keeps those that end among the first."""
         taken = np.array([len(ended) if self.tree else 0 for ended in self.ended])
@@ -196,7 +213,7 @@ def search(prefixes: PrefixReader, units: int, readers: Sequence[Any], eos: int,
     """
     rows = parents = np.arange(units)
     symbols = np.full(units, eos)
-    texts = [""] * units
+    texts = Texts()
     while len(rows):
         logs = prefixes.read(rows, parents, symbols)
         logs[:, pad] = -np.inf
@@ -206,8 +223,7 @@ def search(prefixes: PrefixReader, units: int, readers: Sequence[Any], eos: int,
         count = logs.shape[1]
         keys, numbers = np.unique(parents * count + symbols, return_inverse=True)
         parents, symbols = np.divmod(keys, count)
-        pairs = zip(parents.tolist(), symbols.tolist(), strict=True)
-        texts = [texts[parent] + chr(symbol) for parent, symbol in pairs]
+        texts.steps.append((parents, symbols))
         rows = rows[parents]
         ends = np.cumsum([len(parts) for parts, _ in wanted])
         for reader, places in zip(readers, np.split(numbers, ends[:-1]), strict=True):

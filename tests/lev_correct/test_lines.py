@@ -8,12 +8,11 @@ from tables import json_rows, rows
 
 from lev_correct.lines import (
     placed,
-    script,
     splice,
     whole_words,
 )
 from lev_correct.text.markup import without_markup
-from lev_correct.text.protection import Protection, marked, touched
+from lev_correct.text.protection import Protection, protected_spans, touched
 from lev_correct.text.units import (
     KINDS,
     UNREADABLE,
@@ -22,6 +21,7 @@ from lev_correct.text.units import (
     read_unit,
     spans,
 )
+from lev_runtime.text.source_change import changes
 from lev_runtime.text.words import word_edits
 
 LINES = st.text(st.sampled_from("ab.!?。 \t\u00a0\u2028\r\ufeff\udcffé"), max_size=40)
@@ -114,10 +114,10 @@ SHORT = st.text(st.sampled_from("ab c"), max_size=9)
 
 @given(SHORT, SHORT)
 def test_a_script_is_minimal_and_leads_to_the_text(before, after):
-    changes = script(before, after)
-    assert splice(before, [(i, j, after[k:m]) for i, j, k, m in changes]) == after
-    assert sum(j - i + m - k for i, j, k, m in changes) == Indel.distance(before, after)
-    for (_, j, _, m), (i, _, k, _) in zip(changes, changes[1:]):
+    script = changes(Indel.editops(before, after))
+    assert splice(before, [(i, j, after[k:m]) for i, j, k, m in script]) == after
+    assert sum(j - i + m - k for i, j, k, m in script) == Indel.distance(before, after)
+    for (_, j, _, m), (i, _, k, _) in zip(script, script[1:]):
         assert i > j and k > m and before[j:i] == after[m:k]
 
 
@@ -170,7 +170,7 @@ APART = """
 
 @pytest.mark.parametrize("edits, expected", [(TOUCHING, True), (APART, False)])
 def test_an_edit_touches_what_it_changes_writes_into_or_onto(edits, expected):
-    protected = marked(Protection(["[0-9]+"]).spans("ab 12 cde"), 9)
+    protected = protected_spans([Protection(["[0-9]+"])], "ab 12 cde", "ab 12 cde")
     for edit in edits.strip().splitlines():
         start, texts = edit.split(" ", 1)
         assert touched(protected, int(start), *texts.split(">")) == expected, edit

@@ -7,8 +7,7 @@ import pytest
 from fake_backend import Scripted, document, ranking, read
 
 from lev_correct.judge.judge import ENOUGH
-from lev_correct.text.protection import CodeProtection
-from lev_correct.text.protection import marked as mask_of
+from lev_correct.text.protection import CodeProtection, protected_spans
 from lev_correct.text.units import spans
 
 #: What is code stands between ‹ and ›.
@@ -31,7 +30,7 @@ THE OLD WORD STANDS IN CAPITALS, ‹B2› TOO.
 @pytest.mark.parametrize("marked", LINES.splitlines())
 def test_code_in_a_line_is_found_and_prose_is_not(marked):
     line = re.sub("[‹›]", "", marked)
-    code = mask_of(CodeProtection().spans(line), len(line))
+    code = protected_spans((), line, line, CodeProtection().spans(line))
     prose = "".join(" " if mark else char for char, mark in zip(line, code, strict=True))
     assert re.findall(r"\w", prose) == re.findall(r"\w", re.sub("‹[^›]*›", " ", marked))
 
