@@ -352,18 +352,18 @@ class Corrector:
         longest = LONGEST_WORD if words else len(line)
         all_places = letters if self.unit == "letters" else spans(line, self.unit, self.window)
         places = [(start, end) for start, end in all_places if end - start <= longest]
-        readable, whole = self.backend.readable, places
+        readable, numbered = self.backend.readable, [*enumerate(places)]
         if words and not is_shouted(line):
-            places = [(start, end) for start, end in places if readable(line[start:end])]
-        if not places:
+            numbered = [(n, place) for n, place in numbered if readable(line[slice(*place)])]
+        if not numbered:
             return
-        shown = as_asked(line, whole) if self.unit == "letters" else line
-        for start, end in places:
+        shown = as_asked(line, places) if self.unit == "letters" else line
+        for number, (start, end) in numbered:
             if words and (not readable(shown[start:end]) or self._is_compound(line, start, end)):
                 continue
             for unit in pieces(shown, start, end, lambda text: len(tokens(text)) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):
-                    unit = unit._replace(context=context(line, whole, whole.index((start, end))))
+                    unit = unit._replace(context=context(line, places, number))
                 if tokens(unit.text):
                     yield unit
 

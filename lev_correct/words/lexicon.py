@@ -255,7 +255,8 @@ class Codespell(Lookup):
     def of(cls, path: str, text: bytes) -> "Codespell":
         """Returns the list that a file holds, of which a sorted copy is kept in the user's cache:
         sorting takes longer than much else that a first line needs."""
-        kept = user_cache() / f"codespell-{sha256(text).hexdigest()}"
+        # another form of the copy gets another name, or older ones would be read for it
+        kept = user_cache() / f"codespell-1-{sha256(text).hexdigest()}"
         with suppress(OSError, ValueError, RuntimeError):  # the last where there is no home
             return cls(kept.expanduser().read_bytes())
         lines = decode(path, 1, text).lower().split("\n")

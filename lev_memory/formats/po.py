@@ -261,6 +261,7 @@ class Parser:
             raise self.refused(f"this is not a line of a .po file: {body[:60]}")
 
     def read_field(self, match: re.Match[str], line: str, is_older: bool) -> None:
+        """Reads the line with which a field begins, of the present texts or of older ones."""
         keyword, form, strings = match.groups()
         entry = self.current(is_older or keyword != "msgstr")
         start = self.position + len(line) - len(line.lstrip().lstrip("\ufeff"))

@@ -108,6 +108,7 @@ class Tree:
             raise UserError(f"{path} is not valid XML: {error}; see xmllint {path}") from None
 
     def started(self, name: str, attributes: dict[str, str]) -> None:
+        """Opens an element."""
         prefix, colon, local = name.rpartition(":")
         if not self.root.children:
             self.prefix = prefix + colon
@@ -124,6 +125,7 @@ class Tree:
         return tag.end() if tag else start
 
     def ended(self, name: str) -> None:
+        """Closes the element that was opened last."""
         element, place = self.open.pop(), self.parser.CurrentByteIndex
         if self.data[element.inside[0] - 2 : element.inside[0]] == b"/>":  # has no end tag
             element.end = element.inside[0]

@@ -14,6 +14,7 @@ from tables import rows
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
 from lev_correct.packaged import ENGLISH_SPELLING
+from lev_correct.text.units import spans
 from lev_runtime.io.text_files import read_lines
 
 EXAMPLE = ROOT / "examples" / "spelling_and_ocr"
@@ -65,6 +66,15 @@ Sylt |
 @pytest.mark.parametrize("line, wanted", rows(ALONE))
 def test_listed_words_and_doubled_ones_alone_in_a_text(packaged, line, wanted):
     assert packaged.correct([line], document=packaged.document())[0].text == (wanted or line)
+
+
+def test_no_short_rare_half_makes_two_words_of_one(packaged):
+    def texts(line):
+        places = [*spans(line, "letters")]
+        return [each.text for each in packaged.backend.spacing.proposed(line, places, [])]
+
+    assert texts("They wenwere loyal to him.") == []
+    assert texts("They went tothe house.") == ["to the"]
 
 
 def test_terms_and_edits_are_the_same_in_requests_of_any_size(packaged):
