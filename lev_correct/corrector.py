@@ -402,31 +402,34 @@ class Corrector:
         unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)
         changes = whole_words(line.text, sorted([*wanted, *respaced]))
         edits, longest = [], self.settings.longest
-        if changes:
+        sure = [change for change in (*wanted, *respaced) if change[1] >= threshold]
+        if sure:
             stay = line.foreign
             if _CODE in protections:
-                wanted = [*wanted, *respaced]
-                stay = [*stay, *mentioned(line.text, wanted, self.backend.misspelt)]
+                stay = [*stay, *mentioned(line.text, sure, self.backend.misspelt)]
             protected = protected_spans(protections, line.text, line.shown, stay)
             others = [other for other in protections if other is not self.protections[0]]
             markup = differing(line.text, line.shown)
             asked = protected_spans(others if respaced else (), line.text, line.shown, markup)
         for patch, chance in changes:
             start, end, after = patch
-            before = line.text[start:end]
+            before, fitting = line.text[start:end], after
             spaced = between(respaced, start, end)
-            is_covered = any(covered(asked, first, last) for (first, last, _), _ in spaced)
-            fitting = (
-                text.document.fitted(line.number, line.text, patch) if text.document else after
-            )
-            reasons: dict[Reason, bool] = {
-                "unknown": UNREADABLE in after,
-                "protected": touched(protected, start, before, after) or is_covered,
-                "confidence": chance < text.judge.least(threshold, bool(spaced)),
-                "length": longest is not None and len(after) - len(before) > longest,
-                "reported": fitting is None,
-            }
-            reason = next((reason for reason, holds in reasons.items() if holds), None)
+            reason: Reason | None = None
+            if text.document:
+                fitting = text.document.fitted(line.number, line.text, patch)
+            if UNREADABLE in after:
+                reason = "unknown"
+            elif chance < text.judge.least(threshold, bool(spaced)):
+                reason = "confidence"
+            elif touched(protected, start, before, after) or any(
+                covered(asked, first, last) for (first, last, _), _ in spaced
+            ):
+                reason = "protected"
+            elif longest is not None and len(after) - len(before) > longest:
+                reason = "length"
+            elif fitting is None:
+                reason = "reported"
             after = fitting or after
             place, before = origins[start], source[origins[start] : origins[end]]
             if not is_normalized("NFC", source):

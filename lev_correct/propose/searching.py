@@ -29,8 +29,9 @@ Pair = tuple[Tokens, Tokens]
 Asked = tuple[Tokens, Sequence[Tokens]]
 #: Texts that a model wrote, and their log-probabilities.
 Written = Mapping[Tokens, float]
-#: Width of the search among the words of a lexicon.
-LEXICON_BEAM = 10
+#: Width of the search among the words of a lexicon, most of whose near words are rated anyway (10
+#: finds no more).
+LEXICON_BEAM = 3
 #: Units that are searched at once, at most: more take memory and save no time.
 TOGETHER = 16
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import nlargest
+from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -318,39 +319,49 @@ class Spacing:
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
         """Yields what may be respaced in a line: no names, nor parts of words with hyphens, nor
         what is rightly written twice, nor what stands in another language."""
-        words = [looked_up(line[start:end]) for start, end in places]
+        words, ratings = [looked_up(line[start:end]) for start, end in places], list[float]()
         shouted = is_shouted(line)
-        ends = [(n, n + size) for n in range(len(words)) for size in (0, 1)]
-        for first, last in ends[:-1]:
-            slot_words = tuple(words[first : last + 1])
-            pair, counts = {*slot_words}, self._counts
-            if len(pair) > 1 and counts.keys() >= pair and "".join(slot_words) not in counts:
-                continue
-            # words have no options in any case that they have not got with a first capital
-            if not self._options(slot_words, "first"):
-                continue
-            slot_places = tuple(places[first : last + 1])
+        for first, last in self._openings(words):
+            slot_words, slot_places = tuple(words[first : last + 1]), tuple(places[first : last + 1])
             if not all(_stands_alone(line, *place) for place in slot_places):
                 continue
             has_space = line[slot_places[0][1] : slot_places[-1][0]] == " "
             case, *others = ["small" if shouted else case_of(line, *at) for at in slot_places]
             if case == "mixed" or (others and not (has_space and others == ["small"])):
                 continue
-            if not self._options(slot_words, case) or self._is_foreign(words, first, last):
+            ratings = ratings or [*accumulate(map(self.rating, words), initial=0.0)]
+            if not self._options(slot_words, case) or self._is_foreign(words, ratings, first, last):
                 continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]
             slot = Slot(slot_places, slot_words, left, right, case)
             if not (slot.is_twice and may_be_twice(words[first], line, places[first][0])):
                 yield slot
 
-    def _is_foreign(self, words: Sequence[str], first: int, last: int) -> bool:
-        """Returns whether the other words of a line are those of another language."""
-        left_out = {*range(first, last + 1)}
-        for beside in (first - 1, last + 1):  # unknown words may be wrong there, too
-            if 0 <= beside < len(words) and words[beside] not in self._counts:
-                left_out.add(beside)
-        others = [self.rating(word) for n, word in enumerate(words) if n not in left_out]
-        return sum(others) < FOREIGN * len(others)
+    def _openings(self, words: Sequence[str]) -> Iterator[Span]:
+        """Yields the numbers of the first and the last of words that have options in any case: with
+        a first capital they have all of them."""
+        is_known = [*map(self._counts.__contains__, words), False]
+        for number, word in enumerate(words):
+            if self._options((word,), "first"):
+                yield number, number
+            for other in words[number + 1 : number + 2]:
+                both = is_known[number] and is_known[number + 1] and word != other
+                if both and word + other not in self._counts:
+                    continue
+                if self._options((word, other), "first"):
+                    yield number, number + 1
+
+    def _is_foreign(
+        self, words: Sequence[str], ratings: Sequence[float], first: int, last: int
+    ) -> bool:
+        """Returns whether the other words of a line are those of another language; ``ratings``:
+        their sums up to each word."""
+        if words[first - 1 : first] and words[first - 1] not in self._counts:
+            first -= 1  # unknown words may be wrong there, too
+        if words[last + 1 : last + 2] and words[last + 1] not in self._counts:
+            last += 1
+        others = ratings[-1] - (ratings[last + 1] - ratings[first])
+        return others < FOREIGN * (len(words) - (last + 1 - first))
 
     def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:
         """Returns the best of what may have been meant, its probability, and that of all changes of
