@@ -48,7 +48,7 @@ NAMES = 0.3
 #: all have to stay; learners' texts have more errors than ours, and fewer rare words.
 COUNTS = {
     **{"right": 20.0, "term": 30.0, "lone right": 10.0},
-    **{"few": 2.0, "right of few": 4.0, "many": 16.0, "right of many": 0.0},
+    **{"few": 2.0, "right of few": 4.0, "many": 16.0, "right of many": 0.0, "right of term": 0.0},
 }
 STRENGTH = 0.3  # of the regression's regularization, the inverse
 FEWEST = 30  # examples of either class that a kind needs; of one with fewer the model tells,
@@ -130,6 +130,10 @@ class Student(Corrector):
         return NotedText(Run(self.backend, self.known, Weights({}), self.languages), path)
 
 
+#: Where a word begins and ends that was changed, and what was meant there.
+Gold = tuple[int, int, str]
+
+
 class Spoiler:
     """Writes wrong what is right, and knows what was right.
 
@@ -181,7 +185,7 @@ class Spoiler:
             return self.rng.choice(self.words.confused[word])
         return self.misspelt(word) if len(word) > 3 else word
 
-    def line(self, line: str, share: float) -> tuple[str, list[tuple[int, int, str]]]:
+    def line(self, line: str, share: float) -> tuple[str, list[Gold]]:
         """Returns a line with a share of its words wrong, and of each where it stands and what
         stood there."""
         parts, golds, end, size = [], [], 0, 0
@@ -226,28 +230,32 @@ class Spoiler:
         start = self.rng.randrange(max(len(words) - size, 0) + 1)
         return " ".join(words[start : start + size])
 
-    def term(self, line: str) -> str:
-        """Returns a line with a hidden word, a term or a name, in the place of a common one."""
+    def term(self, line: str) -> tuple[str, list[Gold]]:
+        """Returns a line with a hidden word, a term or a name, in the place of a common one, and
+        where it stands."""
         places = [
             m
             for m in WORD.finditer(line)
             if len(m[0]) > 4 and m[0].islower() and self.words.knows(m[0])
         ]
         if not (places and self.hidden):
-            return line
+            return line, []
         match = self.rng.choice(places)
         hidden = self.rng.choice(self.hidden)
         hidden = hidden.capitalize() if self.rng.random() < NAMES else hidden
-        return line[: match.start()] + hidden + line[match.end() :]
-
-
-Golds = Sequence[Sequence[tuple[int, int, str]]]
+        start, end = match.start(), match.start() + len(hidden)
+        return line[:start] + hidden + line[match.end() :], [(start, end, hidden)]
 
 
 def examples(
-    student: Student, register: str, source: str, lines: Sequence[str], golds: Golds = ()
+    student: Student,
+    register: str,
+    source: str,
+    lines: Sequence[str],
+    golds: Sequence[Sequence[Gold]] = (),
 ) -> Iterator[Example]:
-    """Yields what the corrector proposes in a text; golds: what is wrong in each of its lines."""
+    """Yields what the corrector proposes in a text; golds: what was changed in each of its
+    lines."""
     Noting.noted.clear()
     for text in [[line] for line in lines] if source in ALONE else [lines]:
         student.correct(text, document=student.document(text=text), min_confidence=1.0)
@@ -256,15 +264,16 @@ def examples(
         wrong[line] = list(line_golds)
     seen = set()
     for line, start, before, after, kind, features in Noting.noted:
-        meant = before
+        meant, is_changed = before, not golds
         for first, last, right in wrong[line]:
             if first < start + len(before) and start < last:
+                is_changed = True
                 inside = start <= first and last <= start + len(before)
                 meant = before[: first - start] + right + before[last - start :] if inside else ""
         key = line, start, after, kind
         if key not in seen:
             seen.add(key)
-            of = f"right of {source}" if golds and meant == before else source
+            of = source if is_changed else f"right of {source}"
             is_right = meant.lower() == after.lower()
             yield Example(register, of, kind, features, is_right, f"{before} > {after}")
 
@@ -276,9 +285,8 @@ def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -
         for number, (share, source) in enumerate(zip(SHARES, ("few", "many"), strict=True)):
             pairs = [spoiler.line(line, share) for line in lines[number::2]]
             yield from examples(student, register, source, *map(list, zip(*pairs, strict=True)))
-        yield from examples(
-            student, register, "term", [spoiler.term(line) for line in lines[:TERMS]]
-        )
+        pairs = [spoiler.term(line) for line in lines[:TERMS]]
+        yield from examples(student, register, "term", *map(list, zip(*pairs, strict=True)))
     rng = spoiler.rng
     words = [
         word
@@ -300,7 +308,7 @@ def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -
         hidden = [spoiler.cased(word)[0] for word in hidden]
         yield from examples(student, register, "lone right", hidden)
         short = [line for line in map(spoiler.short, rng.choices(lines, k=LONE // 5)) if line]
-        yield from examples(student, register, "short right", list(map(spoiler.term, short)))
+        yield from examples(student, register, "short right", [spoiler.term(s)[0] for s in short])
         pairs = [spoiler.line(line, 0.5) for line in short]
         yield from examples(student, register, "short wrong", *map(list, zip(*pairs, strict=True)))
 

@@ -362,7 +362,7 @@ class WordRanker(Ranker):
         self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
         cached = lru_cache(MOST_KEPT)
         if lexicon := vocabulary.lexicon:
-            model.lexicon, self.shape = lexicon, cached(lexicon.letters.per_letter)
+            model.lexicon, self.shape = lexicon, lexicon.letters.per_letter
         self.is_confused = cached(self._may_be_another)
         if self.spacing:
             self.rating = self.spacing.rating

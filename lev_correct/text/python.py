@@ -22,8 +22,11 @@ _STRINGS = [
 ]
 _DOC = r"^[^\S\n]*[rRuUbB]{,2}(?P<doc>\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?''')"
 _COMMENT = r"#.*(?:\s+#.*)*+(?:\s*+(?![rRuUbB]{,2}(?:\"\"\"|''')))?"
+#: What all of them begin with, which tells in a quarter of the time where there is none.
+_BEGINS = r"(?=[#'\"]|(?i:[rbuft]{1,2}['\"])|^[^\S\n]*+[rRuUbB]{,2}(?:\"\"\"|'{3}))"
 _TOKEN = re.compile(
-    rf"\A#!.+|(?P<comment>{_COMMENT})|{_DOC}|(?P<string>{'|'.join(_STRINGS)})", re.MULTILINE
+    rf"{_BEGINS}(?:\A#!.+|(?P<comment>{_COMMENT})|{_DOC}|(?P<string>{'|'.join(_STRINGS)}))",
+    re.MULTILINE,
 )
 #: How a string begins into which values are put, and these.
 _FORMATTED = re.compile(r"(?i)r?[ft]r?['\"]")

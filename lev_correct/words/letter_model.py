@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from .prepared import (
 
 #: Letters of an n-gram, at most; fewer where so many do not fit in 64 bits.
 ORDER = 5
+MOST_KEPT = 100_000  # words whose letters are remembered
 _BEGIN, _END = "\0", "\1"
 Numbers = NDArray[np.int64]
 
@@ -72,6 +74,7 @@ class LetterModel:
         self.base = len(letters) + 3  # begin, end and a letter of none of the words
         self.order = min(ORDER, int(62 / math.log2(self.base)))
         self._numbers = {letter: chr(number) for number, letter in enumerate(letters, start=2)}
+        self.per_letter = lru_cache(MOST_KEPT)(self._per_letter)
 
     def _set_grams(self, keys: Numbers, counts: Numbers) -> None:
         """Sets all n-grams by those of the largest size, in order, and how often each is met."""
@@ -95,8 +98,8 @@ class LetterModel:
         begin = _BEGIN * (self.order - 1)
         return f"{begin}{letters}{_END}"
 
-    def per_letter(self, word: str) -> float:
-        """Mean log-probability, in nats, of the letters of a word and of its end."""
+    def _per_letter(self, word: str) -> float:
+        """Returns the mean log-probability, in nats, of the letters of a word and of its end."""
         text = np.array([*map(ord, self._text(word))])
         last = np.arange(self.order - 1, len(text))
         chances = np.full(len(last), 1 / self.base)
