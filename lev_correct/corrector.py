@@ -10,9 +10,8 @@ from typing import Any
 from unicodedata import is_normalized, normalize
 
 from lev_runtime.batching import BUFFER, Pause, chunks
-from lev_runtime.errors import UserError, require_count, require_number
+from lev_runtime.errors import UserError, require_count, require_number, strings
 from lev_runtime.io.text_files import require_files
-from lev_runtime.text.sentences import strings
 
 from .document import Document, Text, groups
 from .judge.confidence import calibrated, competed, of_opening
@@ -25,6 +24,7 @@ from .lines import (
     Correction,
     Edit,
     Line,
+    Patch,
     Reason,
     apply_edits,
     between,
@@ -400,35 +400,23 @@ class Corrector:
         answers = zip(line.units, line.answers, strict=True)
         silent = (unit for unit, answer in answers if answer is None)
         unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)
-        changes = whole_words(line.text, sorted([*wanted, *respaced]))
-        edits, longest = [], self.settings.longest
         sure = [change for change in (*wanted, *respaced) if change[1] >= threshold]
-        if sure:
-            stay = line.foreign
-            if _CODE in protections:
-                stay = [*stay, *mentioned(line.text, sure, self.backend.misspelt)]
-            protected = protected_spans(protections, line.text, line.shown, stay)
-            others = [other for other in protections if other is not self.protections[0]]
-            markup = differing(line.text, line.shown)
-            asked = protected_spans(others if respaced else (), line.text, line.shown, markup)
-        for patch, chance in changes:
+        masks = self._masks(line, sure, protections, bool(respaced)) if sure else None
+        edits = []
+        for patch, chance in whole_words(line.text, sorted([*wanted, *respaced])):
             start, end, after = patch
-            before, fitting = line.text[start:end], after
             spaced = between(respaced, start, end)
+            fitting = (
+                text.document.fitted(line.number, line.text, patch) if text.document else after
+            )
             reason: Reason | None = None
-            if text.document:
-                fitting = text.document.fitted(line.number, line.text, patch)
             if UNREADABLE in after:
                 reason = "unknown"
-            elif chance < text.judge.least(threshold, bool(spaced)):
+            elif masks is None or chance < text.judge.least(threshold, bool(spaced)):
                 reason = "confidence"
-            elif touched(protected, start, before, after) or any(
-                covered(asked, first, last) for (first, last, _), _ in spaced
-            ):
-                reason = "protected"
-            elif longest is not None and len(after) - len(before) > longest:
-                reason = "length"
-            elif fitting is None:
+            else:
+                reason = self._objection(line, patch, spaced, masks)
+            if reason is None and fitting is None:
                 reason = "reported"
             after = fitting or after
             place, before = origins[start], source[origins[start] : origins[end]]
@@ -439,6 +427,34 @@ class Corrector:
             largest = sorted(telling, key=lambda term: -abs(term[1]))[:REASONS]
             edits.append(Edit(place, before, after, chance, reason is None, reason, (*largest,)))
         return Correction(source, apply_edits(source, edits), tuple(edits), unterminated)
+
+    def _masks(
+        self, line: Line, sure: Sequence[Chance], protections: Sequence[Protection], spaced: bool
+    ) -> tuple[bytearray, bytearray]:
+        """Returns where nothing is edited, and where no spaces are."""
+        stay = line.foreign
+        if _CODE in protections:
+            stay = [*stay, *mentioned(line.text, sure, self.backend.misspelt)]
+        protected = protected_spans(protections, line.text, line.shown, stay)
+        others = [other for other in protections if other is not self.protections[0]]
+        markup = differing(line.text, line.shown)
+        return protected, protected_spans(others if spaced else (), line.text, line.shown, markup)
+
+    def _objection(
+        self,
+        line: Line,
+        patch: Patch,
+        spaced: Sequence[Chance],
+        masks: tuple[bytearray, bytearray],
+    ) -> Reason | None:
+        """Returns why an edit that is sure enough is not made."""
+        (start, end, after), (protected, asked) = patch, masks
+        before, longest = line.text[start:end], self.settings.longest
+        is_covered = any(covered(asked, first, last) for (first, last, _), _ in spaced)
+        if is_covered or touched(protected, start, before, after):
+            return "protected"
+        is_long = longest is not None and len(after) - len(before) > longest
+        return "length" if is_long else None
 
     def _wanted(self, line: Line, judge: OfLine) -> list[Chance]:
         """The changes of units that the model wants in a line, each with its probability there."""

@@ -37,7 +37,7 @@ class Document:
     ) -> None:
         self.judge = judge
         self._grammar = None
-        if path:
+        if path and text:
             from .text.grammar import read_grammar  # slow to import
 
             self._grammar = read_grammar(path, text, knows)

@@ -3,7 +3,7 @@
 import os
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any
@@ -125,3 +125,19 @@ def require_module(name: str) -> None:
             require_extra(extra)
     if module in _BROUGHT:
         require_extra(_BROUGHT[module], modules=[module])
+
+
+def strings(name: str, values: Iterable[Any], optional: bool = False, first: int = 1) -> list[Any]:
+    """Returns a list of strings, or of strings and None; ``first``: the number of the first.
+
+    Raises:
+        UserError: it is none; a single string, whose characters would be the texts, included.
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise UserError(f"{name}: takes a list, not {values!r:.60}")
+    texts = list(values)
+    for number, text in enumerate(texts, first):
+        if not isinstance(text, str) and not (optional and text is None):
+            kind = name.replace("_", " ").removesuffix("s")
+            raise UserError(f"{kind} {number}: {text!r:.60} is not text; give strings")
+    return texts

@@ -65,7 +65,7 @@ BY_HAND = {"no prose": 0.5, "returns in the files": -6.0, "slip of a word of the
 SPACED, NO_PROSE = ("left out", "put in"), -1.5
 OF_SPACES = (*SPACED, "slip")
 #: Texts of a line each, which nothing else tells of.
-ALONE = ("lone wrong", "lone right", "short wrong", "short right")
+ALONE = ("lone wrong", "lone right", "lone known", "short wrong", "short right")
 WORD = re.compile(r"(?<![\w'’/.@-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w'’/@-])")
 STEPS = (0.5, 0.7, 0.9, 1.01)
 
@@ -157,8 +157,11 @@ class Spoiler:
         words = (
             line.partition("\t")[0] for line in known.arrays()[TEXT].tobytes().decode().splitlines()
         )
-        hidden = (word for word in words if word.isalpha() and is_hidden(word))
-        self.hidden = [word for word in hidden if len(word) > 3 and self.is_unlisted(word)]
+        words = [word for word in words if word.isalpha() and len(word) > 3]
+        unlisted = filter(self.is_unlisted, words)
+        self.hidden, self.known = [], []
+        for word in unlisted:
+            (self.hidden if is_hidden(word) else self.known).append(word)
 
     def cased(self, *words: str) -> tuple[str, ...]:
         """Returns words, half of the time with a capital where it says nothing."""
@@ -230,21 +233,20 @@ class Spoiler:
         start = self.rng.randrange(max(len(words) - size, 0) + 1)
         return " ".join(words[start : start + size])
 
-    def term(self, line: str) -> tuple[str, list[Gold]]:
-        """Returns a line with a hidden word, a term or a name, in the place of a common one, and
+    def term(self, line: str, words: Sequence[str]) -> tuple[str, list[Gold]]:
+        """Returns a line with one of some words, a term or name, in the place of a common one, and
         where it stands."""
         places = [
             m
             for m in WORD.finditer(line)
             if len(m[0]) > 4 and m[0].islower() and self.words.knows(m[0])
         ]
-        if not (places and self.hidden):
+        if not (places and words):
             return line, []
-        match = self.rng.choice(places)
-        hidden = self.rng.choice(self.hidden)
-        hidden = hidden.capitalize() if self.rng.random() < NAMES else hidden
-        start, end = match.start(), match.start() + len(hidden)
-        return line[:start] + hidden + line[match.end() :], [(start, end, hidden)]
+        match, word = self.rng.choice(places), self.rng.choice(words)
+        word = word.capitalize() if self.rng.random() < NAMES else word
+        start, end = match.start(), match.start() + len(word)
+        return line[:start] + word + line[match.end() :], [(start, end, word)]
 
 
 def examples(
@@ -285,8 +287,9 @@ def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -
         for number, (share, source) in enumerate(zip(SHARES, ("few", "many"), strict=True)):
             pairs = [spoiler.line(line, share) for line in lines[number::2]]
             yield from examples(student, register, source, *map(list, zip(*pairs, strict=True)))
-        pairs = [spoiler.term(line) for line in lines[:TERMS]]
-        yield from examples(student, register, "term", *map(list, zip(*pairs, strict=True)))
+        for source, terms in (("term", spoiler.hidden), ("known", spoiler.known)):
+            pairs = [spoiler.term(line, terms) for line in lines[:TERMS]]
+            yield from examples(student, register, source, *map(list, zip(*pairs, strict=True)))
     rng = spoiler.rng
     words = [
         word
@@ -304,11 +307,12 @@ def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -
         part = [spoiler.cased(*pair) for pair in lone[number :: len(texts)]]
         golds = [[(0, len(wrong), right)] for wrong, right in part]
         yield from examples(student, register, "lone wrong", [wrong for wrong, _ in part], golds)
-        hidden = rng.sample(spoiler.hidden, min(LONE // 5, len(spoiler.hidden)))
-        hidden = [spoiler.cased(word)[0] for word in hidden]
-        yield from examples(student, register, "lone right", hidden)
+        for source, terms in (("lone right", spoiler.hidden), ("lone known", spoiler.known)):
+            some = rng.sample(terms, min(LONE // 5, len(terms)))
+            yield from examples(student, register, source, [spoiler.cased(w)[0] for w in some])
         short = [line for line in map(spoiler.short, rng.choices(lines, k=LONE // 5)) if line]
-        yield from examples(student, register, "short right", [spoiler.term(s)[0] for s in short])
+        right = [spoiler.term(line, spoiler.hidden)[0] for line in short]
+        yield from examples(student, register, "short right", right)
         pairs = [spoiler.line(line, 0.5) for line in short]
         yield from examples(student, register, "short wrong", *map(list, zip(*pairs, strict=True)))
 

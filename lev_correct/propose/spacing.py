@@ -322,7 +322,8 @@ class Spacing:
         words, ratings = [looked_up(line[start:end]) for start, end in places], list[float]()
         shouted = is_shouted(line)
         for first, last in self._openings(words):
-            slot_words, slot_places = tuple(words[first : last + 1]), tuple(places[first : last + 1])
+            slot_words = tuple(words[first : last + 1])
+            slot_places = tuple(places[first : last + 1])
             if not all(_stands_alone(line, *place) for place in slot_places):
                 continue
             has_space = line[slot_places[0][1] : slot_places[-1][0]] == " "

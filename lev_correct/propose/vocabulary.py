@@ -186,7 +186,7 @@ class Vocabulary:
         frequency = math.log1p(count) - self.lexicon.mean_log if is_known and self.lexicon else 0.0
         corrections = self.corrections(before)
         is_listed = after in corrections
-        misspellings = self.lookup.misspellings.get(after, 0) if self.lookup else 0
+        misspellings = self.lookup.times(after) if self.lookup else 0
         # the lexicon's capital counts as an edit where nothing else differs
         small = after.lower() if self.by_word and is_known and after.lower() != before else after
         stays = before == after

@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from os.path import commonprefix
 
-from lev_runtime.errors import UserError
-from lev_runtime.text.sentences import strings
+from lev_runtime.errors import UserError, strings
 
 from .markup import is_prose, is_shouted, without_markup
 from .units import Span, composed

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
-from itertools import chain, repeat
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -175,9 +175,12 @@ class Lookup:
         """Returns those of a misspelling; none of another word."""
         return self._rights.get(wrong, ())
 
+    def times(self, right: str) -> int:
+        """Returns how many misspellings of a correction are listed."""
+        return self._times[right]
+
     @cached_property
-    def misspellings(self) -> Mapping[str, int]:
-        """Returns how many misspellings of each correction are listed."""
+    def _times(self) -> Counter[str]:
         return Counter(chain.from_iterable(self._rights.values()))
 
     def in_small_letters(self, known: Lexicon) -> "Lookup":
@@ -217,34 +220,26 @@ class Codespell(Lookup):
     """codespell's list, in small letters.
 
     Args:
-        text: sorted lines of a misspelling, a tab and its correction, a zero, and lines of those
-            with several, which are candidates where no lexicon has the word.
+        text: sorted lines of a misspelling, a tab and its correction; a zero, and lines of those
+            with several, which are candidates where no lexicon has the word; a zero, and lines of
+            a correction and how many misspellings it has.
         known: the words of the lexicon.
     """
 
     def __init__(self, text: bytes, known: Container[str] | None = None) -> None:
         self._text, self._known = text, known
-        self._single, self._several = map(SortedLines, text.split(b"\0"))
+        self._single, self._several, self._counts = map(SortedLines, text.split(b"\0"))
 
     def corrections(self, wrong: str) -> tuple[str, ...]:
         """See :class:`Lookup`."""
         rights = self._single.after(f"{wrong}\t")
-        if not rights and self._is_candidate(wrong):
+        if not rights and self._known is not None and wrong not in self._known:
             rights = self._several.after(f"{wrong}\t")
         return tuple(rights.split("\t")) if rights else ()
 
-    def _is_candidate(self, wrong: str) -> bool:
-        return self._known is not None and wrong not in self._known
-
-    @cached_property
-    def misspellings(self) -> Mapping[str, int]:
-        """See :class:`Lookup`."""
-        single, several = self._text.decode(*ENCODING).split("\0")
-        rights = single.replace("\t", "\n").split("\n")[1::2]
-        for wrong, *others in map(str.split, several.split("\n"), repeat("\t")):
-            if self._is_candidate(wrong):
-                rights += others
-        return Counter(rights)
+    def times(self, right: str) -> int:
+        """See :class:`Lookup`; of all lines."""
+        return int(self._counts.after(f"{right}\t") or 0)
 
     def in_small_letters(self, known: Lexicon) -> Lookup:
         """See :class:`Lookup`."""
@@ -256,7 +251,7 @@ class Codespell(Lookup):
         """Returns the list that a file holds, of which a sorted copy is kept in the user's cache:
         sorting takes longer than much else that a first line needs."""
         # another form of the copy gets another name, or older ones would be read for it
-        kept = user_cache() / f"codespell-1-{sha256(text).hexdigest()}"
+        kept = user_cache() / f"codespell-3-{sha256(text).hexdigest()}"
         with suppress(OSError, ValueError, RuntimeError):  # the last where there is no home
             return cls(kept.expanduser().read_bytes())
         lines = decode(path, 1, text).lower().split("\n")
@@ -269,7 +264,10 @@ class Codespell(Lookup):
                 several.append("\t".join([wrong, *rights]))
             elif not rights and wrong != right:
                 single.append(f"{wrong}\t{right}")
-        table = "\0".join("\n".join(sorted(rows)) for rows in (single, several)).encode(*ENCODING)
+        met = Counter(right for line in (*single, *several) for right in line.split("\t")[1:])
+        counts = [f"{right}\t{count}" for right, count in met.items()]
+        parts = ("\n".join(sorted(rows)) for rows in (single, several, counts))
+        table = "\0".join(parts).encode(*ENCODING)
         with suppress(OSError, UserError, RuntimeError):
             kept.expanduser().parent.mkdir(parents=True, exist_ok=True)
             with whole_file(str(kept.expanduser())) as file:

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..batching import BUFFER, Pause, chunks, in_batches
-from ..errors import UserError, require_count
-from ..text.sentences import strings
+from ..errors import UserError, require_count, strings
 from .options import SearchOptions
 from .prefixes import PrefixModel
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..batching import BUFFER, Pause, by_budget, chunks
-from ..errors import UserError, require_count, require_number
-from ..text.sentences import strings
+from ..errors import UserError, require_count, require_number, strings
 from .pieces import Encoding, Tokenizer
 from .predictions import MANY, MULTILABEL, REGRESSION, TAGGING, Prediction, Wanted
 

@@ -9,30 +9,13 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from ..batching import BUFFER, Pause, chunks, in_batches
-from ..errors import UserError, require_count
+from ..errors import UserError, require_count, strings
 from ..history import EditHypothesis, EditTrace, Iteration, Step
 from ..refine.arrays import Array
 from ..refine.options import RefinementOptions
 from ..refine.policy import Symbols
 from .codec import TextProcessing
 from .markup import joining_of, parse_markup, token_marks, whole_words, write_mark
-
-
-def strings(name: str, values: Iterable[Any], optional: bool = False, first: int = 1) -> list[Any]:
-    """Returns a list of strings, or of strings and None; ``first``: the number of the first.
-
-    Raises:
-        UserError: it is none; a single string, whose characters would be the texts, included.
-    """
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise UserError(f"{name}: takes a list, not {values!r:.60}")
-    texts = list(values)
-    for number, text in enumerate(texts, first):
-        if not isinstance(text, str) and not (optional and text is None):
-            kind = name.replace("_", " ").removesuffix("s")
-            raise UserError(f"{kind} {number}: {text!r:.60} is not text; give strings")
-    return texts
-
 
 Terms = Iterable[Iterable[str] | None]
 Row = tuple[str, str | None, Sequence[str] | None, str | None]

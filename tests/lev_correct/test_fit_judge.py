@@ -38,7 +38,8 @@ def test_a_spoilt_line_is_put_right_by_what_is_known_of_it(spoiler, seed):
 
 
 def test_hidden_words_are_no_words_and_stand_in_the_place_of_common_ones(spoiler):
-    line = spoiler.term(LINES[0])
+    line, [(start, end, meant)] = spoiler.term(LINES[0], spoiler.hidden)
+    assert line[start:end] == meant
     (new,) = {*line.rstrip(".").split()} - {*LINES[0].rstrip(".").split()}
     assert fit_judge.is_hidden(new) and spoiler.is_unlisted(new)
     assert fit_judge.Forgetful(f"{new}\t9\n".encode()).level(new) == 0
