@@ -65,7 +65,7 @@ from .words.known_words import KnownWords
 LONGEST_WORD = 1000
 #: Probability of an edit from which it is made by default where a text tells (:mod:`.evidence`):
 #: at 0.5 5 in 100 misspelt words of learners fewer become right, and in right text as many change.
-RIGHT = 0.33
+RIGHT = 0.3
 #: Terms of a probability that an edit carries.
 REASONS = 3
 _CODE = CodeProtection()

@@ -6,7 +6,8 @@ Each TEXT is right text of one register, a paragraph a line. Of the corrector's 
 by a hash, is hidden: rare words of right text are then in no list, in their natural place. What
 the corrector proposes is noted in the text as it is; with misspellings, spaces and apostrophes
 that are wrong, and words written for others, few and many; with hidden words in the place of
-common ones; and in single words and short lines. A proposal is right where it restores the text.
+common ones, and with known ones; and in single words and short lines. A proposal is right where it
+restores the text.
 
 OUT gets the weights, those of a logistic regression for each kind of edit; a corrector.json beside
 it names it. The table has a row for each register, judged by the fit of the others. Needs
@@ -45,10 +46,12 @@ SHARES, TERMS, LONE = (0.01, 0.1), 600, 1200
 #: The share of hidden words that stand there as names.
 NAMES = 0.3
 #: How much an example counts by what it is of. Most text that is read is right, and of its terms
-#: all have to stay; learners' texts have more errors than ours, and fewer rare words.
+#: all have to stay; learners' texts have more errors than ours, and fewer rare words. With hidden
+#: words alone a fit takes a word's level for nothing: all of them have none.
 COUNTS = {
-    **{"right": 20.0, "term": 30.0, "lone right": 10.0},
-    **{"few": 2.0, "right of few": 4.0, "many": 16.0, "right of many": 0.0, "right of term": 0.0},
+    **{"right": 20.0, "term": 10.0, "known": 20.0, "lone right": 10.0, "lone known": 10.0},
+    **{"few": 2.0, "right of few": 4.0, "many": 16.0},
+    **dict.fromkeys(("right of many", "right of term", "right of known"), 0.0),
 }
 STRENGTH = 0.3  # of the regression's regularization, the inverse
 FEWEST = 30  # examples of either class that a kind needs; of one with fewer the model tells,
