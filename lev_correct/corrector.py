@@ -237,13 +237,13 @@ class Corrector:
         threshold = require_number("min_confidence=", threshold, 0, 1)
         require_count("batch_size", batch_size)
         read = [self._read(*text) for text in texts]
-        self.backend.doubts = self._is_judged
         for group in groups(read):
             # Equal units have equal answers: a text has many words twice.
             units = (unit for text in group for line in text.lines for unit in line.units)
             asked = list(dict.fromkeys((unit.text, unit.context) for unit in units))
             contexts = [context for _, context in asked]
-            written = self.backend.write([words for words, _ in asked], batch_size, contexts)
+            words = [words for words, _ in asked]
+            written = self.backend.write(words, batch_size, contexts, self._is_judged)
             answers = dict(zip(asked, written, strict=True))
             for text in group:
                 for line in text.lines:

@@ -92,7 +92,11 @@ class FakeBackend(Backend):
         self.seen: list[Tokens] = []
 
     def write(
-        self, units: Sequence[str], batch_size: int, contexts: Sequence[Any] = ()
+        self,
+        units: Sequence[str],
+        batch_size: int,
+        contexts: Sequence[Any] = (),
+        doubts: bool = False,
     ) -> list[Answer | None]:
         return list(map(self._answer, units))
 

@@ -36,6 +36,7 @@ from lev_correct.judge.judge import Judge, Kind
 from lev_correct.judge.weights import Weights
 from lev_correct.text.markup import opens_sentence
 from lev_correct.words.known_words import TEXT, KnownWords
+from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines
 
@@ -353,7 +354,7 @@ def probability(weights: Weights, row: Example) -> float:
     """Returns what weights say of an example; 0 of a kind that they have not got."""
     try:
         odds, _ = weights.judged(row.kind, row.features)
-    except KeyError:
+    except UserError:
         return 0.0
     return float(1 / (1 + np.exp(-odds)))
 

@@ -39,11 +39,16 @@ class Weights:
             raise UserError(f"{path} holds no weights of a judge ({error})") from None
 
     def judged(self, kind: str, features: Mapping[str, float]) -> tuple[float, dict[str, float]]:
-        """Returns the log-odds of an edit, and the terms of them by name, in nats."""
-        rows = self._kinds[kind]
-        terms = {
-            name: weight * (features[name] - mean)
-            for name, (weight, mean) in rows.items()
-            if name != "bias"
-        }
-        return rows["bias"][0] + sum(terms.values()), terms
+        """Returns the log-odds of an edit, and the terms of them by name, in nats; raises UserError
+        where the weights are of another version's features."""
+        try:
+            rows = self._kinds[kind]
+            terms = {
+                name: weight * (features[name] - mean)
+                for name, (weight, mean) in rows.items()
+                if name != "bias"
+            }
+            return rows["bias"][0] + sum(terms.values()), terms
+        except KeyError as error:
+            fault = f"the judge's weights are of another version ({error})"
+            raise UserError(f"{fault}; fit them again with fit_judge.py") from None

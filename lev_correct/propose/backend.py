@@ -108,9 +108,6 @@ class Backend:
     knows_spaces: bool
     words_learnt: int | None = None
     uses_context = False
-    #: Whether a word of no list gets its likeliest change, though it would rather stay: a judge
-    #: has more to go by.
-    doubts = False
     processing: TextProcessing
     #: Finds what is to be joined and divided, where the lists say enough.
     spacing: Spacing | None = None
@@ -138,8 +135,17 @@ class Backend:
         return math.inf
 
     def write(
-        self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
+        self,
+        units: Sequence[str],
+        batch_size: int,
+        contexts: Sequence[Context] = (),
+        doubts: bool = False,
     ) -> list[Answer | None]:
         """An answer for each unit, in order, however they are batched; None for one that did not
-        come to an end. Units have 1 to ``limit`` tokens, and contexts where ``uses_context``."""
+        come to an end. Units have 1 to ``limit`` tokens, and contexts where ``uses_context``.
+
+        Args:
+            doubts: whether a word of no list gets its likeliest change, though it would rather
+                stay: a judge has more to go by.
+        """
         raise NotImplementedError

@@ -38,7 +38,11 @@ class LevenshteinBackend(Backend):
         return cls(editor, knows_spaces)
 
     def write(
-        self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
+        self,
+        units: Sequence[str],
+        batch_size: int,
+        contexts: Sequence[object] = (),
+        doubts: bool = False,
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; an answer always comes to an end."""
         traces = self.editor.edit(units, units, max_iter=self.max_iter, batch_size=batch_size)

@@ -53,7 +53,11 @@ class Exported(Searching):
         return [self.model.numbers(unit, unit) for unit in units]
 
     def write(
-        self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
+        self,
+        units: Sequence[str],
+        batch_size: int,
+        contexts: Sequence[Context] = (),
+        doubts: bool = False,
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; probabilities are those of a checkpoint."""
         sizes = [len(self.processing.tokens(unit)) for unit in units]

@@ -149,7 +149,11 @@ class Ranker(Backend):
         return weights
 
     def write(
-        self, units: Sequence[str], batch_size: int, contexts: Sequence[Context] = ()
+        self,
+        units: Sequence[str],
+        batch_size: int,
+        contexts: Sequence[Context] = (),
+        doubts: bool = False,
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; an answer always comes to an end."""
         forms = {unit: self.form(unit) for unit in units if self.readable(unit)}
@@ -159,12 +163,12 @@ class Ranker(Backend):
         answers: list[Answer | None] = [{} for _ in units]
         for number, (unit, context) in enumerate(zip(units, contexts, strict=True)):
             if unit in forms:
-                answers[number] = self._answer(unit, candidates_of[forms[unit]], context)
+                answers[number] = self._answer(unit, candidates_of[forms[unit]], context, doubts)
         return answers
 
-    def _answer(self, unit: str, candidates: Candidates, context: Context) -> Answer:
+    def _answer(self, unit: str, candidates: Candidates, context: Context, doubts: bool) -> Answer:
         chances = self.probabilities(candidates, unit, context)
-        best = self._best(candidates, unit, chances)
+        best = self._best(candidates, unit, chances, doubts)
         if self.cased(candidates.texts[best], unit) == unit:
             return {}
         answer = {}
@@ -174,7 +178,7 @@ class Ranker(Backend):
             answer[edit._replace(words=written)] = float(sum(chances[has_edit]))
         return answer
 
-    def _best(self, candidates: Candidates, unit: str, chances: np.ndarray) -> int:
+    def _best(self, candidates: Candidates, unit: str, chances: np.ndarray, doubts: bool) -> int:
         """Returns the number of the candidate that is written."""
         return int(chances.argmax())
 
@@ -420,13 +424,12 @@ class WordRanker(Ranker):
             return super()._edits(unit, text)
         return [WordEdit(0, 1, tuple(text.split()))]
 
-    def _best(self, candidates: Candidates, unit: str, chances: np.ndarray) -> int:
+    def _best(self, candidates: Candidates, unit: str, chances: np.ndarray, doubts: bool) -> int:
         listed = self.misspelt(unit)
         if len(listed) == 1 and listed[0] in candidates.texts:  # the text tells how sure it is
             return candidates.texts.index(listed[0])
-        if self.doubts and self.unknown(unit) and len(chances) > 1:
-            return 1 + super()._best(candidates, unit, chances[1:])
-        return super()._best(candidates, unit, chances)
+        first = int(doubts and self.unknown(unit) and len(chances) > 1)
+        return first + super()._best(candidates, unit, chances[first:], doubts)
 
     def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
         """See :class:`Ranker`: a capital counts there, and neighbours."""

@@ -112,7 +112,11 @@ class Generating(GeneratingModel, Backend):
     """
 
     def write(
-        self, units: Sequence[str], batch_size: int, contexts: Sequence[object] = ()
+        self,
+        units: Sequence[str],
+        batch_size: int,
+        contexts: Sequence[object] = (),
+        doubts: bool = False,
     ) -> list[Answer | None]:
         """See :class:`~lev_correct.propose.backend.Backend`."""
         read = list(map(self.processing.tokens, units))

@@ -114,6 +114,13 @@ def test_an_edit_is_judged_by_its_word_and_its_line(edits):
     assert surer > less_sure
 
 
+@pytest.mark.parametrize("kind, feature", [("word", "gone"), ("gone", "certain")])
+def test_weights_of_another_version_are_one_error(kind, feature):
+    weights = Weights({kind: {"bias": (0.0, 0.0), feature: (1.0, 0.0)}})
+    with refuses("another version"):
+        weights.judged("word", {"certain": 1.0})
+
+
 def test_an_edit_is_judged_by_the_model_and_the_kind_of_file():
     prose, doubted, code = (
         chance(evidence(path=path), "runkle", "rumple", model)

@@ -102,8 +102,7 @@ def test_a_judge_hears_the_likeliest_change_of_a_word_that_would_rather_stay():
     corrector = ranking(weights={"unchanged": 99.0})
     words = ["hte", "cat"]
     assert corrector.backend.write(words, 8) == [{}, {}]
-    corrector.backend.doubts = True
-    change, of_known = corrector.backend.write(words, 8)
+    change, of_known = corrector.backend.write(words, 8, doubts=True)
     ((edit, chance),) = change.items()
     assert edit.words == ("the",) and 0 < chance < 0.5 and not of_known
 
