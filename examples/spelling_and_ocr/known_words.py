@@ -20,7 +20,8 @@ import argparse
 import json
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
 from pathlib import Path
 
 from lists import parser_of
@@ -59,13 +60,15 @@ def scowl_levels(folder: Path) -> Iterator[tuple[str, int]]:
                 yield word.strip().lower(), level
 
 
-def usual_levels(words: Container[str], table: str) -> Iterator[tuple[str, int]]:
+def usual_levels(words: Iterable[str], table: str) -> Iterator[tuple[str, int]]:
     """Yields those of words that a table of misspellings has, which are met as often as what it
     corrects them to."""
-    frequencies = get_frequency_dict("en", "large")
-    for wrong, rights in Lookup.read(table).corrections.items():
-        least = AS_USUAL * frequencies.get(rights[0], 0)
-        if wrong in words and frequencies.get(wrong, 0) >= least > 0:
+    frequencies, lookup = get_frequency_dict("en", "large"), Lookup.read(table)
+    for wrong in words:
+        least = AS_USUAL * max(
+            map(frequencies.get, lookup.corrections(wrong), repeat(0)), default=0
+        )
+        if frequencies.get(wrong, 0) >= least > 0:
             yield wrong, SPELLED
 
 

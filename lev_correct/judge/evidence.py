@@ -46,6 +46,8 @@ SUFFIXES = (
     "able al an ation ed er ers es ful ian ic ing ism ist ists ity ize ized less ly ness or s"
 ).split()
 DERIVED = 3
+#: Level of what is known as a name alone, and of the same in small letters (*alon*, *rais*).
+NAME_ALONE, IN_SMALL = 7, 1
 #: What makes a term of a term (*functor*, *functorial*, *functoriality*), up to so many of them.
 TERM_ENDINGS = "able ation ful ial ian ical ism ist ists ity ize ized less ness".split()
 MOST_ENDINGS = 2
@@ -146,6 +148,8 @@ class Evidence(Judge):
 
     def _level(self, word: str) -> int:
         level, small = max(map(self.run.known.level, _forms(word))), word.lower()
+        if level == NAME_ALONE and word == small:
+            level = IN_SMALL
         if not level and self._is_of_term(small, MOST_ENDINGS):
             return LEFT_ALONE
         return level or DERIVED * any(map(self._exists, _stems(small)))

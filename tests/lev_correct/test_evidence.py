@@ -129,6 +129,11 @@ def test_an_edit_is_judged_by_the_model_and_the_kind_of_file():
     assert prose > doubted and prose != code
 
 
+def test_a_name_stays_but_not_in_small_letters():
+    text = evidence(run=Run(backend(), KnownWords(b"alon\t7\n"), WEIGHTS, English()))
+    assert text.leaves_alone("Alon") and not text.leaves_alone("alon")
+
+
 def test_what_returns_in_the_files_of_a_run_is_a_term_be_it_in_code():
     text = evidence()
     before = chance(text, "runkle", "rumple")
