@@ -415,12 +415,15 @@ def report(rows: Sequence[Example], words: dict[str, int]) -> None:
         print(f"| {register} {cells(counts, words[register])}")
     print(f"| all {cells(totals, sum(words.values()))}")
     right = np.array([row.is_right for row in rows])
-    met = np.array([row.source != "term" for row in rows])
+    # terms are far more than met, and the rest of their lines is counted as right text
+    met = np.array([not re.search("term|known", row.source) for row in rows])
+    listed = np.array([row.kind in OF_LISTS for row in rows])
     for low, high in zip(STEPS, STEPS[1:]):
         inside = (chances >= low) & (chances < high) & met
         if inside.any():
-            share = right[inside].mean()
-            print(f"stated {low} to {min(high, 1)}: {share:.1%} of {inside.sum()} right")
+            share, unlisted = right[inside].mean(), right[inside & ~listed].mean()
+            stated = f"stated {low} to {min(high, 1)}"
+            print(f"{stated}: {share:.1%} of {inside.sum()} right, {unlisted:.1%} if not listed")
 
 
 def cells(counts: dict[str, list[int]], words: int) -> str:
