@@ -104,7 +104,7 @@ class Document:
         """Takes away the units of both halves of each word with a hyphen at the end of its line;
         ``lines``: the next ones."""
         for line, line_units in zip(lines, units, strict=True):
-            divided = bool(_DIVIDED.search(line))
+            divided = bool(_DIVIDED.search(line, max(len(line.rstrip()) - 2, 0)))
             if divided and line_units and len(line[line_units[-1].end :].strip()) == 1:
                 line_units.pop()
             begins = bool(line_units) and not any(map(str.isalnum, line[: line_units[0].start]))

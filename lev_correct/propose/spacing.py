@@ -24,10 +24,10 @@ from ..lines import Chance
 from ..text.markup import case_of, is_shouted
 from ..text.units import (
     APOSTROPHES,
-    HYPHENS,
     Span,
     bare_letters,
     context,
+    hyphens_beside,
     looked_up,
 )
 from ..words.lexicon import Bigrams, LetterModel
@@ -324,7 +324,7 @@ class Spacing:
         for first, last in self._openings(words):
             slot_words = tuple(words[first : last + 1])
             slot_places = tuple(places[first : last + 1])
-            if not all(_stands_alone(line, *place) for place in slot_places):
+            if any(hyphens_beside(line, *place) for place in slot_places):
                 continue
             has_space = line[slot_places[0][1] : slot_places[-1][0]] == " "
             case, *others = ["small" if shouted else case_of(line, *at) for at in slot_places]
@@ -398,12 +398,6 @@ class Spacing:
             first_price = APOSTROPHE
         words = tuple(" ".join(meant).split())
         return self._text(words, slot) + first_price + SLIP * (slips - 1)
-
-
-def _stands_alone(line: str, start: int, end: int) -> bool:
-    """Returns whether no hyphen is next to a word."""
-    beside = line[max(start - 1, 0) : start] + line[end : end + 1]
-    return {*HYPHENS}.isdisjoint(beside)
 
 
 def with_mark_behind(line: str, change: Chance) -> Chance:

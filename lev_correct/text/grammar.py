@@ -48,7 +48,7 @@ _BY_LOOK = {
     ),
 }
 
-_LETTER = re.compile(r"[^\W\d_]")
+_LETTER, _HIDDEN = re.compile(r"[^\W\d_]"), f"{CODE} "
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _COMMENT_SIGNS = re.compile(
     r"^[^\S\n]*(?:[#/*;%!<>=+|-]|--|REM\b|dnl\b)+|[*/<>-]+[^\S\n]*$", re.MULTILINE
@@ -124,7 +124,10 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Markdown:
         shown, strings = _source(text, kind, knows)
     parts = settled(shown).split("\n")
     pairs = zip(parts, lines, strict=True)
-    code = [bool(line.strip()) and not _LETTER.search(part) for part, line in pairs]
+    code = [
+        bool(line.strip()) and not (part.strip(_HIDDEN) and _LETTER.search(part))
+        for part, line in pairs
+    ]
     return Markdown(code, parts, strings)
 
 
