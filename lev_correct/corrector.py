@@ -422,7 +422,7 @@ class Corrector:
             place, before = origins[start], source[origins[start] : origins[end]]
             if not is_normalized("NFC", source):
                 after = normalize("NFD", after)
-            terms = next((terms for at, terms in judge.why.items() if start <= at < end), {})
+            terms = next((judge.why[at] for at in range(start, end) if at in judge.why), {})
             telling = filter(itemgetter(1), terms.items())
             largest = sorted(telling, key=lambda term: -abs(term[1]))[:REASONS]
             edits.append(Edit(place, before, after, chance, reason is None, reason, (*largest,)))
