@@ -35,6 +35,8 @@ _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{3,}|[A-Z]{4,}")
 #: Listed misspellings that tell that a text has errors, at least; how many, and which share of its
 #: words, tell it surely: an essay's (5 in 1,000). A letter with two slips has terms, too.
 TELL, ENOUGH, MANY = 2, 10, 0.005
+#: Probability up to which it is not asked in which language an edit stands.
+FAINT = 0.01
 #: Kinds of edits of words that a list has.
 OF_LISTS = ("listed", "confused")
 #: What is added to words, and the level of what has it.
@@ -206,13 +208,15 @@ class LineJudge:
         if kind == "doubled":  # its neighbours alone tell (:mod:`.spacing`)
             return chance
         kind = self.kind_of(before, kind)
-        if kind not in OF_LISTS and self.is_foreign(start, start + len(before), after):
-            return 0.0
         if kind == "slip" and self._text.leaves_alone(before):
             return 0.0
         features = self.features.of(start, before, after, chance)
         odds, self.why[start] = self._text.run.weights.judged(kind, features)
-        return 1 / (1 + math.exp(-odds))
+        probability = 1 / (1 + math.exp(-odds))
+        may_be_foreign = kind not in OF_LISTS and probability > FAINT  # others are not asked for
+        if may_be_foreign and self.is_foreign(start, start + len(before), after):
+            return 0.0
+        return probability
 
     def kind_of(self, before: str, kind: Kind) -> Kind:
         """Returns the kind of an edit by what lists have and whether its word is alone."""
