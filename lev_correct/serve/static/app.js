@@ -189,7 +189,11 @@ function isShown(edit) {
 
 function show() {
   shown = mode === "predict" ? [] : state.edits.filter(isShown);
-  if (pop.edit && !shown.includes(pop.edit)) close();
+  // an answer that says the same again leaves it open: Enter would write over the chosen words
+  const same = pop.edit && shown.find((edit) =>
+    ["offset", "before", "after"].every((name) => edit[name] === pop.edit[name]));
+  if (same) pop.edit = pop.last = same;
+  else if (pop.edit) close();
   paint(shown);
   const all = shown.filter(({ applied }) => applied);
   $("all").textContent = `Correct all ${all.length}`;
