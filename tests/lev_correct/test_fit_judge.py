@@ -45,6 +45,16 @@ def test_hidden_words_are_no_words_and_stand_in_the_place_of_common_ones(spoiler
     assert fit_judge.Forgetful(f"{new}\t9\n".encode()).level(new) == 0
 
 
+def test_of_a_line_with_a_hidden_word_its_other_words_tell_nothing_of_terms():
+    line, word = "The goverment keeps the flumpith in a box.", "flumpith"
+    start = line.index(word)
+    golds = [[(start, start + len(word), word)]]
+    student = fit_judge.Student.from_pretrained()
+    rows = fit_judge.examples(student, "a", "term", [line], golds)
+    sources = {row.text.split()[0]: (row.source, row.is_right) for row in rows}
+    assert sources == {"goverment": ("right of term", False), word: ("term", False)}
+
+
 def test_weights_tell_what_is_right_from_what_is_not():
     rng = random.Random(1)
     rows = [
