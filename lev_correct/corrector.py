@@ -278,11 +278,14 @@ class Corrector:
             document.leave_divided_words(lines, units)
         judge = document.judge if document else self.judge()
         foreign = judge.read(read, skipped, words)
-        for line_units, parts in zip(units, foreign, strict=True):
+        for line, line_units, parts in zip(shown, units, foreign, strict=True):
             line_units[:] = [
                 unit
                 for unit in line_units
-                if not (inside(unit.start, parts) or judge.leaves_alone(unit.text))
+                # as it is written: what is asked for has lost the capital of a sentence
+                if not (
+                    inside(unit.start, parts) or judge.leaves_alone(line[unit.start : unit.end])
+                )
             ]
         if shown is not read:  # what is hidden stands in the units
             pairs = zip(lines, read, foreign, strict=True)

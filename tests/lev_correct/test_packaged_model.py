@@ -85,6 +85,15 @@ def test_terms_and_edits_are_the_same_in_requests_of_any_size(packaged):
     assert together == single and together[::2] == lines[::2]
 
 
+ERRORS = ["I recieved it and teh dog definately beleives."] * 6
+
+
+@pytest.mark.parametrize("line", ["Essy sings.", "ALON WENT HOME WITH US", "We met Rais."])
+def test_a_name_stays_where_its_capital_says_nothing_in_a_text_with_errors(packaged, line):
+    (correction, *_) = packaged.correct([line, *ERRORS], document=packaged.document())
+    assert (correction.text, correction.edits) == (line, ())
+
+
 def test_a_letter_with_a_few_slips_keeps_its_terms(packaged):
     lines = ["The doctor gave her atomoxetine last week and she sleeps better now."]
     lines += ["We made labneh and dukkah for the party, and everybody asked for more."]
