@@ -312,8 +312,8 @@ def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -
         golds = [[(0, len(wrong), right)] for wrong, right in part]
         yield from examples(student, register, "lone wrong", [wrong for wrong, _ in part], golds)
         for source, terms in (("lone right", spoiler.hidden), ("lone known", spoiler.known)):
-            some = rng.sample(terms, min(LONE // 5, len(terms)))
-            yield from examples(student, register, source, [spoiler.cased(w)[0] for w in some])
+            sample = rng.sample(terms, min(LONE // 5, len(terms)))
+            yield from examples(student, register, source, [spoiler.cased(w)[0] for w in sample])
         short = [line for line in map(spoiler.short, rng.choices(lines, k=LONE // 5)) if line]
         right = [spoiler.term(line, spoiler.hidden)[0] for line in short]
         yield from examples(student, register, "short right", right)

@@ -1,5 +1,7 @@
 """The model that comes with the package, and the script that made it."""
 
+import json
+import math
 import re
 import shutil
 import sys
@@ -13,6 +15,7 @@ from tables import rows
 
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
+from lev_correct.judge.weights import ENGLISH
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.text.units import spans
 from lev_runtime.io.text_files import read_lines
@@ -75,6 +78,15 @@ def test_no_short_rare_half_makes_two_words_of_one(packaged):
 
     assert texts("They wenwere loyal to him.") == []
     assert texts("They went tothe house.") == ["to the"]
+
+
+def test_an_edit_of_two_words_tells_its_own_terms(packaged, monkeypatch):
+    monkeypatch.setattr("lev_correct.corrector.REASONS", 99)
+    ((edit,), *_) = (line.edits for line in packaged.correct(["There are man ypoems in it."]))
+    bias = json.loads(ENGLISH.read_bytes())["kinds"]["put in"]["bias"][0]
+    odds = bias + sum(term for _, term in edit.why)
+    assert edit.before == "man ypoems"
+    assert edit.probability == pytest.approx(1 / (1 + math.exp(-odds)))
 
 
 def test_terms_and_edits_are_the_same_in_requests_of_any_size(packaged):
