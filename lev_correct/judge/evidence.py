@@ -21,7 +21,7 @@ from ..propose.backend import Backend
 from ..text.markup import is_shouted
 from ..text.units import Span
 from ..words.known_words import SPELLED, KnownWords
-from .features import LEFT_ALONE, LineFeatures
+from .features import LEFT_ALONE, SHORT, LineFeatures
 from .judge import Judge, Kind
 from .languages import Languages, Word
 from .weights import Weights
@@ -48,7 +48,8 @@ SUFFIXES = (
     "able al an ation ed er ers es ful ian ic ing ism ist ists ity ize ized less ly ness or s"
 ).split()
 DERIVED = 3
-#: Level of what is known as a name alone, and of the same in small letters (*alon*, *rais*).
+#: Level of what is known as a name alone, and of the same in small letters in prose (*alon*,
+#: *rais*), of more letters than a short tool's (*svn*).
 NAME_ALONE, IN_SMALL = 7, 1
 #: What makes a term of a term (*functor*, *functorial*, *functoriality*), up to so many of them.
 TERM_ENDINGS = "able ation ful ial ian ical ism ist ists ity ize ized less ness".split()
@@ -150,7 +151,7 @@ class Evidence(Judge):
 
     def _level(self, word: str) -> int:
         level, small = max(map(self.run.known.level, _forms(word))), word.lower()
-        if level == NAME_ALONE and word == small:
+        if level == NAME_ALONE and word == small and self.is_prose and len(word) > SHORT:
             level = IN_SMALL
         if not level and self._is_of_term(small, MOST_ENDINGS):
             return LEFT_ALONE

@@ -133,8 +133,10 @@ def test_an_edit_is_judged_by_the_model_and_the_kind_of_file():
 
 
 def test_a_name_stays_but_not_in_small_letters():
-    text = evidence(run=Run(backend(), KnownWords(b"alon\t7\n"), WEIGHTS, English()))
+    run = Run(backend(), KnownWords(b"alon\t7\nsvn\t7\n"), WEIGHTS, English())
+    text, code = evidence(run=run), evidence(run=run, path="x.py")
     assert text.leaves_alone("Alon") and not text.leaves_alone("alon")
+    assert text.leaves_alone("svn") and code.leaves_alone("alon"), "names of tools"
 
 
 def test_what_returns_in_the_files_of_a_run_is_a_term_be_it_in_code():
