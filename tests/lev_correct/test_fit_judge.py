@@ -46,13 +46,11 @@ def test_hidden_words_are_no_words_and_stand_in_the_place_of_common_ones(spoiler
 
 
 def test_of_a_line_with_a_hidden_word_its_other_words_tell_nothing_of_terms():
-    line, word = "The goverment keeps the flumpith in a box.", "flumpith"
-    start = line.index(word)
-    golds = [[(start, start + len(word), word)]]
+    line, hidden = "The goverment keeps the flumpith in a box.", (24, 32, "flumpith")
     student = fit_judge.Student.from_pretrained()
-    rows = fit_judge.examples(student, "a", "term", [line], golds)
-    sources = {row.text.split()[0]: (row.source, row.is_right) for row in rows}
-    assert sources == {"goverment": ("right of term", False), word: ("term", False)}
+    rows = fit_judge.examples(student, "a", "term", [line], [[hidden]])
+    sources = {row.text.split()[0]: row.source for row in rows}
+    assert sources == {"goverment": "right of term", "flumpith": "term"}
 
 
 def test_weights_tell_what_is_right_from_what_is_not():
