@@ -13,7 +13,6 @@ from lev_correct.judge.judge import kind_of
 from lev_correct.judge.languages import Languages
 from lev_correct.judge.weights import ENGLISH, Weights
 from lev_correct.text.units import spans
-from lev_correct.words import sorted_lines
 from lev_correct.words.known_words import KnownWords
 from lev_correct.words.lexicon import Lexicon
 
@@ -63,7 +62,7 @@ CARELESS = [f"the {wrong} cat sat" for wrong, _ in PAIRS]
 
 @pytest.mark.parametrize("few", [0, 99])
 def test_words_are_found_in_a_list_by_their_bytes_and_others_are_not(tmp_path, monkeypatch, few):
-    monkeypatch.setattr(sorted_lines, "FEW", few)  # cut at once, or never
+    monkeypatch.setattr("lev_correct.words.sorted_lines.FEW", few)  # cut at once, or never
     words = {"a": 1, "ab": 2, "abc": 3, "b": 9, "zoo": 4, "étale": 5, "İ": 6}
     text = "\n".join(f"{word}\t{level}" for word, level in words.items())
     (tmp_path / "known").write_bytes(lzma.compress(text.encode()))
@@ -117,10 +116,9 @@ def test_an_edit_is_judged_by_its_word_and_its_line(edits):
     assert surer > less_sure
 
 
-@pytest.mark.parametrize("kinds", [{}, {"word": {"gone": (1.0, 0.0)}}])
-def test_weights_of_another_version_are_one_error(kinds):
+def test_weights_of_another_version_are_one_error():
     with refuses("another version"):
-        Weights(kinds).judged("word", {"certain": 1.0})
+        Weights({"word": {"gone": (1.0, 0.0)}}).judged("word", {"certain": 1.0})
 
 
 def test_an_edit_is_judged_by_the_model_and_the_kind_of_file():
