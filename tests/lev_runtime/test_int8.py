@@ -63,6 +63,8 @@ MODELS: dict[str, tuple[Callable[..., Answer], dict[str, Any]]] = {
 @pytest.mark.parametrize("bits", [8, 7])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_batch_gives_what_each_text_alone_gives(name, bits, tmp_path, monkeypatch):
+    if bits == 8 and folder.overflows():
+        pytest.skip("products of eight bits overflow on this processor")
     monkeypatch.setattr(folder, "overflows", lambda: bits == 7)
     for size, value in WIDE.items():
         monkeypatch.setitem(editors.ENCT5, size, value)
