@@ -425,7 +425,7 @@ class Corrector:
                 reason = self._objection(line, patch, spaced, masks)
             place, before = origins[start], source[origins[start] : origins[end]]
             if fitting is not None:
-                fitting = as_escaped(fitting, line.text[start:end], before, origins[start : end + 1])
+                fitting = as_escaped(fitting, (line.text, origins), source, (start, end))
             if reason is None and fitting is None:
                 reason = "reported"
             after = fitting or after

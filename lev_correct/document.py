@@ -17,7 +17,7 @@ _FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
 _INDENTED = re.compile(r" {4}| {0,3}\t")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 #: A line of Python after its prompt, which mails quote by, too.
-_DOCTEST = re.compile(r"\s*>>> (?:.*[(=\[]|(?:from|import) |[\w.]+\s*$|['\"\d])")
+_DOCTEST = re.compile(r"\s*>>> (?:.*[(=\[]|(?:from|import) |['\"\d])")
 #: A line as its words are read, and where each of its characters stands in it as it is written.
 Form = tuple[str, Sequence[int]]
 _DIVIDED = re.compile(rf"[^\W\d_][{HYPHENS}]\s*$")
@@ -60,7 +60,7 @@ class Document:
         pairs = zip(self._grammar.code[first : self.lines_read], lines, strict=True)
         return [mark or bool(_PROMPT.match(line)) for mark, line in pairs]
 
-    def forms(self, forms: Sequence[Form]) -> tuple[Sequence[Form], Sequence[str]]:
+    def forms(self, forms: Sequence[Form]) -> tuple[list[Form], list[str]]:
         """Returns the lines that were read last, with the characters that their escapes mean; and
         as their words are read, each as long: of Markdown with spaces for its markup.
 
@@ -68,10 +68,10 @@ class Document:
             forms: each line, and where its characters stand.
         """
         if self._grammar is None:
-            return forms, [text for text, _ in forms]
+            return [*forms], [text for text, _ in forms]
         shown = self._grammar.shown[self.lines_read - len(forms) : self.lines_read]
         if not any(REST in line for line in shown):
-            return forms, shown
+            return [*forms], [*shown]
         meant = [_meant(*form, line) for form, line in zip(forms, shown, strict=True)]
         return meant, [line.replace(REST, "") for line in shown]
 
@@ -92,8 +92,8 @@ class Document:
             place = first + columns[column]
             return next((mark for start, end, mark in grammar.strings if start <= place < end), "'")
 
-        place = first + columns[patch[0]]
-        is_key = any(start <= place < end for start, end in grammar.keys)
+        begins, ends = first + columns[patch[0]], first + columns[patch[1]]
+        is_key = any(start < ends and begins < end for start, end in grammar.keys)
         return None if is_key else fitted(line, patch, written)
 
     @property

@@ -17,7 +17,9 @@ _NAMED = {
     "word lists": r".*\.(?:dic|aff)|\.lev-correct-words\.txt",
 }
 _BY = r"(?:auto(?:matically)?[- ]?|machine[- ]|code |\S+ )?generated\b"
-_HANDS_OFF = r"do not (?:edit|modify|change)\b(?: this \w+| it| by hand| manually| directly)*+\s*(?![\s\w])"
+_HANDS_OFF = (
+    r"do not (?:edit|modify|change)\b(?: this \w+| it| by hand| manually| directly)*+\s*(?![\s\w])"
+)
 #: A line that says so of its file: behind the sign of a comment, or with a capital.
 _GENERATED = re.compile(
     r"@generated\b"

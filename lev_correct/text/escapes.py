@@ -6,6 +6,8 @@ from functools import cache
 from html import unescape
 from unicodedata import lookup
 
+from .units import Span
+
 #: What is shown for each character of an escape after the first, for which its meaning is shown.
 REST = "\5"
 _HEX = "[0-9A-Fa-f]"
@@ -97,23 +99,25 @@ def with_rests(shown: str, origins: Sequence[int]) -> str:
     return "".join(char + REST * (end - start - 1) for char, start, end in pairs)
 
 
-def as_escaped(after: str, text: str, written: str, origins: Sequence[int]) -> str | None:
-    """Returns the new text of a part of a line with its escapes as they were written; None where one
-    means a space.
+def as_escaped(after: str, form: tuple[str, Sequence[int]], written: str, span: Span) -> str | None:
+    """Returns the new text of a part of a line with its escapes as they were written; None where
+    one means a space, or the new text begins with the letter of the one before it (*\\temperature*).
 
     Args:
-        text: the part as its words are read.
-        written: as it stands there.
-        origins: where in the line each character of ``text`` begins, and its end.
+        form: the line as its words are read, and where in ``written`` each of its characters stands.
     """
+    (text, origins), (start, end) = form, span
+    if start and origins[start] - origins[start - 1] > 1 and text[start - 1].isspace():
+        if after[:1] == written[origins[start] - 1]:
+            return None
     spelled = dict[str, str]()
-    for char, start, end in zip(text, origins, origins[1:], strict=False):
-        escape = written[start - origins[0] : end - origins[0]]
+    for place in range(start, end):
+        escape = written[origins[place] : origins[place + 1]]
         if len(escape) > 1 and escape[0] in "\\&`'\"":
-            if char.isspace():
+            if text[place].isspace():
                 return None
-            spelled[char] = escape
-    return after.translate(str.maketrans(spelled))
+            spelled[text[place]] = escape
+    return after.translate({ord(char): escape for char, escape in spelled.items()})
 
 
 @cache

@@ -61,7 +61,9 @@ _CODE_SIGN = re.compile(
     r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|&&|\|\||^\W*(?:>>>|\$) "
     r"|^\W*(?:include|define|undef|ifn?def|pragma)\s+[<\"\w]"
 )
-_QUOTES = re.compile(r"\A\s*[A-Za-z@$]{0,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])\s*\Z")
+_QUOTES = re.compile(
+    r"\A\s*[A-Za-z@$]{0,3}#{,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])#{,3}\s*\Z"
+)
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
 _PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|\$\w+|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")

@@ -12,7 +12,7 @@ BEFORE, AFTER = 200, 60
 #: The call, or the command, that a string is an argument of.
 _CALL = re.compile(r"(?P<name>\w+[!?]?)\s*(?:<[^<>]*>)?\(\s*(?:[^(){};]*,\s*)?\Z")
 _COMMAND = re.compile(
-    r"(?:\A|[\n;|&({`]|\b(?:if|while|until|then|do|sudo)\b)\s*!?\s*(?P<name>\w+)\b[^\n;|&(){}]*\Z"
+    r"(?:\A|[\n;|&({`[]|\b(?:if|while|until|then|do|sudo)\b)\s*!?\s*(?P<name>\w+)\b[^\n;|&(){}]*\Z"
 )
 #: Names of calls, in small letters, that look in a text for what a string says, so that a text that
 #: has it is a key, too; of those whose argument names a thing; and of such commands.
@@ -40,8 +40,9 @@ _COMMANDS = re.compile(
 _SHELLS = {"bash", "fish", "tcsh", "tcl", "docker", "perl", "ruby"}
 #: Signs before a string and after one: of what is looked for, compared, a case, a subscript, a pair
 #: of a table, a module, a setting that is no prose.
-_SOUGHT_BEFORE, _SOUGHT_AFTER = re.compile(r"(?:[=!]~|(?<=\s)~)\s*\Z"), re.compile(
-    r"\s*(?:not\s+)?in\b(?!\s*[\[({])"
+_SOUGHT_BEFORE, _SOUGHT_AFTER = (
+    re.compile(r"(?:[=!]~|(?<=\s)~)\s*\Z"),
+    re.compile(r"\s*(?:not\s+)?in\b(?!\s*[\[({])"),
 )
 _NAMED_BEFORE = re.compile(
     r"(?:[=!]==?|/=|\b(?:eq|ne|eql|is|is not|i?like|rlike|glob)|\s-[ci]?(?:eq|ne|like|match))\s*\Z"
@@ -84,8 +85,8 @@ def keys(
     text: str, language: str, literals: Sequence[Literal], knows: Callable[[str], bool]
 ) -> list[Span]:
     """Returns where strings stand that are keys, by what is around them: an argument of a call that
-    looks it up or looks for it, a subscript, a case, a side of a comparison; those that say the same
-    elsewhere; and those that have what is looked for.
+    looks it up or looks for it, a subscript, a case, a side of a comparison; those that say the
+    same elsewhere; and those that have what is looked for.
 
     Args:
         knows: whether a word is a right one, which no edit changes.
@@ -122,8 +123,8 @@ def keys(
 
 
 def _is_named(language: str, before: str, after: str) -> bool:
-    """Returns whether what is around a string tells that it is compared, a case, a subscript, or the
-    first of a pair."""
+    """Returns whether what is around a string tells that it is compared, a case, a subscript, or
+    the first of a pair."""
     if _NAMED_BEFORE.search(before) or (_PAIR.search(before) and after.lstrip()[:1] == ","):
         return True
     if _BY_ONE.fullmatch(language) and _COMPARED_BY_ONE.search(before):

@@ -31,8 +31,8 @@ class Markdown(NamedTuple):
     """The lines of a text: which are code, and each as its words are read, as long as it is, with
     :data:`.escapes.REST`.
 
-    strings, keys: of source code, and titles that links name, by places of the whole text. left_out:
-    the kind of a file whose comments alone are read.
+    strings, keys: of source code, and titles that links name, by places of the whole text.
+    left_out: the kind of a file whose comments alone are read.
     """
 
     code: Sequence[bool]
