@@ -8,7 +8,7 @@ but for its strings, JavaScript passes ``node --check`` and shell ``bash -n`` wh
 installed, JSON, TOML and XML have the same keys and elements, and Pygments' lexers find the same
 tokens outside of comments, strings and text. The status is 1 if one file does not.
 
-With ``--programs`` nine small programs of nine languages, below ``programs/``, run before and after:
+With ``--programs`` nine small programs of nine languages, in ``programs/``, run before and after:
 what they print must not change, as their patterns, tables and look-ups have misspellings, too; the
 sentence that they tell a person is corrected.
 """

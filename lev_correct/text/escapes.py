@@ -24,7 +24,7 @@ _COMMON = (
     r"|\\N\{(?P<name>[A-Z][A-Z0-9 -]+)\}"
 )
 _ESCAPES = {
-    "backslash": rf"{_COMMON}|\\(?P<char>[abefnrtv0\"'`\\/?$#%&])",
+    "backslash": rf"{_COMMON}|(?P<end>\\)(?=\n)|\\(?P<char>[abefnrtv0\"'`\\/?$#%&])",
     "decimal": rf"\\(?P<number>\d{{2,3}})|{_COMMON}|\\(?P<char>[abefnrtv0\"'\\])",
     "quote": r"\\(?P<char>['\\])",
     "css": rf"\\(?P<hex>{_HEX}{{1,6}})\s?|\\(?P<char>[\"'\\])",
@@ -101,10 +101,10 @@ def with_rests(shown: str, origins: Sequence[int]) -> str:
 
 def as_escaped(after: str, form: tuple[str, Sequence[int]], written: str, span: Span) -> str | None:
     """Returns the new text of a part of a line with its escapes as they were written; None where
-    one means a space, or the new text begins with the letter of the one before it (*\\temperature*).
+    one means a space, or the text begins with the letter of the one before it (*\\temperature*).
 
     Args:
-        form: the line as its words are read, and where in ``written`` each of its characters stands.
+        form: the line as its words are read, and where each of its characters stands.
     """
     (text, origins), (start, end) = form, span
     if start and origins[start] - origins[start - 1] > 1 and text[start - 1].isspace():
@@ -184,6 +184,7 @@ _READ: dict[str, Callable[[str, re.Match[str]], str]] = {
     "number": lambda value, escape: _number(value, 10, escape),
     "name": _named,
     "char": _character,
+    "end": lambda value, escape: " ",  # of a line in a string that goes on
 }
 
 

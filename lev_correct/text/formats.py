@@ -41,10 +41,11 @@ _PARTS = {
     # Comments that programs read: a name, a colon and what it gets, or a word that they know.
     "DIRECTIVE": r"(?!TODO|FIXME|NOTE|XXX|HACK|BUG)[A-Za-z][\w.-]*:(?=[A-Za-z]).*"
     r"|(?://)(?:export|extern|line|sys|sysnb) \S+$|\+build\b.*|#cgo\b.*"
-    r"|(?:biome|c8|clang-format|coverage|cspell|codespell|eslint[\w-]*|flake8|fmt|hadolint|isort|istanbul"
-    r"|jshint|jslint|markdownlint[\w-]*|mypy|nolint\w*|noqa|nosec|nosonar|phpcs|phpstan|pragma|prettier-"
-    r"\w+|pylint|pyright|rubocop|ruff|shellcheck|swiftlint|tslint|vim?|yapf)\b(?:[:(=,]|[-\w]* (?:disable|"
-    r"enable|ignore|skip|off|on|next|env)\b|$|-).*|(?:exported|globals?) [\w$]+(?:,.*|\s*\*/)?$|type: .*"
+    r"|(?:biome|c8|clang-format|coverage|cspell|codespell|eslint[\w-]*|flake8|fmt|hadolint|isort|"
+    r"istanbul|jshint|jslint|markdownlint[\w-]*|mypy|nolint\w*|noqa|nosec|nosonar|phpcs|phpstan|"
+    r"pragma|prettier-\w+|pylint|pyright|rubocop|ruff|shellcheck|swiftlint|tslint|vim?|yapf)\b"
+    r"(?:[:(=,]|[-\w]* (?:disable|enable|ignore|skip|off|on|next|env)\b|$|-).*"
+    r"|(?:exported|globals?) [\w$]+(?:,.*|\s*\*/)?$|type: .*"
     r"|@ts-[\w-]+.*",
     "TYPE": r"\{(?:[^{}\n]|\{[^{}\n]*\})*\}",
     # TeX: commands whose last argument is prose: words in a sentence, a text of its own, also after

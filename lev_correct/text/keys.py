@@ -14,28 +14,34 @@ _CALL = re.compile(r"(?P<name>\w+[!?]?)\s*(?:<[^<>]*>)?\(\s*(?:[^(){};]*,\s*)?\Z
 _COMMAND = re.compile(
     r"(?:\A|[\n;|&({`[]|\b(?:if|while|until|then|do|sudo)\b)\s*!?\s*(?P<name>\w+)\b[^\n;|&(){}]*\Z"
 )
-#: Names of calls, in small letters, that look in a text for what a string says, so that a text that
-#: has it is a key, too; of those whose argument names a thing; and of such commands.
-_SEEKS = re.compile(
-    r"\w*compile|\w*match\w*|\w*search\w*|r?find\w*|g?sub|subn|r?split\w*|\w*regexp?\w*|regsub|grepl?"
-    r"|\w*pattern|preg_\w+|str\w*(?:str|pos|tok)\w*|\w*scanf|\w*strptime|\w*starts_?with\??"
-    r"|\w*ends_?with\??|\w*(?:pre|suf)fix|contains?\w*|includes?\??|(?:last_?)?r?index(?:_?of)?|instr"
-    r"|replace\w*|assert\w*(?:in|contains|match\w*|raises\w*|throws?)|to(?:contain|match|throw)\w*"
-    r"|[efz]?grep|rg|sed|awk|expr"
+#: Names of calls, in small letters without underscores, that look in a text for what a string says,
+#: so that a text that has it is a key, too; those whose argument names a thing; and such commands.
+_SEEKS = set(
+    "awk compile contains contain containsstring cut expr find findall findfirst finditer "
+    "fullmatch grep egrep fgrep grepl gsub hasprefix hassuffix include includes index indexof "
+    "instr lastindexof match matches matchall mustcompile pattern pregmatch pregreplace regexp "
+    "regex regexpmatch regsub removeprefix removesuffix replace replaceall rfind rg rindex "
+    "scanf search sed sscanf split startswith startwith endswith endwith strpos strstr "
+    "strcasestr strtok strptime sub subn tocontain tomatch tothrow trimprefix trimsuffix "
+    "assertin assertraises assertcontains assertmatch assertregex".split()
 )
-_NAMES = re.compile(
-    r"\w*open\w*|load\w*|\w*import\w*|require\w*|include_\w+|get(?!text)\w*|\w*_get|fetch\w*|has"
-    r"|\w*has_?\w*key\w*|hasattr|delattr|setattr|set(?:item|attribute|attr|property|default|env)?|pop"
-    r"|put(?:item|env|ifabsent)?|del|delete\w*|remove(?:item|attr\w*)?|look_?up\w*|at|count|key|entry|of"
-    r"|exists?|isset|\w*in_array|array_\w+|define|dispatch\w*|emit|trigger|register\w*|\w*listener|on|off"
-    r"|once|query_?selector\w*|file(?:s|reader|writer)?|path|join|\w*dirname|basename|for_?name"
-    r"|\w*resource\w*|\w*getenv|environ\w*|unlink|rename|mkdir|chdir|\w*stat|read_?file\w*|write_?file\w*"
-    r"|exec\w*|system|popen|spawn\w*|\w*str\w*cmp\w*|memcmp|\w*equals?\w*|assert\w*eq\w*|assert\w*is"
-    r"|eql\??|compare\w*|to(?:be|equal|have\w*)|\w*string_?=|quote_?ident"
+_NAMES = set(
+    "arraykeyexists arraysearch asserteq assertequal assertequals assertsame at basename chdir "
+    "compare compareto count define del delattr delete deleteitem dirname dispatch emit entry "
+    "environ eq eql equal equals equalsignorecase exec execute exists fetch file filereader "
+    "filewriter fopen forname freopen get getattr getattribute getbyname getelementbyid getenv "
+    "getitem getkey getopt getorelse getordefault getproperty getresource getstring getvalue "
+    "has hasattr haskey hasownproperty import importmodule inarray isfile isset join key load "
+    "loads lookup memcmp mkdir newfile of off on once open opendir openfile path pop popen put "
+    "putenv putifabsent putitem queryselector queryselectorall readfile readfilesync register "
+    "registerhandler remove removeitem rename require requireonce resource run set setattr "
+    "setattribute setdefault setenv setitem setproperty spawn stat strcasecmp strcmp strncmp "
+    "strncasecmp strcoll stringcompare stringequal system tobe toequal trigger unlink wcscmp "
+    "writefile".split()
 )
-_COMMANDS = re.compile(
-    r"source|cat|cp|mv|rm|ln|cd|mkdir|touch|ls|chmod|test|unset|open|require\w*|load|string|dict|info"
-    r"|lsearch|switch|regexp|expr|export"
+_COMMANDS = set(
+    "cat cd chmod cp dict export info ln load ls lsearch mkdir mv open require rm source string "
+    "switch test touch unset".split()
 )
 _SHELLS = {"bash", "fish", "tcsh", "tcl", "docker", "perl", "ruby"}
 #: Signs before a string and after one: of what is looked for, compared, a case, a subscript, a pair
@@ -58,9 +64,7 @@ _NAMED_AFTER = re.compile(
 _ALTERNATIVE = re.compile(r"\?[^?:;\n]*\Z|\b(?:else|lambda\b[^:\n]*)\s*\Z")
 _PAIR = re.compile(r"(?:[\[{,]\s*\{|[\[,]\s*\()\s*\Z")
 #: The same in languages with one sign for to be and to become; in a shell and in Perl.
-_BY_ONE = re.compile(
-    r"\w*sql|bash|vb\w*|vb\.net|delphi|ada|fsharp|ocaml|sml|cbmbas|qbasic|cobol\w*|smalltalk"
-)
+_BY_ONE = set("ada bash cbmbas delphi fsharp ocaml qbasic smalltalk sml vb.net vbscript".split())
 _COMPARED_BY_ONE = re.compile(
     r"(?i)(?:\b(?:if|elsif|elseif|while|until|where|and|or|having|when)\b|\[)[^\n;]*?[^=!<>:\n]=\s*\Z"
 )
@@ -101,12 +105,12 @@ def keys(
         after = text[end : end + AFTER]
         call = _CALL.search(before)
         command = None if call or language not in _SHELLS else _COMMAND.search(before)
-        name = (call or command or {"name": ""})["name"].lower()
-        if _SEEKS.fullmatch(name) or _SOUGHT_BEFORE.search(before) or _SOUGHT_AFTER.match(after):
+        name = (call or command or {"name": ""})["name"].lower().replace("_", "").rstrip("!?")
+        if name in _SEEKS or _SOUGHT_BEFORE.search(before) or _SOUGHT_AFTER.match(after):
             pieces = (piece.strip() for piece in _PIECE.findall(said))
             sought += [piece for piece in pieces if not all(map(knows, _WORD.findall(piece)))]
         elif is_prose and (
-            (_COMMANDS if command else _NAMES).fullmatch(name)
+            name in (_COMMANDS if command else _NAMES)
             or _is_named(language, before, after)
             or _is_script(text, start)
         ):
@@ -127,7 +131,7 @@ def _is_named(language: str, before: str, after: str) -> bool:
     the first of a pair."""
     if _NAMED_BEFORE.search(before) or (_PAIR.search(before) and after.lstrip()[:1] == ","):
         return True
-    if _BY_ONE.fullmatch(language) and _COMPARED_BY_ONE.search(before):
+    if (language in _BY_ONE or language.endswith("sql")) and _COMPARED_BY_ONE.search(before):
         return True
     if language == "bash" and _ARM.search(before) and after.lstrip()[:1] in (")", "|"):
         return True
