@@ -36,6 +36,7 @@ from .propose import loading
 from .propose.backend import Backend
 from .propose.vocabulary import with_case
 from .settings import DEFAULTS, Settings, chosen
+from .text.escapes import as_escaped
 from .text.markup import as_asked, is_shouted
 from .text.mentions import mentioned
 from .text.protection import (
@@ -260,9 +261,12 @@ class Corrector:
         ignored = ignored or [False] * len(lines)
         written, by_letters = lines, self.unit == "letters"
         forms = [composed(line, by_letters) for line in lines]
-        lines = [text for text, _ in forms]
-        code = document.read(lines) if document else [False] * len(lines)
-        read = document.shown(lines) if document else lines
+        lines = read = [text for text, _ in forms]
+        code = [False] * len(lines)
+        if document:
+            code = document.read(lines)
+            forms, read = document.forms(forms)
+            lines = [text for text, _ in forms]
         shown = read if by_letters else lines
         numbers = count(document.lines_read - len(lines) if document else 0)
         skipped = [*map(any, zip(code, ignored, strict=True))]
@@ -419,10 +423,12 @@ class Corrector:
                 reason = "confidence"
             else:
                 reason = self._objection(line, patch, spaced, masks)
+            place, before = origins[start], source[origins[start] : origins[end]]
+            if fitting is not None:
+                fitting = as_escaped(fitting, (line.text, origins), source, (start, end))
             if reason is None and fitting is None:
                 reason = "reported"
             after = fitting or after
-            place, before = origins[start], source[origins[start] : origins[end]]
             if not is_normalized("NFC", source):
                 after = normalize("NFD", after)
             terms = next((judge.why[at] for at in range(start, end) if at in judge.why), {})

@@ -17,7 +17,7 @@ from lev_runtime.io.text_files import read_lines, reading, require_files
 
 from ..repository.checked_files import kind_left_out
 from ..repository.ignore import IgnoreComments
-from ..repository.kinds import encoding_of
+from ..repository.kinds import BINARY, encoding_of
 from ..repository.repository import NAMED, Repository
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def require_text(paths: Sequence[str]) -> None:
     """Raises :class:`UserError` for what is no file, and for one that is no text."""
     require_files(paths)
     for path in paths:
-        if os.path.isfile(path) and kind_left_out(path) == "binary files":
+        if os.path.isfile(path) and kind_left_out(path) == BINARY:
             raise UserError(f"{path} contains zero bytes, so it is not text")
 
 

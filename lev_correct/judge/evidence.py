@@ -112,7 +112,7 @@ class Evidence(Judge):
 
     def survey(self, lines: Iterable[str]) -> None:
         """See :class:`.Judge`."""
-        self.run.met.update(map(str.lower, _PART.findall("\n".join(lines))))
+        self.run.met.update(map(str.lower, _PART.findall("\n".join(_once(lines)))))
 
     @property
     def errors(self) -> float:
@@ -264,3 +264,12 @@ def inside(place: int, parts: Sequence[Span]) -> bool:
     """Returns whether a character is in one of several parts of a line, in order."""
     number = bisect_right(parts, place, key=itemgetter(0)) - 1
     return number >= 0 and place < parts[number][1]
+
+
+def _once(lines: Iterable[str]) -> Iterator[str]:
+    """Yields lines, those of several words once: a copied page tells no more than one."""
+    seen = set[str]()
+    for line in map(str.strip, lines):
+        if line.count(" ") < FEW or line not in seen:
+            seen.add(line)
+            yield line

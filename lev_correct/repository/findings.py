@@ -13,9 +13,12 @@ from ..text.units import APOSTROPHES, HYPHENS
 from .identifiers import Identifier
 from .sarif import as_sarif
 
-#: The word, or its beginning, that a text ends with, and the same where no escape is a part of it.
+#: The word, or its beginning, that a text ends with, and the same with the escapes of its letters.
 _LAST_WORD = re.compile(rf"[^\W_][{HYPHENS}\w{APOSTROPHES}]*\Z")
-_UNESCAPED = re.compile(rf"(?<!\\)(?<!\\f){_LAST_WORD.pattern}")
+_ESCAPE = r"\\(?:[uUx]\{?[0-9A-Fa-f]+\}?|[0-7]{3}|')|&#?\w+;"
+_UNESCAPED = re.compile(
+    rf"(?:{_ESCAPE}|(?<!\\)(?<!\\f)[^\W_])(?:{_ESCAPE}|[{HYPHENS}\w{APOSTROPHES}])*\Z"
+)
 #: Digits of a probability that are the same whichever words a model reads at once.
 DIGITS = 6
 #: GitHub's escapes in messages, and those of what it reads before them.

@@ -1,22 +1,26 @@
 """Of a file prose is read, by the grammar of its kind; code, keys and names stay."""
 
 import json
+import re
 import time
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
-from fake_backend import Scripted, document, ranking
+from fake_backend import FakeBackend, Scripted, document, ranking, replaced
 from hypothesis import given
 from hypothesis import strategies as st
 from tables import rows
 
+from lev_correct import Corrector
 from lev_correct.repository.kinds import left_alone
+from lev_correct.settings import DEFAULTS
+from lev_correct.text.escapes import REST
 from lev_correct.text.file_kinds import PROSE, kind_of
 from lev_correct.text.formats import FORMATS, masked
 from lev_correct.text.grammar import is_sentence, read_grammar
-from lev_correct.text.units import spans
+from lev_correct.text.units import composed, spans
 
 #: What is prose says *teh*, what is code *hte*.
 TEXTS = {
@@ -97,6 +101,7 @@ def test_prose_is_read_and_code_is_not(name, text):
     read = read_grammar(f"in/{name}", lines, lambda word: word != "hte")
     assert (read is None) == (kind_of(name, lines) == PROSE)
     shown, code = (read.shown, read.code) if read else (lines, [False] * len(lines))
+    shown = [line.replace(REST, "") for line in shown]
     for line, read_line, is_code in zip(lines, shown, code, strict=True):
         places = [] if is_code else spans(read_line, "letters")
         words = [read_line[start:end].lower() for start, end in places]
@@ -118,6 +123,52 @@ def test_an_apostrophe_is_written_by_the_rule_of_its_string_or_not_at_all(name, 
     place = lines[number].index("dont")
     written = text.fitted(number, lines[number], (place, place + 4, "don't"))
     assert (written and before.replace("dont", written) or "") == after
+
+
+@pytest.mark.parametrize("name, text, words", table("escapes.tsv"))
+def test_an_escape_is_the_character_that_it_means_and_knows_its_place(name, text, words):
+    lines = text.split("\n")
+    forms, shown = prose(name, lines)
+    read = " ".join(re.sub("[\0\x1e]+", "", line) for line in shown)
+    assert " ".join(read.split()) == " ".join(words.split())
+    for line, (meant, origins), seen in zip(lines, forms, shown, strict=True):
+        assert len(meant) == len(seen) == len(origins) - 1 and origins[-1] == len(line)
+
+
+def prose(name, lines):
+    """Returns the lines of a file as they are meant, and as their words are read."""
+    text = document(path=name, text=lines)
+    text.read(lines)
+    return text.forms([composed(line) for line in lines])
+
+
+#: file | text | the same corrected
+ESCAPED = r"""
+a.py | x = "Both (clich\\u00e9,teh) is" | x = "Both (clich\\u00e9,the) is"
+a.js | x = 'It isn\\'t\\nteh one' | x = 'It isn\\'t\\nthe one'
+a.html | <p>caf&eacute;-teh of it</p> | <p>caf&eacute;-the of it</p>
+"""
+
+
+@pytest.mark.parametrize("name, text, corrected", rows(ESCAPED))
+def test_an_edit_writes_the_escapes_next_to_it_as_they_were(name, text, corrected):
+    (correction,) = corrections(name, text)
+    assert correction.text == corrected
+
+
+def corrections(name, text):
+    """Returns the corrections of a file by a model that writes *the* for *teh*."""
+    settings = replace(DEFAULTS, protect_code=True)
+    corrector = Corrector(FakeBackend(replaced("teh", "the")), "letters", settings=settings)
+    lines = text.split("\n")
+    return corrector.correct(lines, document=document(lambda word: word == "teh", name, lines))
+
+
+@pytest.mark.parametrize("name, text, is_written", table("keys.tsv"))
+def test_an_edit_of_a_key_is_reported_and_not_made(name, text, is_written):
+    edits = [edit for line in corrections(name, text) for edit in line.edits]
+    wanted = (True, None) if is_written == "1" else (False, "reported")
+    assert edits and {(edit.applied, edit.reason) for edit in edits} == {wanted}
 
 
 @pytest.mark.parametrize(
@@ -216,7 +267,6 @@ authors.py | |
 def test_files_of_names_and_of_programs_are_left_alone(name, text, kind):
     text = text.replace("WORDS", "teh\n" * 40)
     assert left_alone(name, text) == kind
-    assert not kind or not text or all(read_grammar(name, text.split("\n"), bool).code)
 
 
 SIGNS = "ab \n*_~`[]()<>!|-#:\"&/=\\\t\r\0\1\ufeff\ud800{}%.'"
