@@ -10,7 +10,7 @@ from lev_runtime.io.lines import STANDARD_STREAM, is_stream
 from lev_runtime.io.text_files import reading
 
 from .git import tracked_files
-from .kinds import HEAD, encoding_of, left_alone
+from .kinds import HEAD, WORD_LISTS, encoding_of, left_alone
 
 #: Folders outside of git that hold what others wrote, or what programs did.
 FOREIGN_FOLDERS = set(
@@ -30,7 +30,8 @@ class CheckedFiles:
 
 
 def checked_files(paths: Sequence[str], excludes: Callable[[str], bool]) -> CheckedFiles:
-    """The files of text among ``paths`` and below the folders among them.
+    """The files of text among ``paths`` and below the folders among them; lists of words only among
+    ``paths``.
 
     Of a folder those that git tracks, of one in which it tracks none all but those below
     :data:`FOREIGN_FOLDERS`; hidden files and links are passed over there.
@@ -45,17 +46,17 @@ def checked_files(paths: Sequence[str], excludes: Callable[[str], bool]) -> Chec
             real = file if file == STANDARD_STREAM else os.path.realpath(file)
             if real not in seen and not (file != STANDARD_STREAM and excludes(file)):
                 seen.add(real)
-                _add(file, chosen)
+                _add(file, chosen, file == path)
     return chosen
 
 
-def _add(file: str, chosen: CheckedFiles) -> None:
+def _add(file: str, chosen: CheckedFiles, is_named: bool) -> None:
     try:
         kind = "" if is_stream(file) else kind_left_out(file)
     except UserError as error:
         chosen.problems.append(str(error))
         return
-    if kind:
+    if kind and not (is_named and kind == WORD_LISTS):
         chosen.left_out[kind] += 1
     else:
         chosen.files.append(file)

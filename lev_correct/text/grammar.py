@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from ..repository.kinds import left_alone
+from ..repository.kinds import WORD_LISTS, left_alone
 from .file_kinds import (
     DIFF,
     HASH,
@@ -97,7 +97,7 @@ def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Markdo
     """
     if not path or path == "-" or not lines:
         return None
-    if kind := left_alone(path, "\n".join(lines)):
+    if (kind := left_alone(path, "\n".join(lines))) not in ("", WORD_LISTS):
         return Markdown([True] * len(lines), lines, left_out=kind)
     kind = kind_of(path, lines)
     if _TEMPLATE.search(path):

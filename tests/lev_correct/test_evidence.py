@@ -154,7 +154,7 @@ def test_what_returns_in_the_files_of_a_run_is_a_term_be_it_in_code():
 def test_a_word_is_rather_an_error_that_is_a_slip_of_one_the_files_have_often():
     text = evidence()
     before = chance(text, "rumpel", "rumple")
-    text.survey(["rumpel", *["x.rumple()"] * 3])
+    text.survey(["rumpel", *(f"{name}.rumple()" for name in "abc")])
     assert chance(text, "rumpel", "rumple") > before == chance(evidence(), "rumpel", "rumple")
 
 
