@@ -25,7 +25,8 @@ from .formats.files import (
     write_json,
 )
 from .formats.tmx import write_tmx
-from .formats.units import subtags
+from .formats.units import Document, subtags
+from .memory import Pair
 from .translation_memory import Decision, Report, TranslationMemory, proposals_of, summary
 
 say = functools.partial(print, flush=True)
@@ -98,7 +99,8 @@ def _add_proposals(add: Add, precision: str) -> None:
 
 def _add_repair(parser: argparse.ArgumentParser, add: Add) -> None:
     _add_files(add)
-    add("--memory PATH", "more translations to repair from", type=Path, nargs="+", default=[])
+    more = "more translations to repair from; they match untranslated entries, too"
+    add("--memory PATH", more, type=Path, nargs="+", default=[])
     add("--language CODE", "target language, if the files do not say it")
     _add_proposals(
         add, "share of proposals that must need fewer edits than the old text, in other projects"
@@ -197,9 +199,10 @@ def _repair(args: argparse.Namespace) -> int:
     memories: dict[Path, TranslationMemory] = {}
     for group in by_language.values():
         language = next(iter(group.values()))
-        more = [
-            pair for place in args.memory for pair in folder_memory(place, language, problems)[0]
-        ]
+        more = list[Pair]()
+        for place in args.memory:
+            pairs, named = folder_memory(place, language, problems)
+            more, language = [*more, *pairs], language or named
         memory = TranslationMemory.of(group, more, language, args.precision)
         memories |= dict.fromkeys(group, memory)
     _fill(args, memories, problems)
@@ -235,7 +238,8 @@ def _fill(
             if args.diff:
                 print(filled.diff(), end="")
             if len(paths) > 1 or not args.diff:
-                say(f"[{number}/{len(paths)}] {printable(str(path))}: {summary(filled.report)}")
+                outcome = summary(filled.report) if filled.decisions else nothing(filled.document)
+                say(f"[{number}/{len(paths)}] {printable(str(path))}: {outcome}")
     warn(*messages(problems))
     if len(paths) > 1:
         count, total = len(problems), len({*paths, *problems})
@@ -245,8 +249,17 @@ def _fill(
         say("nothing was written")
     if args.report:
         write_json(args.report, described)
-    if args.tmx:
+    if args.tmx and translations:
         write_tmx(args.tmx, translations)
+    elif args.tmx:
+        warn(f"{args.tmx} was not written: there are no proposals")
+
+
+def nothing(document: Document) -> str:
+    """Returns why there is nothing to do in a file."""
+    empty = sum(unit.state == "untranslated" for unit in document.units)
+    hint = f", {empty} are untranslated; --memory gives these matches" if empty else ""
+    return f"nothing to do: none of {len(document.units)} entries is fuzzy{hint}"
 
 
 def _described(path: Path, decision: Decision) -> dict[str, object]:
@@ -265,6 +278,7 @@ def _described(path: Path, decision: Decision) -> dict[str, object]:
             "proposal": proposal.text,
             "probability": round(proposal.probability, 3),
             "in part": not proposal.is_all,
+            "to do": proposal.left,
             "kinds": [*decision.kinds],
         }
     return described

@@ -124,6 +124,7 @@ class TranslationMemory:
         precision: the least share of proposals that need fewer edits than what stands there.
         terms: of a glossary.
         model: of a project; None: repairs alone.
+        matches_untranslated: whether untranslated entries get matches, not fuzzy ones alone.
     """
 
     memory: Memory
@@ -131,6 +132,7 @@ class TranslationMemory:
     precision: float = 0.8
     terms: Terms = field(default_factory=dict)
     model: Model | None = None
+    matches_untranslated: bool = False
 
     def __post_init__(self) -> None:
         require_share("--precision", self.precision)
@@ -162,7 +164,7 @@ class TranslationMemory:
         if more:
             pairs, _ = folder_memory(more, language, problems)
             memory = Memory([*pairs, *memory.pairs])
-        return cls(memory, language, precision, glossary, model)
+        return cls(memory, language, precision, glossary, model, True)
 
     @classmethod
     def of(
@@ -176,14 +178,15 @@ class TranslationMemory:
         entries were made from.
 
         Args:
-            more: pairs of other memories, as lines.
+            more: pairs of other memories, as lines; they match what is untranslated, too.
 
         Raises:
             UserError: a file cannot be read.
         """
         pairs = [pair for path in files for pair in document_pairs(Path(path), drafts=True)[0]]
         lines = [(stripped(source), stripped(target)) for source, target in pairs]
-        return cls(Memory([*lines, *more]), language, precision)
+        memory = Memory([*lines, *more])
+        return cls(memory, language, precision, matches_untranslated=bool(more))
 
     @cached_property
     def repairer(self) -> Repairer:
@@ -231,6 +234,8 @@ class TranslationMemory:
         others."""
         own, empty, others = list[Unit](), list[Unit](), list[Decision]()
         for unit in document.units:
+            if unit.state == "untranslated" and self.matches_untranslated:
+                empty.append(unit)
             if unit.state != "fuzzy":
                 continue
             if unit.proposed:
@@ -334,15 +339,22 @@ class TranslationMemory:
             if proposal.text == unit.target:
                 why = why or ("as they are" if reason not in (BY_RULE, BY_LOOK_UP) else "")
                 continue
+            unsure = "not sure enough"
+            if repair.left.changes_meaning and reason in (BY_RULE, BY_LOOK_UP):
+                unsure = "where a repair in part would say something else"
             lacking = self.lacking(document, draft, proposal, change.draft)
             if proposal.probability >= least and not lacking:
                 return Decision(unit, "proposed", reason, proposal, kinds)
-            why = lacking or why or "not sure enough"
+            why = lacking or why or unsure
             best = proposal, kinds
-        return Decision(unit, "kept", why or self.standing(draft, change, output), *best)
+        return Decision(unit, "kept", why or self.standing(draft, repair, change, output), *best)
 
-    def standing(self, draft: Draft, change: Change, output: Proposal | None) -> str:
+    def standing(
+        self, draft: Draft, repair: Repair, change: Change, output: Proposal | None
+    ) -> str:
         """Returns why an entry stays that nothing else is said of."""
+        if repair.is_all and draft.old:
+            return "right as they are: of the change nothing shows in them"
         if draft.old and not vocabulary([draft.old]) & vocabulary([change.new]):
             return "of another text"
         if draft.old and is_mended_typo(to_text(draft.old), to_text(change.new)):
@@ -369,7 +381,7 @@ class TranslationMemory:
             reason = "edited matches" if draft.way == "match" else "edited by the model"
             candidates.append(Candidate(output._replace(probability=edited), reason, least))
         if draft.old:
-            proposal = Proposal(repair.text, chance, repair.is_all)
+            proposal = Proposal(repair.text, chance, repair.is_all, repair.left.text)
             reason = BY_RULE if repair.kinds == (RULE,) else BY_LOOK_UP
             if draft.way == "match":
                 reason = "matches"
@@ -378,7 +390,9 @@ class TranslationMemory:
             candidates.reverse()
         yield from candidates
         if draft.way == "match":
-            yield Candidate(Proposal(draft.text, chance, False), "matches")
+            left = self.repairer.unfollowed(draft.old, change.new)
+            match = Proposal(draft.text, left.stated(chance), False, left.text)
+            yield Candidate(match, "matches")
 
     def written(self, unit: Unit, line: str) -> str:
         """Returns a line as text, with the spaces and line breaks at its ends that it needs."""

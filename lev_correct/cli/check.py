@@ -17,7 +17,7 @@ from ..lines import Correction
 from ..report import Report, diff
 from ..repository.checked_files import CheckedFiles, checked_files
 from ..repository.findings import FORMATS, Finding, findings
-from ..repository.git import ChangedLines, changed_lines, lines_that_count
+from ..repository.git import ChangedLines, changed_lines, is_committed, lines_that_count
 from ..repository.identifiers import Identifier, identifiers
 from ..repository.repository import Repository, common_folder, find_repository
 from .files import (
@@ -50,7 +50,7 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
         repository = replace(repository, exclude=tuple(args.exclude), root=os.curdir)
     changed: ChangedLines = {}
     if args.since:
-        changed = changed_lines(args.since, common_folder(args.files))
+        changed = _changed(args)
     chosen = _chosen(args, repository, changed)
     check_overwriting(args, chosen.files)
     with ExitStack() as stack:
@@ -76,6 +76,17 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
         check.print()
         check.summarize(len(texts))
     return FAILED if chosen.problems else FINDINGS if check.findings else 0
+
+
+def _changed(args: argparse.Namespace) -> ChangedLines:
+    """Returns the lines that count for ``--since``."""
+    folder = common_folder(args.files)
+    if args.since == "HEAD":  # pre-commit run --from-ref, a push
+        args.since = os.environ.get("PRE_COMMIT_FROM_REF", "HEAD")
+    if args.since == "HEAD" and "PRE_COMMIT" in os.environ and is_committed(folder):
+        args.since = None  # pre-commit run --all-files
+        return {}
+    return changed_lines(args.since, folder)
 
 
 def _chosen(

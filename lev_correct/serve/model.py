@@ -33,7 +33,7 @@ PACKAGED = {
 }
 _SHOWN = ("text", "score", "terminated", "iterations")  # of a trace
 #: a request and some of its rows → as many results
-Runner = Callable[[Any, Sequence[Any]], list[Result]]
+Runner = Callable[[Any, Sequence[Any]], list[Any]]
 
 
 @dataclass
@@ -87,7 +87,10 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
     """A corrector, and the editor that is in it where it is an edit model."""
     backend = corrector.backend
     info: Result = {"modes": ["correct"], "min_confidence": corrector.min_confidence}
-    runners: dict[str, Runner] = {"correct": partial(_correct, corrector)}
+    runners: dict[str, Runner] = {
+        "correct": partial(_correct, corrector),
+        "suggest": lambda _, words: [*map(backend.suggestions, words)],
+    }
     if isinstance(backend, LevenshteinBackend):
         info["modes"] = ["correct", "edit"] if corrector.settings_file else ["edit", "correct"]
         runners["edit"] = partial(_edit, backend.editor)

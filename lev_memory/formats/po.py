@@ -16,7 +16,7 @@ from .units import NOTE, Document, Proposal, Unit, fingerprint, note
 
 WIDTH = 79  # columns of a line, the quotes too
 UNWRAPPED = 10**9  # of a file that does not break its lines
-WAS = "#  was"
+WAS, LEFT = "#  was", "#  to do: "
 _STRINGS = r'((?:"(?:[^"\\]|\\.)*"[^\S\n]*)+)$'
 _KEYWORDS = "msgctxt|msgid_plural|msgid|msgstr|domain"
 _FIELD = re.compile(rf"({_KEYWORDS})[^\S\n]*(?:\[[^\S\n]*(\d+)[^\S\n]*\])?[^\S\n]*{_STRINGS}")
@@ -36,7 +36,7 @@ _HEADER = re.compile(
 _CHARSET = re.compile(rb"Content-Type:[^\\]*?charset\s*=\s*([^\s\\;]+)", re.IGNORECASE)
 _PLURAL = re.compile(r"^Plural-Forms:.*?\bplural\s*=\s*([^;\n]+)", re.MULTILINE | re.IGNORECASE)
 _LANGUAGE = re.compile(r"^Language:[^\S\n]*(\S+)", re.MULTILINE)
-_WAS = re.compile(r"#  (?:was|earlier)((?:\[\d+\])?:.*)")
+_WAS = re.compile(r"#  (?:was|earlier|(to do))((?:\[\d+\])?:.*)")
 # flags of formats in which a blank may stand after the per cent sign
 _SPACED_FORMATS = {
     f"{language}-format"
@@ -287,7 +287,8 @@ class Parser:
             entry.source = match[1]
         elif entry.comments and (match := _WAS.match(body)):
             entry.comments.append(span)
-            entry.earlier.append(f"#  earlier{match[1]}")
+            if not match[1]:
+                entry.earlier.append(f"#  earlier{match[2]}")
 
 
 class PoFile(Document):
@@ -354,6 +355,13 @@ class PoFile(Document):
                 yield start, end, ""
             least = min((proposal for _, proposal in changed), key=lambda each: each[1:])
             lines = [f"# {note(least, entry.fingerprint())}"]
+            left = dict.fromkeys(proposal.left for _, proposal in changed if proposal.left)
+            lines += [LEFT + self.encodable("; ".join(left))] if left else []
+            if "fuzzy" not in entry.flags:
+                first = min(
+                    part.start for part in (*entry.fields.values(), *entry.previous.values())
+                )
+                yield first, first, self.joined(["#, fuzzy", ""], first)
             for unit, proposal in changed:
                 span = entry.fields["msgstr", unit.form]
                 form = "" if unit.form is None else f"[{unit.form}]"
@@ -363,6 +371,12 @@ class PoFile(Document):
                 lines += [f"{WAS}{form}: {row}" for row in rows if row != '""']
             lines += entry.earlier
             yield entry.start, entry.start, self.joined([*lines, ""], entry.start)
+
+    def encodable(self, text: str) -> str:
+        """Returns a text for a comment in the encoding of the file, which may lack an arrow."""
+        if self.refusal(self.units[0], text):
+            text = text.replace("→", "->")
+        return text.encode(self.encoding, "replace").decode(self.encoding)
 
     def width(self, entry: Entry) -> int:
         """Returns the width of lines: gettext's, unless one that could be broken is longer."""

@@ -85,5 +85,6 @@ def write_tmx(path: Path, units: Iterable[tuple[str, str, str]]) -> None:
             for named, part in pair
         )
         lines.append(f"<tu>{''.join(sides)}</tu>")
+    path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(str(path)) as file:
         file.write("\n".join([*lines, "</body>", "</tmx>", ""]))

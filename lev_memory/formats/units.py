@@ -21,11 +21,12 @@ _SCRIPTS |= dict.fromkeys("sr be kk ky mn tg ru uk bg mk".split(), "cyr")
 
 class Proposal(NamedTuple):
     """A translation, and how probable it is, in [0, 1]; ``is_all``: whether it follows all of its
-    source's change."""
+    source's change; ``left``: what it does not follow, for a reader (``up → down``)."""
 
     text: str
     probability: float
     is_all: bool = True
+    left: str = ""
 
 
 @dataclass(eq=False)

@@ -23,7 +23,7 @@ _MARKUP = re.compile(
     r"|<(?P<mrk>(?:[\w.-]+:)?mrk)\b[^>]*mtype=[\"']protected[^>]*>.*?</(?P=mrk)>|<[^>]*>",
     re.DOTALL,
 )
-_NOTE = re.compile(rf"{NOTE}(?:; segment ([^;]*))?(?:; was: (.*))?", re.DOTALL)
+_NOTE = re.compile(rf"{NOTE}(?:; segment ([^;]*))?(?:; to do: .*?)?(?:; was: (.*))?$", re.DOTALL)
 _SEGMENTS = ("segment", "ignorable")
 _EARLIER = "; earlier: "
 _STATE = re.compile(r"(\sstate\s*=\s*)(?:\"[^\"]*\"|'[^']*')")
@@ -266,6 +266,8 @@ class XliffFile(Document):
         content = note(proposal, fingerprint(unit.source))
         if segment.mid:
             content += f"; segment {escape(segment.mid)}"
+        if proposal.left:
+            content += f"; to do: {escape(proposal.left)}"
         texts = [unit.target, *(match[3] for _, match in self.notes(segment))]
         kept = _EARLIER.join(escape(text) for text in texts if text)
         if kept:

@@ -231,7 +231,7 @@ ICU = "ICU arguments"
 _CATEGORIES = set("zero one two few many".split())  # a language has some of them, and "other"
 # marks before the letter of a key: where one surely is, and where one may be
 _START = r"(?<![^\s(\"'])"
-_ACCELERATORS = (
+ACCELERATORS = (
     (rf"{_START}\w*&(?!#?\w+;)(?=\w)", r"&(?!#?\w+;)(?=\w)"),
     (rf"{_START}(?:\p{{Lu}}\p{{Ll}}*_(?=\p{{Ll}})|_(?=\p{{L}}+(?!\w)))", r"(?<!_)_(?=\p{L})"),
     (rf"{_START}~(?=\p{{L}})", r"~(?=\p{L})"),
@@ -306,7 +306,7 @@ def other_branches(
 
 def same_accelerators(source: str, text: str) -> bool:
     """Returns whether a text marks a letter (``&File``) if its source marks one."""
-    for certain, possible in _ACCELERATORS:
+    for certain, possible in ACCELERATORS:
         for side, other in ((source, text), (text, source)):
             is_marked = len(regex.findall(certain, side)) == 1
             if is_marked and len(regex.findall(possible, other)) != 1:

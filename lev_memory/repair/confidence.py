@@ -17,6 +17,7 @@ Weights = dict[str, float]
 Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 CHOICE: Weights = _NUMBERS["choice"]
 WEIGHTS: Weights = _NUMBERS["weights"]
+ACCEPTED = 0.02
 
 
 def probability(features: Mapping[str, float], weights: Mapping[str, float] = WEIGHTS) -> float:

@@ -6,17 +6,19 @@ by deleting what the deleted words are linked to. What finds no repair stays.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
 from .alignment import Lexicon, is_word, tokens_of
-from .confidence import CHOICE, probability
+from .confidence import ACCEPTED, CHOICE, probability
 from .invented import usual_repeats, without_repeats
-from .lines import replaced
+from .layout import closed
+from .lines import changes, replaced, to_text
 from .lookup import ENDING, Lookup, Translation, joined, span, stretch
 from .marks import Habits
+from .meaning import Change, changes_meaning
 from .plurals import Category
 from .repair import UNKNOWN, Repaired, Terms, repaired
 from .scripts import goes_on
@@ -37,10 +39,30 @@ class Edit(NamedTuple):
     features: Mapping[str, float] = {}
 
 
+class Unfollowed(NamedTuple):
+    """What of a source's change a text does not follow, for a reader, and whether it therefore says
+    something else."""
+
+    text: str = ""
+    changes_meaning: bool = False
+
+    def stated(self, chance: float) -> float:
+        """Returns the probability that is stated: of fewer edits, or of an acceptable text."""
+        return min(chance, ACCEPTED) if self.changes_meaning else chance
+
+
 class Repair(NamedTuple):
-    """A repaired draft. kinds: of its repairs. is_all: nothing else has changed in the source.
-    probability: that it needs fewer edits than the draft. ruled: the draft repaired by rule alone,
-    "" where the rule does not repair all that has changed."""
+    """A repaired draft.
+
+    Attributes:
+        kinds: of its repairs.
+        is_all: nothing else has changed in the source.
+        probability: that it needs fewer edits than the draft; where what is left changes the
+            meaning, that it may be accepted as it is.
+        ruled: the draft repaired by rule alone, "" where the rule does not repair all that has
+            changed.
+        left: what it does not follow.
+    """
 
     text: str
     kinds: tuple[str, ...]
@@ -48,24 +70,34 @@ class Repair(NamedTuple):
     probability: float
     features: dict[str, float]
     ruled: str = ""
+    left: Unfollowed = Unfollowed()
 
 
 class Words:
     """Both sources and the draft of an entry as tokens, linked between old source and draft."""
 
     def __init__(self, lookup: Lookup, old: str, new: str, draft: str) -> None:
-        self.lookup, self.draft = lookup, draft
+        self.lookup, self.draft, self.sources = lookup, draft, (old, new)
         self.old, self.new, self.target = map(tokens_of, (old, new, draft))
         self.forward, self.backward = lookup.lexicon.links(self.old, self.target)
         self.keys = [tuple(token.key for token in side) for side in (self.old, self.new)]
+        self.closed = closed(old, draft)
 
     def stretches(self) -> Iterator[tuple[range, range]]:
         """Yields what differs: tokens of the old source and those of the new one."""
-        i = k = 0
-        for j, m, size in Levenshtein.opcodes(*self.keys).as_matching_blocks():
-            if j > i or m > k:
-                yield range(i, j), range(k, m)
-            i, k = j + size, m + size
+        return changes(*self.keys)
+
+    def changes(self, stretches: Iterable[tuple[range, range]]) -> Unfollowed:
+        """Returns what stretches change that nothing is done for."""
+        changed, (old, new) = list[Change](), self.sources
+        for gone, come in stretches:
+            before = old[slice(*span(self.old, gone))] if gone else ""
+            after = new[slice(*span(self.new, come))] if come else ""
+            around = self.new[: come.start], self.new[come.stop :]
+            left, right = (" ".join(token.text for token in side) for side in around)
+            changed.append(Change(to_text(before), to_text(after), left, right))
+        described = "; ".join(dict.fromkeys(change.described() for change in changed))
+        return Unfollowed(described, changes_meaning(changed))
 
     def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Edit | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
@@ -75,9 +107,13 @@ class Words:
             chance = probability(edit.features, choice)
             if chance > least:
                 best, least = edit, chance
-        if best:
-            return best
-        return self.deletion(old) if old and not new else None
+        if not best and old and not new:
+            best = self.deletion(old)
+        return None if best and self.is_closed(best) else best
+
+    def is_closed(self, edit: Edit) -> bool:
+        """Returns whether a replacement is in a line that gets none."""
+        return any(start < edit.end and edit.start < end for start, end in self.closed)
 
     def replacements(self, old: range, new: range) -> Iterator[Edit]:
         """Yields the look-ups of the new words of a stretch, with neighbours on both sides."""
@@ -232,7 +268,9 @@ class Repairer:
         edits = sorted((edit for _, edit in repairs if edit), key=lambda edit: edit[:2])
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
             edits = []
-        opened = sum(sum(map(len, stretch)) for stretch, edit in repairs if edit not in edits)
+        stretches = [stretch for stretch, edit in repairs if edit not in edits]
+        left = words.changes(stretches)
+        opened = sum(sum(map(len, stretch)) for stretch in stretches)
         share = opened / max(len(words.old) + len(words.new), 1)
         text = replaced(words.draft, (edit[:3] for edit in edits))
         text = without_repeats(text, self.repeats, new, draft)
@@ -248,9 +286,15 @@ class Repairer:
                 "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
                 "length": math.log(1 + len(old.split())),
             }
+        chance = left.stated(probability(features))
         ruled = rule.text if rule.is_all else ""
-        chance = probability(features)
-        return Repair(text, tuple(sorted(kinds)), not opened, chance, features, ruled)
+        sure = chance, features, ruled, left
+        return Repair(text, tuple(sorted(kinds)), not opened, *sure)
+
+    def unfollowed(self, old: str, new: str) -> Unfollowed:
+        """Returns what a text of the older source does not follow."""
+        words = Words(self.lookup, old, new, "")
+        return words.changes(words.stretches())
 
 
 def means(features: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -1,8 +1,10 @@
 """Texts as lines for a model, and back."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import AnyStr
+
+from rapidfuzz.distance import Levenshtein
 
 # whitespace that subwords would lose, and the sign that stands for it in a line
 _SIGNS = {"\n": "␊", "\t": "␉", "\u00a0": "⍽", "\u202f": "⎵", "\r": "␍"}
@@ -58,3 +60,12 @@ def with_ends(text: str, like: str) -> str:
         return text
     start = like.index(body)
     return like[:start] + text.strip() + like[start + len(body) :]
+
+
+def changes(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterator[tuple[range, range]]:
+    """Yields what differs between two sequences: places of the older one and of the new one."""
+    i = k = 0
+    for j, m, size in Levenshtein.opcodes(old, new).as_matching_blocks():
+        if j > i or m > k:
+            yield range(i, j), range(k, m)
+        i, k = j + size, m + size

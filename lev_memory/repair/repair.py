@@ -4,17 +4,16 @@ A word of the source language is never written into a translation.
 """
 
 import calendar
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 import regex
-from rapidfuzz.distance import Levenshtein
 
-from .code import FIXED, FORMAT, TAG
-from .lines import replaced
+from .code import FIXED, FORMAT, ORDERED, TAG
+from .layout import accelerated, followed
+from .lines import changes, replaced
 from .plurals import Category, counting
 from .scripts import PREFIXING, SINGLE, places
 from .values import (
@@ -72,10 +71,15 @@ _NO_COUNT = regex.compile(
     r"\s(?:of|and|or|to|from|in|on|at|by|for|with|than|as|if|the|per|out|into|until"
     rf"|{_NAMED_DATES})\b|(?<=\b(?:{_NAMED_DATES})\.? \d+)(?!\s\p{{Ll}}{{3}})"
 )
+# marks around words, and spaces but a plain one: a translation has them in the same order
+_LAYOUT = regex.compile(r"[*_~#|=\"'\p{Pi}\p{Pf}„‚␊␉⍽⎵]")
+_MARKUP = regex.compile(rf"{TAG.pattern}|`|{_LAYOUT.pattern}")
+_QUOTES = regex.compile(r"[\"\p{Pi}\p{Pf}„‚]|'")
+_APOSTROPHE = regex.compile(r"(?<=\p{L})['’](?=\p{L})")
+_GAP = regex.compile(r"[ ␊␉⍽⎵]*[␊␉⍽⎵][ ␊␉⍽⎵]*| {2,}")
 Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations, the first the usual
 Span = tuple[int, int]
-Pair = tuple[str, str]  # of texts: the older one, and the new one
-Token = tuple[str, str]  # its kind, and its text with the space in front of it
+Stretch = tuple[range, range]  # of tokens that differ: in the older source, in the new one
 UNKNOWN = counting("")  # plural categories of no language
 
 
@@ -88,12 +92,29 @@ class Repaired(NamedTuple):
     old: str = ""
 
 
+class Token(NamedTuple):
+    """A part of a source."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class Pair(NamedTuple):
+    """A text of an older source, at ``start``, and what the new source has in its place."""
+
+    start: int
+    before: str
+    after: str
+
+
 class _Text:
     """A text, and where its parts are found: code whole, all else outside of code."""
 
     def __init__(self, text: str, other: str) -> None:
         self.codes: dict[str, list[Span]] = {}
-        self.other = other
+        self.text, self.other = text, other
         self.prose = _WHOLE.sub(self._cover, text)
         self.numbers: dict[str, list[Written]] = {}
         for number in numbers(self.prose):
@@ -106,7 +127,28 @@ class _Text:
         return "\0" * len(match[0])
 
     def places(self, part: str) -> list[Span]:
+        if part not in self.codes and _WHOLE.search(part):  # code and what stands beside it
+            return [match.span() for match in regex.finditer(regex.escape(part), self.text)]
         return self.codes.get(part) or places(self.prose, part)
+
+    def ordered(self, part: str) -> list[Span]:
+        """Returns where a part that is identified by its order stands; any quotation mark for
+        another."""
+        if _QUOTES.fullmatch(part):
+            marks = _QUOTES.finditer(self.prose)
+            return [m.span() for m in marks if not _APOSTROPHE.match(self.prose, m.start())]
+        if _GAP.fullmatch(part):
+            return [m.span() for m in _GAP.finditer(self.prose) if m[0] == part]
+        return self.places(part)
+
+    def numbered(self, part: str, source: "_Text") -> list[Span]:
+        """Returns where it has a placeholder that the source has in order, with the numbers that
+        the source's have (``%2$s``); none if one of them is not there once."""
+        spans = [(span, code) for code, places in source.codes.items() for span in places]
+        ordered = [code for _, code in sorted(spans) if ORDERED.fullmatch(code)]
+        names = [f"%{n}${part[1:]}" for n, code in enumerate(ordered, start=1) if code == part]
+        found = [self.codes.get(name, []) for name in names]
+        return [places[0] for places in found] if all(len(p) == 1 for p in found) else []
 
     def ways(self, old: str, new: str, terms: Terms) -> Iterator[list[tuple[Span, str]]]:
         """Yields the ways to repair it: what would replace its characters."""
@@ -135,62 +177,144 @@ def _tokens(text: str, draft: str, terms: Terms, small: set[str]) -> list[Token]
     prose = _WHOLE.sub(" ", text)
     is_plain, is_upper = _PLAIN.search(prose), prose.isupper()
 
-    def kind(match: regex.Match[str]) -> str:
-        name = match[0].strip()
-        if match.lastgroup != "name":
-            return str(match.lastgroup)
+    def kind(name: str, group: str) -> str:
+        if group != "name":
+            return group
         if is_upper or name.lower() in small or name in _DATES or _ORDINARY.fullmatch(name):
             return "word"
         is_acronym = len(name) > 1 and name.isupper()
         return "name" if is_acronym or is_plain else "part"  # of a name, if it has two
 
-    matches = _pattern(frozenset(terms), has_amounts).finditer(text)
-    return [(kind(match), match[0]) for match in matches]
+    tokens = []
+    for match in _pattern(frozenset(terms), has_amounts).finditer(text):
+        name = match[0].strip()
+        start = match.end() - len(match[0].lstrip())
+        tokens.append(Token(kind(name, str(match.lastgroup)), name, start, start + len(name)))
+    return tokens
 
 
-def _runs(tokens: list[Token]) -> list[Token]:
-    """Returns tokens, a name of two words as one."""
+def _runs(text: str, tokens: Sequence[Token]) -> list[Token]:
+    """Returns tokens of a text, a name of two words as one."""
     runs = []
-    for kind, group in groupby(tokens, key=lambda token: token[0]):
-        texts = [text for _, text in group]
+    for kind, group in groupby(tokens, key=lambda token: token.kind):
+        parts = [*group]
         if kind == "part":
-            kind = "name" if len(texts) > 1 else "word"
+            kind = "name" if len(parts) > 1 else "word"
         if kind == "name":
-            texts = ["".join(texts)]
-        runs += [(kind, text.strip()) for text in texts]
+            start, end = parts[0].start, parts[-1].end
+            parts = [Token(kind, text[start:end], start, end)]
+        runs += [part._replace(kind=kind) for part in parts]
     return runs
 
 
-def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[Counter[Pair], bool]:
-    """Returns what may be repaired, how often, and whether it is all that has changed."""
+def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[list[Pair], bool]:
+    """Returns what may be repaired, and whether it is all that has changed."""
     small = {*regex.findall(r"\b\p{Ll}+\b", f"{old} {new}")}
-    sides = [_tokens(text, draft, terms, small) for text in (old, new)]
-    if max(map(len, sides)) > LONGEST:
-        return Counter(), False
-    pairs, is_all, i, k = Counter[Pair](), True, 0, 0
-    bare = ([text.strip() for _, text in side] for side in sides)
-    for j, m, size in Levenshtein.opcodes(*bare).as_matching_blocks():
-        stretch = _runs(sides[0][i:j]), _runs(sides[1][k:m])
-        i, k = j + size, m + size
-        repairable, is_whole = _pairs(*stretch)
-        pairs.update(repairable)
-        is_all &= is_whole
-    return pairs, is_all
+    left, right = (_Source(text, _tokens(text, draft, terms, small)) for text in (old, new))
+    if max(len(left.tokens), len(right.tokens)) > LONGEST:
+        return [], False
+    pairs, is_all = list[Pair](), True
+    differing = [*changes(left.texts(), right.texts())]
+    wrapped = _wrapped(left, right, differing)
+    for gone, come in differing:
+        before, after = left.tokens[gone.start : gone.stop], right.tokens[come.start : come.stop]
+        is_layout = all(map(_is_layout, [*before, *after])) and not _are_codes(before, after)
+        slices = left.slice(gone), right.slice(come)
+        if (gone, come) in wrapped:
+            pairs += filter(None, [wrapped[gone, come]])
+        elif before and _GAP.fullmatch("".join(token.text for token in before)) and is_layout:
+            start = left.tokens[gone.start - 1].end if gone.start else 0
+            pairs.append(Pair(start, left.between(gone), right.between(come)))
+        elif before and (is_layout or _without_markup(slices[0]) == _without_markup(slices[1])):
+            pairs.append(Pair(before[0].start, *slices))
+        else:
+            repairable, is_whole = _pairs(_runs(old, before), _runs(new, after))
+            pairs += repairable
+            is_all &= is_whole
+    return [*pairs, *_gaps(left, right, differing)], is_all
+
+
+class _Source(NamedTuple):
+    """A source and its tokens."""
+
+    text: str
+    tokens: list[Token]
+
+    def texts(self) -> list[str]:
+        return [token.text for token in self.tokens]
+
+    def slice(self, there: range) -> str:
+        """Returns what stands at some tokens."""
+        tokens = self.tokens[there.start : there.stop]
+        return self.text[tokens[0].start : tokens[-1].end] if tokens else ""
+
+    def between(self, there: range) -> str:
+        """Returns the same with the spaces around it."""
+        before, after = self.tokens[: there.start], self.tokens[there.stop :]
+        start = before[-1].end if before else 0
+        return self.text[start : after[0].start if after else len(self.text)]
+
+
+def _gaps(left: _Source, right: _Source, differing: Sequence[Stretch]) -> Iterator[Pair]:
+    """Yields the spaces, but a plain one, that are others in the new source between two tokens."""
+    i = k = 0
+    for gone, come in [*differing, (range(len(left.tokens), 0), range(len(right.tokens), 0))]:
+        for a, b in zip(range(i + 1, gone.start), range(k + 1, come.start)):
+            before, after = left.between(range(a, a)), right.between(range(b, b))
+            if before != after and _GAP.fullmatch(before):
+                yield Pair(left.tokens[a - 1].end, before, after)
+        i, k = gone.stop, come.stop
+
+
+def _wrapped(
+    left: _Source, right: _Source, differing: Sequence[Stretch]
+) -> dict[Stretch, Pair | None]:
+    """Returns the stretches that put marks around what stood alone, the first of each two with what
+    that is and becomes."""
+    wrapped = dict[Stretch, Pair | None]()
+    for one, two in zip(differing, differing[1:]):
+        come = [right.tokens[place] for place in (*one[1], *two[1])]
+        inside = range(one[0].stop, two[0].start)
+        is_new = not one[0] and not two[0] and one not in wrapped
+        if is_new and inside and all(map(_is_layout, come)):
+            text = right.slice(range(one[1].start, two[1].stop))
+            wrapped[one] = Pair(left.tokens[inside.start].start, left.slice(inside), text)
+            wrapped[two] = None
+    return wrapped
+
+
+def _is_layout(token: Token) -> bool:
+    """Returns whether a token is markup, a mark around words, or space."""
+    is_tag = token.kind == "code" and TAG.fullmatch(token.text)
+    return bool(is_tag or (token.kind == "mark" and _LAYOUT.fullmatch(token.text)))
+
+
+def _without_markup(text: str) -> str:
+    """Returns a text without tags and marks around words."""
+    return _MARKUP.sub("", text).strip()
+
+
+def _are_codes(*sides: Sequence[Token]) -> bool:
+    """Returns whether both sides of a stretch are tags, one for each of the other."""
+    kinds = {token.kind for side in sides for token in side}
+    return kinds == {"code"} and len(sides[0]) == len(sides[1])
 
 
 def _pairs(old: list[Token], new: list[Token]) -> tuple[list[Pair], bool]:
     """Returns what of a stretch may be repaired, and whether that is all of it."""
-    kinds = [kind for kind, _ in old], [kind for kind, _ in new]
+    kinds = [token.kind for token in old], [token.kind for token in new]
     is_written_out = kinds != (["number"], ["name"])
     if len(old) == len(new) == 1 and is_written_out and FREE - {"term"} >= {*kinds[0], *kinds[1]}:
-        return [(old[0][1], new[0][1])], True
+        return [Pair(old[0].start, old[0].text, new[0].text)], True
     pairs, is_all = [], kinds[0] == kinds[1]
-    for kind in {*kinds[0], *kinds[1]}:
-        before, after = ([text for each, text in side if each == kind] for side in (old, new))
+    for kind in dict.fromkeys(kinds[0] + kinds[1]):
+        before, after = ([token for token in side if token.kind == kind] for side in (old, new))
+        same = [token.text for token in before] == [token.text for token in after]
         if kind in FREE and len(before) == len(after):
-            pairs += [pair for pair in zip(before, after) if pair[0] != pair[1]]
+            both = zip(before, after)
+            pairs += [Pair(a.start, a.text, b.text) for a, b in both if a.text != b.text]
         else:
-            is_all &= before == after
+            is_all &= same
     return pairs, is_all
 
 
@@ -214,30 +338,91 @@ def repaired(
         sign: what parts thousands in the language, if that is known.
         category: plural categories of the language.
     """
+    old, draft = followed(old, new, draft)
+    old, draft = accelerated(old, new, draft)
     if draft.strip() == old.strip() and _WORDS.search(_WHOLE.sub(" ", old)):
         return Repaired(draft, old == new, old)
     terms = terms or {}
-    pairs, is_all = _changes(old, new, draft, terms)
     source, target = _Text(old, draft), _Text(draft, old)
+    pairs, is_all = _changes(old, new, draft, terms)
+    positional = [pair for pair in sorted(pairs) if _is_positional(pair.after)]
+    if not _in_same_order([pair.before for pair in positional], target):
+        pairs, is_all = [pair for pair in pairs if pair not in positional], False
     edits, same = dict[Span, str](), dict[Span, str]()  # in the draft, and in the older source
-    for (before, after), count in pairs.items():
+    by_text: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        by_text.setdefault(pair.before, []).append(pair)
+    for before, group in by_text.items():
+        there = source.places(before)
+        is_one = len({pair.after for pair in group}) == 1 and not _LAYOUT.match(before)
+        if not (is_one and len(group) == len(there)) and _is_ordered(before):
+            both = [_in_order(pair, source, target) for pair in group]
+            way = [edit for pair in both if pair for edit in pair[1]]
+            there = [pair[0] for pair in both if pair]
+            texts = [pair.after for pair, found in zip(group, both) if found]
+            is_all &= all(both) or bool(_GAP.fullmatch(before))
+            if not any(span in edits for span, _ in way):
+                edits |= way
+                same |= zip(there, texts)
+            continue
+        after = group[0].after
         way = next(filter(None, target.ways(before, after, terms)), [])
         way = [(span, grouped(before, text, sign)) for span, text in way]
-        there = source.places(before)
+        if before == old.strip() in after:
+            way = [((0, len(draft)), after.replace(before, draft.strip()))]
         ends = [*((draft, end) for (_, end), _ in way), *((old, end) for _, end in there)]
         is_counted = any(_NOUN.match(*end) for end in ends)
         is_counted &= not any(_NO_COUNT.match(*end) for end in ends)
         is_agreeing = not is_counted or all(
             category(draft[start:end]) == category(text) for (start, end), text in way
         )
-        is_free = not any(span in edits for span, _ in way)
-        if len(way) == len(there) == count and is_free and is_agreeing:
+        is_free = is_one and not any(span in edits for span, _ in way)
+        if len(way) == len(there) == len(group) and is_free and is_agreeing:
             edits |= way
             same |= dict.fromkeys(there, after)
         else:
             is_all = False
     text, between = (
-        replaced(side, ((*span, new) for span, new in changes.items()))
-        for side, changes in ((draft, edits), (old, same))
+        replaced(side, ((*span, new) for span, new in edited.items()))
+        for side, edited in ((draft, edits), (old, same))
     )
     return Repaired(text, is_all, between)
+
+
+def _is_positional(text: str) -> bool:
+    """Returns whether a text is a placeholder that is identified by its order."""
+    return bool(ORDERED.fullmatch(text)) or text == "{}"
+
+
+def _in_same_order(names: list[str], target: _Text) -> bool:
+    """Returns whether a draft has placeholders with names in the order of their source."""
+    first = [target.codes[name][0] for name in names if name in target.codes]
+    return first == sorted(first) or any(map(_is_positional, names))
+
+
+def _is_ordered(text: str) -> bool:
+    """Returns whether several of a text are told apart by their order."""
+    is_code = _is_positional(text) or TAG.fullmatch(text)
+    return bool(is_code or _LAYOUT.match(text) or _GAP.fullmatch(text))
+
+
+def _in_order(
+    pair: Pair, source: _Text, target: _Text
+) -> tuple[Span, list[tuple[Span, str]]] | None:
+    """Returns a text of the older source, and what replaces the same one in its draft; None if the
+    draft has not as many. Other quotation marks than the source's stay, spaces may be others."""
+    before, after = pair.before, pair.after
+    span = pair.start, pair.start + len(before)
+    if _APOSTROPHE.match(source.prose, pair.start):
+        return span, []
+    there, ways = source.ordered(before), target.ordered(before)
+    if before in target.codes or not ORDERED.fullmatch(before):
+        ways = ways if len(ways) == len(there) else []
+    else:
+        ways = target.numbered(before, source)
+    if not ways or span not in there:
+        return (span, []) if _GAP.fullmatch(before) and not ways else None
+    place = ways[there.index(span)]
+    if _QUOTES.fullmatch(before) and after and target.text[slice(*place)] != before:
+        return span, []
+    return span, [(place, after)]

@@ -234,16 +234,34 @@ def test_what_is_typed_is_not_touched_before_it_is_finished(page):
     assert page.run(over)
 
 
-def test_a_long_text_is_corrected_at_once_and_taken_back_at_once(page, tmp_path):
+def test_undo_and_redo_go_through_all_that_was_done_however_long_the_text(page, tmp_path):
     file, text = tmp_path / "long.txt", "teh cat sat uh there.\n" * 300
+    right = text.replace("teh", "the").replace("uh ", "")
     file.write_text(text)
+    page.keys("a note")
     page["load"].send_keys(str(file))
     page.until(lambda: page.run("return CSS.highlights.get('sure').size") == 600)
+    page.next()
+    page.keys(Keys.ENTER)
+    one = text.replace("teh", "the", 1)
+    page.reads(one)
     page["all"].click()
-    page.reads(text.replace("teh", "the").replace("uh ", ""))
+    page.reads(right)
+    page.keys(Keys.END, "bye")
+    page.keys(Keys.ENTER)
+    states = ["", "a note", text, one, right, page.value().replace("bye\n", "bye"), page.value()]
+    for state in reversed(states[:-1]):
+        page.keys("z", held=[Keys.CONTROL])
+        page.reads(state)
     page.keys("z", held=[Keys.CONTROL])
-    page.reads(text)
-    page.until(lambda: page.run("return CSS.highlights.get('sure').size") == 600)
+    page.reads("")
+    for state in states[1:]:
+        page.keys("z", held=[Keys.CONTROL, Keys.SHIFT])
+        page.reads(state)
+    page.keys("z", held=[Keys.CONTROL])
+    page.keys("!")
+    page.keys("y", held=[Keys.CONTROL])
+    assert page.value().count("!") == 1, "what was taken back is gone once something is written"
 
 
 def test_a_click_on_a_word_opens_its_correction_and_the_caret_stays(page):

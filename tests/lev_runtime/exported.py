@@ -12,10 +12,10 @@ from lev_runtime import Editor
 
 
 def with_biases(model: Any) -> Any:
-    """The model, its biases no longer 0, as after training."""
+    """The model, its biases and what reads deletions no longer 0, as after training."""
     torch.manual_seed(4)
     for name, parameter in model.named_parameters():
-        if name.endswith("bias"):
+        if name.endswith("bias") or name in ("deleted.what.weight", "deleted.count.weight"):
             torch.nn.init.normal_(parameter, std=0.3)
     return model
 

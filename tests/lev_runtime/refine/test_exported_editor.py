@@ -86,6 +86,11 @@ def test_outputs_are_the_packages(name, tmp_path):
         (drafts, {"delete_threshold": 0.0, "candidates": 2, "noise_scale": 0.0, "batch_size": 1}),
     ):
         assert_alike(*(editor.edit(sources, changes, **options) for editor in (ours, theirs)))
+    # the last of what is learnt of a number of deletions is of 16 and more
+    long = [spaced("abcdefgh" * 3)[: 2 * size - 1] for size in range(14, 24)]
+    for threshold in (0.0, 0.5):
+        gone = {"delete_threshold": threshold, "max_iter": 2}
+        assert_alike(*(editor.edit(sources[:10], long, **gone) for editor in (ours, theirs)))
     noisy = {"nbest": 3, "candidates": 5, "seed": 7, "max_iter": 3, "noise_scale": 1.0}
     lists = (editor.edit_nbest(sources[:6], drafts[:6], **noisy) for editor in (ours, theirs))
     for traces, other in zip(*lists, strict=True):

@@ -1,0 +1,150 @@
+"""What a translation has of its source that is no language: code line by line, accelerators."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import regex
+
+from .code import ACCELERATORS, FIXED
+from .lines import changes
+from .scripts import places
+
+FEED = "␊"  # a line break, see :mod:`lines`
+_FENCE = regex.compile(r"\s*(?:```|~~~|\{% ?(?:end)?(?:highlight|raw|code)\b|</?pre\b)")
+# what programs have and prose seldom: of a line without its placeholders and its code in a text
+_PROGRAM = regex.compile(
+    r"=>|->\w|::\w|&&|\|\||\w\(\)|\w\(['\"$\w]|\$\w|\w\s*[!<>=+-]?=\s|</\w|^\s*//"
+    r"|[;{(\[]\s*$|^\s*[})\]]+[;,]?\s*$"
+)
+_INLINE = regex.compile(rf"{FIXED}|`[^`]*`")
+_PROSE = regex.compile(r"(?<!\S)\p{L}{2,}[.,:;!?]?(?!\S)")
+FEW_WORDS = 2  # that two languages may have alike
+_WORD = regex.compile(r"[\w\p{M}]+")
+Span = tuple[int, int]
+
+
+def lines_of(text: str) -> list[Span]:
+    """Returns the spans of a text's lines."""
+    spans, start = [], 0
+    for line in text.split(FEED):
+        spans.append((start, start + len(line)))
+        start += len(line) + 1
+    return spans
+
+
+def is_program(line: str) -> bool:
+    """Returns whether a line is one of a program, by the signs in it and the words between them."""
+    prose = _INLINE.sub("", line)
+    signs, words = len(_PROGRAM.findall(prose)), len(_PROSE.findall(prose))
+    return words <= 2 * signs if signs > 1 else signs == 1 and not words
+
+
+def code_lines(text: str) -> Iterator[tuple[Span, bool]]:
+    """Yields each line of a text, and whether it is code: between fences, or by itself."""
+    is_inside = False
+    for start, end in lines_of(text):
+        is_fence = bool(_FENCE.match(text, start, end))
+        is_inside ^= is_fence
+        yield (start, end), is_fence or is_inside or is_program(text[start:end])
+
+
+def bare(line: str) -> str:
+    """Returns a line with single spaces between its parts and none around them."""
+    return " ".join(line.split())
+
+
+def followed(old: str, new: str, draft: str) -> tuple[str, str]:
+    """Returns an older source and its draft with those lines of code as the new source has them
+    that the draft has as the older source had them."""
+    if FEED not in old:
+        is_code = all(is_program(text) or not _PROSE.search(text) for text in (old, new))
+        return (new, new) if old == draft and is_code else (old, draft)
+    before, after, there = (
+        [text[slice(*span)] for span in lines_of(text)] for text in (old, new, draft)
+    )
+    code = [is_code or not _PROSE.search(old, *span) for span, is_code in code_lines(old)]
+    for gone, come in [*changes(before, after)][::-1]:
+        first = gone.start - (not gone and gone.start > 0)  # what comes goes after its neighbour
+        part = before[first : gone.stop]
+        places = [places_of(lines, part) for lines in (before, there)]
+        if part and all(code[first : gone.stop]) and len(places[0]) == len(places[1]):
+            start = places[1][places[0].index(first)]
+            lines = before[first : gone.start] + after[come.start : come.stop]
+            before[first : gone.stop] = there[start : start + len(part)] = lines
+    return FEED.join(before), FEED.join(there)
+
+
+def places_of(lines: list[str], part: list[str]) -> list[int]:
+    """Returns where some lines stand among others, one after the other."""
+    return [i for i in range(len(lines)) if lines[i : i + len(part)] == part]
+
+
+def closed(old: str, draft: str) -> list[Span]:
+    """Returns the lines of a draft that get no words of a memory: code, and what stands there as in
+    its source, in whose language it is."""
+    untranslated, spans = {bare(old[slice(*span)]) for span in lines_of(old)}, list[Span]()
+    for (start, end), is_code in code_lines(draft):
+        line = draft[start:end]
+        is_prose = len(_PROSE.findall(line)) >= FEW_WORDS
+        if is_code or (is_prose and bare(line) in untranslated):
+            spans.append((start, end))
+    return spans
+
+
+# accelerators ------------------------------------------------------------------------------------
+
+
+class Marked(NamedTuple):
+    """A text without the mark of a key's letter (``Sa_ve``), the mark, and the place of the letter:
+    in the text, and in which word of it; "" and 0 without a mark."""
+
+    text: str
+    sign: str = ""
+    place: int = 0
+    word: str = ""
+    offset: int = 0
+
+    def letter(self) -> str:
+        return self.text[self.place].lower() if self.sign else ""
+
+    def marked(self, sign: str, place: int) -> str:
+        return self.text[:place] + sign + self.text[place:]
+
+
+def unmarked(text: str) -> Marked:
+    """Returns a text without its accelerator."""
+    for certain, _ in ACCELERATORS:
+        matches = [*regex.finditer(certain, text)]
+        if len(matches) == 1:
+            place = matches[0].end() - 1
+            bare_text = text[:place] + text[place + 1 :]
+            word = next(w for w in _WORD.finditer(bare_text) if w.start() <= place < w.end())
+            return Marked(bare_text, text[place], place, word[0], place - word.start())
+    return Marked(text)
+
+
+def accelerated(old: str, new: str, draft: str) -> tuple[str, str]:
+    """Returns an older source and its draft with the accelerator of the new source.
+
+    A letter that the translation shares with the older source becomes that of the new one if the
+    draft has it; else the draft's own stays.
+    """
+    before, after, there = map(unmarked, (old, new, draft))
+    is_same = before.sign == after.sign and before[3:] == after[3:]
+    if is_same or there.sign != before.sign:
+        return old, draft
+    if not after.sign:
+        return before.text, there.text
+    words = places(before.text, after.word)
+    if len(words) != 1:
+        return old, draft
+    same = before.marked(after.sign, words[0][0] + after.offset)
+    place = there.place
+    if not there.sign or there.letter() == before.letter():
+        letter = regex.escape(after.letter())
+        tried = (rf"(?i)\b{letter}", rf"(?i){letter}", r"\p{L}" if not there.sign else r"\b\B")
+        found = next(filter(None, (regex.search(each, there.text) for each in tried)), None)
+        if not found and not there.sign:
+            return old, draft
+        place = found.start() if found else place
+    return same, there.marked(after.sign, place)
