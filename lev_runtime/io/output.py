@@ -18,6 +18,7 @@ from .lines import STANDARD_STREAM
 #: of a writer in a loop were lost while the file was replaced 2,998 times, with 0.003 2 of 15,378.
 LATE = 0.005
 
+
 @contextmanager
 def atomic_replace(path: str | Path, written: str | Path) -> Iterator[str | Path]:
     """Renames ``written`` to ``path`` at the end of the block, or removes it after an error.
@@ -99,8 +100,9 @@ def rewrite_file(path: str | Path, before: bytes, after: bytes) -> None:
 
 
 def _keep_late_writes(old: BinaryIO, before: bytes, target: Path) -> bool:
-    """Puts into a file what was written into the one that it took the place of, by a program that
-    had just opened that: what it has appended, else all; returns whether the new content is there.
+    """Puts into a file what a program wrote meanwhile into the one that it took the place of.
+
+    What was appended is appended, else all of it; returns whether the new content is there, too.
     """
     time.sleep(LATE)
     old.seek(0)
