@@ -30,7 +30,8 @@ class CheckedFiles:
 
 
 def checked_files(paths: Sequence[str], excludes: Callable[[str], bool]) -> CheckedFiles:
-    """The files of text among ``paths`` and below the folders among them.
+    """The files of text among ``paths`` and below the folders among them; lists of words only among
+    ``paths``.
 
     Of a folder those that git tracks, of one in which it tracks none all but those below
     :data:`FOREIGN_FOLDERS`; hidden files, links and what :func:`.left_alone` names are passed over
