@@ -67,7 +67,7 @@ FIGURES = "mean wall_mean median wall_median p95 wall_p95 steps equal mb".split(
 LINE = (
     "{name}: {mean:.1f} ms (wall {wall_mean:.1f}), median {median:.1f} "
     "({wall_median:.1f}), 95 % below {p95:.1f} ({wall_p95:.1f}); {steps:.2f} iterations or tokens; "
-    "{scores}; {equal} texts as the first system's; {mb:.1f} MB"
+    "{scores}{equal} texts as the first system's; {mb:.1f} MB"
 )
 
 Output = tuple[str, int]  #: a text, and the iterations or tokens that it took
@@ -291,11 +291,15 @@ LANGUAGES = ("source_lang", "target_lang", "draft_lang")
 
 
 def decoded(task: Any, models: Any, generator: Any, rows: Sequence[int]) -> list[Output]:
-    """Returns no text, and the iterations, or tokens with ``</s>``, of rows of a data set."""
+    """Returns the tokens of rows of a data set, and the iterations, or tokens with ``</s>``."""
     data = task.dataset(task.part)
     sample = data.collater([data[row] for row in rows])
     best = [found[0] for found in task.inference_step(generator, models, sample)]
-    return [("", int(output.get("steps", len(output["tokens"])))) for output in best]
+    symbols = task.target_dictionary
+    return [
+        (symbols.string(output["tokens"]), int(output.get("steps", len(output["tokens"]))))
+        for output in best
+    ]
 
 
 def checkpoints(args: argparse.Namespace) -> tuple[Systems, list[int], Rate]:
@@ -389,7 +393,7 @@ def measure(systems: Systems, rows: Sequence[Any], batch: int, rate: Rate) -> li
             sum(file.stat().st_size for file in files) / 1e6,
         ]
         rates = rate(rows, texts)
-        shown = ", ".join(f"{metric} {score:.1f}" for metric, score in rates.items())
+        shown = "".join(f"{metric} {score:.1f}; " for metric, score in rates.items())
         label = name if batch == 1 else f"{name}, batch {batch}"
         figures = {"name": label, **dict(zip(FIGURES, values)), **rates}
         print(LINE.format(**figures, scores=shown), flush=True)
