@@ -42,4 +42,4 @@ fairseq-generate "$work/data" --user-dir "$root/lev_plugins" --task translation_
   --source-lang src --target-lang tgt --path "$work/concat/checkpoint_best.pt" --gen-subset test --beam 5 \
   --max-source-positions 512 --max-target-positions 512 --skip-invalid-size-inputs-valid-test --max-tokens 4000 \
   --remove-bpe sentencepiece >"$work/concat.txt" 2>"$work/generate.log"
-python "$root/benchmarks/fuzzy_table.py" "$work" "$work/concat.txt"
+lev-report "$work/concat.txt" --metrics ter,bleu,accuracy

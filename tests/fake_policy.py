@@ -71,7 +71,7 @@ class Encoded:
 class FakePolicy(FeaturePolicy):
     """Draws its features from a sentence and its source: at random, yet always the same.
 
-    One pass makes those of deletion and of placeholders.
+    One pass makes those of deletion and of placeholders, unless the heads are ``apart``.
 
     growth: taken from the logit of inserting nothing; above 0 sentences tend to grow. longest: of
     its positions. read: for what head it has read which source and tokens; of each token also
@@ -82,9 +82,17 @@ class FakePolicy(FeaturePolicy):
     encode = Encoded
 
     def __init__(
-        self, arrays: Arrays, seed=3, growth=0.0, traces=False, longest=sys.maxsize, symbols=SYMBOLS
+        self,
+        arrays: Arrays,
+        seed=3,
+        growth=0.0,
+        traces=False,
+        longest=sys.maxsize,
+        symbols=SYMBOLS,
+        apart=False,
     ) -> None:
         self.arrays, self.seed, self.growth, self.traces = arrays, seed, growth, traces
+        self.apart = apart
         self.longest, self.symbols = longest, symbols
         self.read: list[tuple[str, list[int], list[tuple[int, bool]]]] = []
 
@@ -105,6 +113,7 @@ class FakePolicy(FeaturePolicy):
             drawn = 2 * np.random.default_rng(key).standard_normal((len(real), size))
             standing = [not is_gone for _, is_gone in real]
             into[: sum(standing)] = drawn[standing]
+        heads = (head,) if self.apart else heads
         return dict.fromkeys(heads, self.arrays.as_tensor(features, tokens))
 
     def head_logits(self, head: str, features: Array, state: EditState) -> Array:

@@ -51,8 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not re.fullmatch(r"(\*\.)?[\w.-]+|\[[\da-f:.]+\]", name):
             raise UserError(f"--allowed-host {name}: a name, *.NAME or [IPv6], without a port")
     require_extra("serve")
-    fixed = fixed_token(args.token_file)
-    token = fixed or secrets.token_urlsafe(16)
+    token = fixed_token(args.token_file) or secrets.token_urlsafe(16)
     with listen(args.host, args.port) as listening:
         from ..serve import app, model
 
@@ -67,10 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.host in _ANYWHERE:
             name = socket.gethostname()
             hosts = [*hosts, name] if args.allowed_host else ["*"]
-        print(
-            f"http://{name}:{listening.getsockname()[1]}/{'' if fixed else f'?token={token}'}",
-            flush=True,
-        )
+        print(f"http://{name}:{listening.getsockname()[1]}/?token={token}", flush=True)
         if name not in _LOOPBACK:
             say("note: other machines can reach this address, and the connection is not encrypted")
         languages = args.languages.split(",")

@@ -134,6 +134,10 @@ class Backend:
         """By how much a capital divides the odds of an edit of a word."""
         return math.inf
 
+    def suggestions(self, word: str) -> Sequence[str]:
+        """Returns what a word may become, the likeliest first; it may be one of them."""
+        return self.misspelt(word)
+
     def write(
         self,
         units: Sequence[str],

@@ -166,6 +166,14 @@ class Ranker(Backend):
                 answers[number] = self._answer(unit, candidates_of[forms[unit]], context, doubts)
         return answers
 
+    def suggestions(self, word: str) -> Sequence[str]:
+        """See :class:`~.backend.Backend`."""
+        if not self.readable(word):
+            return ()
+        (candidates,) = self.candidates([self.form(word)], batch_size=1)
+        order = np.argsort(-self.probabilities(candidates, word))
+        return [self.cased(candidates.texts[number], word) for number in order]
+
     def _answer(self, unit: str, candidates: Candidates, context: Context, doubts: bool) -> Answer:
         chances = self.probabilities(candidates, unit, context)
         best = self._best(candidates, unit, chances, doubts)

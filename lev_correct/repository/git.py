@@ -17,7 +17,7 @@ _OF_HOOKS = (
 )
 #: Changed lines alone, whatever the settings; ``>`` and ``<`` tell them from headers.
 _DIFF = (
-    "diff --no-ext-diff --no-textconv --no-color --no-relative --find-renames --unified=0 "
+    "diff --text --no-ext-diff --no-textconv --no-color --no-relative --find-renames --unified=0 "
     "--inter-hunk-context=0 --src-prefix=a/ --dst-prefix=b/ --ignore-submodules "
     "--output-indicator-new=> --output-indicator-old=<"
 ).split()
@@ -46,7 +46,7 @@ def tracked_files(folder: str) -> list[str]:
 
 def changed_lines(revision: str, folder: str) -> ChangedLines:
     """Returns what differs in the working tree of a folder's repository from a revision, or from
-    where the current branch left it.
+    where the current branch left it; of a pull request's merge what the request changed.
 
     Raises:
         UserError: no git, no repository, no such revision.
@@ -62,7 +62,10 @@ def changed_lines(revision: str, folder: str) -> ChangedLines:
     commit = _ask(root, "rev-parse", "--verify", "--end-of-options", named).stdout.decode().strip()
     if not commit:
         raise UserError(f"--since {revision}: git knows no such commit in {root}; fetch it first")
-    base = _ask(root, "merge-base", "HEAD", commit).stdout.decode().strip() or commit
+    base = _merge_base(root, "HEAD", commit) or commit
+    # CI names the base of a pull request by its hash, as it was before others changed it
+    if revision == commit and (merged := _merged_into(root, commit)):
+        base = merged
     names = tracked_files(root)
     changed = {os.path.realpath(os.path.join(root, name)): set[int]() for name in names}
     lines = set[int]()
@@ -73,6 +76,25 @@ def changed_lines(revision: str, folder: str) -> ChangedLines:
             first = int(hunk["first"])
             lines.update(range(first, first + int(hunk["count"] or 1)))
     return changed
+
+
+def _merged_into(root: str, commit: str) -> str:
+    """Returns the first parent of HEAD where HEAD merges a branch that began before a commit into
+    what came after it, else "": what others changed since the commit is no change of the branch."""
+    parents = _ask(root, "rev-parse", "HEAD^@").stdout.decode().split()
+    if len(parents) != 2 or _merge_base(root, parents[0], commit) != commit:
+        return ""
+    fork = _merge_base(root, *parents)
+    return parents[0] if fork and _merge_base(root, fork, commit) == fork else ""
+
+
+def _merge_base(root: str, first: str, second: str) -> str:
+    return _ask(root, "merge-base", first, second).stdout.decode().strip()
+
+
+def is_committed(folder: str) -> bool:
+    """Returns whether a folder's repository is as its last commit left it."""
+    return _ask(folder, "diff", "--quiet", "HEAD", "--").returncode == 0
 
 
 def lines_that_count(changed: ChangedLines, path: str) -> Container[int]:

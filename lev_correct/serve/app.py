@@ -3,8 +3,7 @@
 import asyncio
 import hmac
 import re
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +19,24 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lev_runtime import __version__
-from lev_runtime.batching import by_budget
 from lev_runtime.errors import UserError
 
 from .languagetool import languagetool
-from .model import Runner, ServedModel
+from .model import ServedModel
 from .schema import (
     MAX_CHARS,
-    Asked,
     CorrectRequest,
     EditRequest,
     Failure,
     PredictRequest,
     Result,
     Results,
-    size,
 )
 from .service import Answer, Middleware, metrics, observer
+from .worker import Worker
 
 MAX_BYTES = 1_000_000  # of a request
 SECONDS = 10.0  # for a whole request to come in
-ROWS = 64  # that the model reads before other requests have their turn
 STATIC = Path(__file__).parent / "static"
 HEADERS = {
     "Cache-Control": "no-store",
@@ -89,7 +85,7 @@ def make_app(
     _add_page(app, model.info, worker)
     _add_model(app, worker)
     if "correct" in model.runners:
-        router = languagetool(worker.correct_text, languages)
+        router = languagetool(worker, languages)
         app.include_router(router, prefix="/v2", dependencies=_TOKEN)
         app.include_router(router, prefix="/{token}/v2", include_in_schema=False)
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BYTES)
@@ -150,51 +146,6 @@ async def _refused(request: Request, error: Exception) -> Response:
     elif not isinstance(error, UserError):
         status, message = 500, "the server failed; its log has the reason"
     return JSONResponse({"error": message}, status)
-
-
-class Worker:
-    """Owns a model: one thread, in which requests take turns.
-
-    Args:
-        seconds: after which a request is given up.
-    """
-
-    def __init__(self, runners: Mapping[str, Runner], seconds: float) -> None:
-        self.runners, self.seconds = runners, seconds
-        self._thread = ThreadPoolExecutor(1, "lev-serve model")
-
-    async def wait(self) -> None:
-        """Waits for a turn; raises an HTTPException after half of ``seconds``."""
-        try:
-            async with asyncio.timeout(self.seconds / 2):
-                await asyncio.get_running_loop().run_in_executor(self._thread, int)
-        except TimeoutError:
-            raise HTTPException(503, "the model is busy") from None
-
-    async def answer(self, kind: str, asked: Asked, rows: Sequence[Any]) -> list[Result]:
-        """Returns a result for each row; raises an HTTPException after ``seconds``."""
-        run = asyncio.get_running_loop().run_in_executor
-        sizes = list(map(size, rows))
-        results: list[Result] = []
-        try:
-            async with asyncio.timeout(self.seconds):
-                for part in by_budget(sizes, MAX_CHARS, ROWS):  # takes turns
-                    batch = [rows[i] for i in part]
-                    results += await run(self._thread, self.runners[kind], asked, batch)
-        except TimeoutError:
-            message = f"not done after {self.seconds:g} s; send fewer or shorter rows"
-            raise HTTPException(504, message) from None
-        except UserError as error:
-            behind = f" (counted behind the first {len(results)})" if results else ""
-            raise UserError(f"{error}{behind}") from None
-        return results
-
-    async def correct_text(self, lines: list[str]) -> list[Result]:
-        """Returns the corrections of a text of any number of lines, of which none is too long."""
-        if any(len(line) > MAX_CHARS for line in lines):
-            raise UserError(f"a line has more than {MAX_CHARS} characters")
-        asked = CorrectRequest.model_construct(lines=lines, before=[])
-        return await self.answer("correct", asked, lines)
 
 
 def _add_page(app: FastAPI, info: Result, worker: Worker) -> None:

@@ -157,14 +157,24 @@ class Failure(BaseModel):
     error: str
 
 
-#: LanguageTool's form, as OpenAPI describes it, and its name of what is found: an editor offers to
-#: add a word to its dictionary where a name ends so.
-_FIELDS = dict.fromkeys(("language", "text", "data"), {"type": "string"})
+#: LanguageTool's form, as OpenAPI describes it.
+_FIELDS = dict.fromkeys(
+    "language text data disabledRules disabledCategories enabledRules enabledCategories "
+    "enabledOnly".split(),
+    {"type": "string"},
+)
 _SCHEMA = {"schema": {"type": "object", "properties": _FIELDS}}
 FORM = {"requestBody": {"content": {"application/x-www-form-urlencoded": _SCHEMA}}}
+#: LanguageTool's names of what is found: an editor offers to add a word to its dictionary where a
+#: name ends so. An edit that is not made is a doubt: a program that makes all can switch it off.
 RULE = {
     "id": "LEV_CORRECT_SPELLER_RULE",
     "description": "Possible spelling mistake",
     "issueType": "misspelling",
     "category": {"id": "TYPOS", "name": "Possible typo"},
+}
+DOUBT = RULE | {
+    "id": "LEV_CORRECT_DOUBT_SPELLER_RULE",
+    "description": "Perhaps a spelling mistake",
+    "issueType": "uncategorized",
 }

@@ -23,6 +23,7 @@ from torch import nn
 
 from lev_runtime.errors import UserError
 
+from ..fairseq_patches.checkpoint_files import flag
 from ..systems.transformer_concat.model import ConcatEncoder, PartPositions
 
 #: the classes of fairseq's Transformer, by either configuration, and of transformer_concat
@@ -35,12 +36,17 @@ _KNOWN = {
     TransformerDecoderLayer,
     TransformerDecoderLayerBase,
 }
-#: options that add what :mod:`.pbd` does not write, and modules that others add
+#: options that add what :mod:`.pbd` does not write, and modules that others add, by these
 _OPTIONS = (
     "adaptive_softmax_cutoff cross_self_attention no_cross_attention base_layers "
     "scale_attn scale_fc scale_heads scale_resids"
 ).split()
-_MODULES = "quant_noise", "project_in_dim", "project_out_dim"
+_MODULES = {
+    "quant_noise": "quant_noise_pq",
+    "project_in_dim": "decoder_embed_dim",
+    "project_out_dim": "decoder_output_dim",
+}
+_ACTIVATIONS = "relu", "gelu", "gelu_fast", "gelu_accurate", "tanh"
 
 
 def parts_of(model: TransformerModelBase) -> Parts:
@@ -58,8 +64,11 @@ def _refuse_others(encoder: Any, decoder: Any) -> None:
     refused = [type(part).__name__ for part in parts if type(part) not in _KNOWN]
     if not refused:
         names = [name for name in _OPTIONS if getattr(decoder.cfg, name, None)]
-        names += [name for name in _MODULES if getattr(decoder, name)]
-        refused = [f"--{name.replace('_', '-')}" for name in names]
+        names += [option for name, option in _MODULES.items() if getattr(decoder, name)]
+        refused = [flag(name) for name in names]
+        activation = str(decoder.cfg.activation_fn)
+        if activation not in _ACTIVATIONS:
+            refused.append(f"{flag('activation_fn')} {activation}")
     if refused:
         raise UserError(
             f"a model with {refused[0]} cannot be exported; lev_runtime/README.md lists what can"

@@ -24,7 +24,10 @@ MOMENTUM = 0.95
 
 
 def mark_hidden_matrices(model: nn.Module) -> None:
-    """Marks every matrix but embedding tables and output projections of the same shape."""
+    """Marks every matrix but embedding tables and output projections of the same shape.
+
+    A single row is a vector, which Adam updates.
+    """
     modules = [part for part in model.modules() if isinstance(part, nn.Embedding | Positions)]
     tables = {id(part.weight) for part in modules}
     shapes = {part.weight.shape for part in modules}
@@ -32,7 +35,8 @@ def mark_hidden_matrices(model: nn.Module) -> None:
         for parameter in module.parameters(recurse=False):
             is_table = id(parameter) in tables
             projects = isinstance(module, nn.Linear) and parameter.shape in shapes
-            if parameter.dim() == 2 and not is_table and not projects:
+            is_matrix = parameter.dim() == 2 and len(parameter) > 1
+            if is_matrix and not is_table and not projects:
                 parameter.param_group = HIDDEN  # type: ignore[attr-defined]
 
 

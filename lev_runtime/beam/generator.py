@@ -95,7 +95,8 @@ class Generator(PrefixModel):
         words = self.codec.encode(source).split()
         draft_words = [] if draft is None else self.codec.encode(draft).split()
         longest, _ = self.settings["limits"]
-        size = 1 + max(len(words), len(draft_words))
+        read = words, draft_words if self.joins_draft else []  # else a draft only guides
+        size = 1 + max(map(len, read))
         if size > longest:
             fault = f"{size} tokens where the model's limit is {longest}"
             raise UserError(f"source {number}: {fault}")

@@ -87,8 +87,12 @@ class ReusedFeatures(EditPolicy):
                 features[other][rows] = values
         else:
             features = {exit: self.arrays.resize(cached, tokens.shape[1])}
-        if state.trace is None:  # a trace is read once
+        if state.trace is None:
             cache.features |= {other: (values, head) for other, values in features.items()}
+        else:  # a trace is read once, and what the head read before is no longer of these tokens
+            cache.features = {
+                other: kept for other, kept in cache.features.items() if kept[1] != head
+            }
         return features[exit]
 
     def _are_few(self, rows: Sequence[int], tokens: Array) -> bool:

@@ -10,9 +10,10 @@ import checkpoints
 import numpy as np
 import pytest
 from conftest import conllu
-from example_scripts import EXAMPLES, module, refusal
-from plain_files import put
+from example_scripts import EXAMPLES, bash, module, programs, refusal
+from plain_files import put, read
 from tables import rows
+from test_guides import smaller
 
 ENCODER = (
     "--encoder-embed-dim=16 --encoder-ffn-embed-dim=16 --encoder-attention-heads=2 "
@@ -73,7 +74,7 @@ RUNS = {
     "translation": r"""
 VOCABULARY=70 translation/prepare.sh {data} {work}
 UPDATES=2 translation/train.sh {work} levt {both}
-SYSTEMS=levt translation/evaluate.sh {work} | 11 sentences.* levt$.*^bleu ↑ +[\d.]+
+SYSTEMS=levt LATENCY=3 translation/evaluate.sh {work} | 11 sentences.* levt$.*^bleu ↑ +[\d.]+.*checkpoint_last.pt: [\d.]+ ms
 """,
     "translation, all": r"""
 VOCABULARY=70 translation/prepare.sh {data} {work}
@@ -202,7 +203,7 @@ spelling_and_ocr/make_corrector.sh de {long} --misspellings {long} | .*: line 1 
 spelling_and_ocr/make_corrector.sh de {long} --ocr {long} | --ocr needs two files
 spelling_and_ocr/make_corrector.sh de {long} --ocr {long} {mine}/text/train.src | .* of lines
 spelling_and_ocr/make_corrector.sh de {long} --ocr {long} {long} --work {made} | .* without --ocr
-campaign.sh {work} tagging | bash examples/campaign.sh
+campaign.sh {work} | bash examples/campaign.sh
 """
 
 
@@ -222,14 +223,53 @@ def test_a_script_refuses_in_one_line_and_leaves_nothing(command, message, tmp_p
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_the_campaign_runs_the_commands_of_a_row(succeed):
+# ---------------------------------------------------------------- the campaign
+
+
+def test_the_campaign_names_the_commands_of_a_row(succeed):
     assert "tagging\tmost frequent tag" in succeed("campaign.sh")
-    output = succeed(
-        "campaign.sh",
-        "-n",
-        "W",
-        "tagging",
-        "most frequent tag, new words by capitalisation",
-        DATA="my/ewt",
-    )
+    system = "most frequent tag, new words by capitalisation"
+    output = succeed("campaign.sh", "-n", "W", "tagging", system, DATA="my/ewt")
     assert output.splitlines()[0] == "bash examples/classification/prepare.sh tagging my/ewt W"
+
+
+def test_a_campaign_goes_on_where_it_was_stopped(tmp_path):
+    """What is finished is not run again; what fails keeps nothing else from running."""
+    work, fails = tmp_path / "work", "test -f WORK/ready"
+    listed = put(tmp_path / "list.txt", ["# mine", "echo 1 >> WORK/1", fails, "echo 2 >> WORK/2"])
+    words = [str(EXAMPLES / "campaign.sh"), str(work), str(listed)]
+    assert bash(words).returncode == 1
+    assert bash([words[0], "-n", *words[1:]]).stdout == f"test -f {work}/ready\n"
+    put(work / "ready", [])
+    assert bash(words).returncode == 0
+    assert [read(work / name) for name in "12"] == [["1"], ["2"]]
+    assert bash([words[0], "-n", *words[1:]]).stdout == ""
+
+
+# ---------------------------------------------------------------- the papers' sizes
+
+RECIPES = sorted((EXAMPLES / "recipes").glob("*.txt"))
+#: what a recipe's variables stand for: folders of the fixture, and processes on this machine
+MINE = {
+    **dict.fromkeys(("WMT14", "OCRPP", "ICDAR"), ""),
+    **{"COLA": "classes", "EURLEX": "labels", "UD": "tags", "BERT": "bert", "T5FOLDER": "t5"},
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_a_recipe_of_a_paper_runs_with_its_flags_at_a_tiny_size(recipe, data, tmp_path, commands):
+    """What trains on several GPUs trains in two processes here, by gloo."""
+    checkpoints.t5(data / "t5")
+    for part in ("train", "dev"):
+        put(data / f"classes/{part}.tsv", [f"{'ab'[n % 2]}\tthe cat sat" for n in range(30)])
+    text = recipe.read_text("utf-8").replace("VOCABULARY=32000", "VOCABULARY=70")
+    listed = put(tmp_path / recipe.name, text.splitlines())
+    commands_of = " ".join(line for line in text.splitlines() if not line.startswith("#"))
+    mine = {name: str(data / folder) for name, folder in MINE.items() if name in commands_of}
+    small = {"GUIDE_TORCHRUN": f"{BOTH} --max-update 2 --distributed-backend gloo", "GPUS": "2"}
+    (requests := tmp_path / "requests").mkdir()
+    with programs(commands, requests, smaller):
+        words = [str(EXAMPLES / "campaign.sh"), str(tmp_path / "work"), str(listed)]
+        done = bash(words, requests, **mine, **small)
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"

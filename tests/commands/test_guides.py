@@ -19,7 +19,7 @@ BOTH = f"{SIDE('encoder')} {SIDE('decoder')}"
 #: What makes a model small: by the beginning of the arch's name.
 SIZES = {
     "levenshtein_editor": BOTH,
-    "transformer_concat": BOTH,
+    "transformer": BOTH,
     "pbd_transformer": SIDE("encoder"),
     "gated_transformer": f"{SIDE('encoder')} --decoder-layers 1",
     "enct5": f"{SIDE('encoder')} --attention-head-dim 8",

@@ -26,12 +26,14 @@ def asked(address: str, path: str, body: object = None) -> dict:
         return json.load(answer)
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize(
+    "name, token", [("SIGINT", {}), ("SIGTERM", {"LEV_SERVE_TOKEN": "one-that-is-my-own"})]
+)
 def test_it_serves_a_checkpoint_until_a_signal_and_answers_what_is_under_way(
-    commands, triples, tmp_path, name
+    commands, triples, tmp_path, name, token
 ):
     command = f"python -m lev_plugins serve --path {triples.checkpoint} --port 0"
-    run = pid, (_, out, err) = commands.start(command, tmp_path, environ=PLACES)
+    run = pid, (_, out, err) = commands.start(command, tmp_path, environ={**PLACES, **token})
     while not (address := out.read_text().partition("\n")[0]):
         assert not err.read_text(), err.read_text()
         time.sleep(0.02)

@@ -27,7 +27,8 @@ def run(monkeypatch, tmp_path):
 
 def git(*words):
     who = ["-c", "user.name=a", "-c", "user.email=a"]
-    subprocess.run(["git", *who, *words], check=True, capture_output=True)
+    command = ["git", *who, *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def commit(**files):
@@ -78,6 +79,59 @@ def test_what_others_changed_since_the_branch_began_is_not_found(changed):
     commit(a=b"right\n")
     git("checkout", "-q", "branch")
     assert "a:1" not in places(changed("check --since main", status=1))
+
+
+@pytest.fixture
+def request_merged(run):
+    """A branch that began at the first commit is merged into what others wrote since, as the pull
+    requests are that CI checks out; the commits: first, of others."""
+    git("init", "-q", "-b", "main")
+    commit(a=b"right\n" * 9, b=b"right\n")
+    first = git("rev-parse", "HEAD")
+    git("checkout", "-q", "-b", "branch")
+    commit(a=b"right\n" * 8 + b"teh\n")
+    git("checkout", "-q", "main")
+    commit(b=b"teh\n")
+    others = git("rev-parse", "HEAD")
+    git("checkout", "-q", "--detach")
+    git("merge", "-q", "--no-ff", "branch", "-m", "request")
+    return run, first, others
+
+
+def test_what_others_changed_since_a_pull_request_was_made_is_not_found(request_merged):
+    run, first, others = request_merged
+    for base in (first, others):
+        assert places(run(f"check --since {base}", status=1)) == ["a:9"]
+
+
+def test_a_branch_that_took_in_what_others_changed_keeps_its_own_lines(request_merged):
+    run, first, others = request_merged
+    git("tag", "old", first)
+    git("checkout", "-q", "branch")
+    git("merge", "-q", "--no-ff", "main", "-m", "theirs")
+    assert places(run("check --since main", status=1)) == ["a:9"]
+    assert places(run("check --since old", status=1)) == ["a:9", "b:1"]
+
+
+def test_a_file_without_diffs_is_compared_as_text(run):
+    git("init", "-q")
+    commit(**{"a.txt": b"teh\n", ".gitattributes": b"*.txt -diff\n"})
+    put(**{"a.txt": b"teh\nteh\n"})
+    assert places(run("check --since HEAD", status=1)) == ["a.txt:2"]
+
+
+def test_the_hook_of_changed_lines_knows_how_pre_commit_was_called(run, monkeypatch):
+    git("init", "-q")
+    commit(a=b"teh\n")
+    commit(a=b"teh\nteh\n")
+    monkeypatch.setenv("PRE_COMMIT", "1")
+    assert places(run("check --since HEAD a", status=1)) == ["a:1", "a:2"], "--all-files"
+    monkeypatch.setenv("PRE_COMMIT_FROM_REF", "HEAD~1")
+    assert places(run("check --since HEAD a", status=1)) == ["a:2"], "--from-ref HEAD~1"
+    monkeypatch.delenv("PRE_COMMIT_FROM_REF")
+    put(a=b"teh\n")
+    git("add", "a")
+    assert places(run("check --since HEAD a")) == [], "a commit that takes a line out"
 
 
 def test_the_whole_repository_tells_what_is_a_term(tmp_path, monkeypatch):

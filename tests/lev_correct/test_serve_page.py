@@ -22,7 +22,7 @@ from serving import serving  # noqa: E402
 from lev_correct import Edit  # noqa: E402
 from lev_correct.lines import apply_edits  # noqa: E402
 from lev_correct.serve.app import make_app  # noqa: E402
-from lev_correct.serve.model import ServedModel, bare  # noqa: E402
+from lev_correct.serve.model import ServedModel  # noqa: E402
 
 DRIVER = shutil.which("chromedriver")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -48,7 +48,7 @@ def edited(text, marks=()):
         if after != word[0] and word.start() not in kept:
             before = word[0] + " " * (not after)
             edits.append(Edit(word.start(), before, after, 0.5 if stem == "big" else 0.99))
-    return {"text": apply_edits(text, edits), "edits": [bare(edit).to_dict() for edit in edits]}
+    return {"text": apply_edits(text, edits), "edits": [edit.bare().to_dict() for edit in edits]}
 
 
 def correct(asked, rows):
@@ -234,16 +234,34 @@ def test_what_is_typed_is_not_touched_before_it_is_finished(page):
     assert page.run(over)
 
 
-def test_a_long_text_is_corrected_at_once_and_taken_back_at_once(page, tmp_path):
+def test_undo_and_redo_go_through_all_that_was_done_however_long_the_text(page, tmp_path):
     file, text = tmp_path / "long.txt", "teh cat sat uh there.\n" * 300
+    right = text.replace("teh", "the").replace("uh ", "")
     file.write_text(text)
+    page.keys("a note")
     page["load"].send_keys(str(file))
     page.until(lambda: page.run("return CSS.highlights.get('sure').size") == 600)
+    page.next()
+    page.keys(Keys.ENTER)
+    one = text.replace("teh", "the", 1)
+    page.reads(one)
     page["all"].click()
-    page.reads(text.replace("teh", "the").replace("uh ", ""))
+    page.reads(right)
+    page.keys(Keys.END, "bye")
+    page.keys(Keys.ENTER)
+    states = ["", "a note", text, one, right, page.value().replace("bye\n", "bye"), page.value()]
+    for state in reversed(states[:-1]):
+        page.keys("z", held=[Keys.CONTROL])
+        page.reads(state)
     page.keys("z", held=[Keys.CONTROL])
-    page.reads(text)
-    page.until(lambda: page.run("return CSS.highlights.get('sure').size") == 600)
+    page.reads("")
+    for state in states[1:]:
+        page.keys("z", held=[Keys.CONTROL, Keys.SHIFT])
+        page.reads(state)
+    page.keys("z", held=[Keys.CONTROL])
+    page.keys("!")
+    page.keys("y", held=[Keys.CONTROL])
+    assert page.value().count("!") == 1, "what was taken back is gone once something is written"
 
 
 def test_a_click_on_a_word_opens_its_correction_and_the_caret_stays(page):

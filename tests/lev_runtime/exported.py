@@ -25,15 +25,19 @@ def both_editors(
     int8: bool = False,
     joined: bool = False,
     encoders: Any = (),
+    counts: bool = False,
     **options: Any,
 ) -> tuple[LevenshteinEditor, Editor]:
     """An editor of :func:`tiny.task`'s letters, and the runtime's of its export.
 
-    encoders: fairseq's tokenizer and subwords.
+    encoders: fairseq's tokenizer and subwords. counts: the number of deletions counts, which is
+    zero at first.
     """
     task = tiny.task(joined)
     # more, and rounding decides of what comes out
     model = with_biases(tiny.sharpen(tiny.model(task, 3, **options), 2.0))
+    if counts:
+        torch.nn.init.normal_(model.deleted.count.weight)
     ours = LevenshteinEditor([model], task, *encoders)
     write_folder(folder, editor_writer(ours, int8), int8)
     return ours, Editor(folder, threads=1)

@@ -258,8 +258,11 @@ def test_a_pbd_transformer_that_reads_no_future_is_a_start():
 
 
 def test_what_the_model_does_not_have_is_refused_by_name():
-    for flag in ("--no-scale-embedding", "--no-token-positional-embeddings"):
-        with refuses(flag):
-            editor_config(stock_options(flag))
+    switches = "--no-scale-embedding", "--no-token-positional-embeddings", "--cross-self-attention"
+    activations = [f"--activation-fn {name}" for name in ("tanh", "gelu_accurate", "linear")]
+    for flags in (*switches, *activations, "--decoder-layerdrop 0.2"):
+        with refuses(flags.removesuffix(" 0.2")):
+            editor_config(stock_options(flags))
+    assert str(editor_config(stock_options("--encoder-layerdrop 0.2")).weight_sharing) == "all"
     # a left-to-right transformer has no options of heads
     assert str(editor_config(Namespace()).weight_sharing) == "all"

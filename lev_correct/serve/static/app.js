@@ -2,7 +2,7 @@
 // model read lines, the one at the caret before others.
 
 import {
-  at, beside, close, element, open, paint, pop, showPrediction, undo, write,
+  at, beside, close, element, note, open, paint, pop, redo, showPrediction, undo, write,
 } from "./pane.js";
 import { apply, clash, counted, difference, endOf, shift, toPoints, toUnits, visible } from "./text.js";
 
@@ -13,6 +13,8 @@ const WORTH = 0.2; // probability from which on an edit that is not made is show
 const KEPT = "lev-serve"; // of the browser's storage
 const AGAIN = 2000; // ms until a server that is away is called again
 const CALM = 700; // ms without a key until the word at the caret is finished
+const LETTERS = ["insertText", "deleteContentBackward", "deleteContentForward"]; // by an input event
+const COMPOSED = "insertCompositionText";
 const MODES = { edit: "Edit a draft", correct: "Correct", predict: "Predict" };
 const AWAY = "lev-serve cannot be reached. Your text stays here; trying again …";
 const ANEW = "lev-serve was started anew: in this tab, open the address that it printed. "
@@ -31,6 +33,7 @@ let shown = []; // edits that are underlined
 let words = new Set(); // that always stay
 let reading = null; // until all lines are read
 let calm, keeping, saying; // timers
+let key = {}; // kind and time of the letter that was typed last
 
 // what the model is asked
 
@@ -210,7 +213,7 @@ function say() {
   const open = lines.filter((line) => !line.read).length;
   const failed = lines.findIndex((line) => line.error);
   const part = open < lines.length ? ` ${counted(open, "line")} to go` : "";
-  let message = shown.length ? counted(shown.length, "suggestion") : "No errors found.";
+  let message = shown.length ? counted(shown.length, "suggestion") : "No misspellings found.";
   if (failed >= 0) message = `Line ${failed + 1}: ${lines[failed].error}`;
   if (open && mode !== "predict") message = `Reading …${part}`;
   if (mode === "predict" || !(text + source).trim()) message = "";
@@ -220,9 +223,11 @@ function say() {
 // what a person does
 
 // Notes what was typed; lines that stayed stay read, and edits move along.
-function changed() {
+// `how`: "typed" of a letter after others, "history" of what undo or redo did.
+function changed(how) {
   const [text, source] = [$("text").value, $("source").value];
   const change = difference(state.text, text, $("text").selectionEnd);
+  if (how !== "history") note(state.text, change, how === "typed");
   for (const name of ["edits", "kept"]) state[name] = shift(state[name], change);
   Object.assign(state, { text, source, lines: divided(text, source) });
   const isThere = ({ line }) => !line || state.lines.includes(line);
@@ -256,13 +261,21 @@ function again(isOne) {
   state.lines = state.lines.map((line, i) => (isOne(line, i) ? { ...line, read: false } : line));
 }
 
-function typed() {
+// Whether a letter comes or goes, soon after one that did.
+function continues({ inputType: kind, data }) {
+  const [last, now] = [key, { kind, time: performance.now() }];
+  const isOne = (LETTERS.includes(kind) && (data ?? "").length < 2) || kind === COMPOSED;
+  key = isOne ? now : {};
+  return isOne && last.kind === kind && now.time - last.time < CALM;
+}
+
+function typed(event) {
   if (pop.busy) return;
   state.typing = $("text").selectionStart;
   clearTimeout(calm);
   calm = setTimeout(rest, CALM);
   close();
-  return changed();
+  return changed(event.detail === "history" ? "history" : continues(event) ? "typed" : "");
 }
 
 function rest() {
@@ -338,8 +351,10 @@ function pressed(event) {
   if (event.key === "Escape" && pop.edit) {
     close();
     show();
-  } else if (inside && event.key === "z" && (event.ctrlKey || event.metaKey)) {
-    if (undo()) event.preventDefault();
+  } else if (inside && !event.altKey && (event.ctrlKey || event.metaKey)) {
+    const action = { z: event.shiftKey ? redo : undo, y: redo }[event.key.toLowerCase()];
+    if (action) event.preventDefault();
+    action?.();
   } else if (inside && event.altKey && ["ArrowDown", "ArrowUp"].includes(event.key)) {
     event.preventDefault();
     rest();
@@ -441,9 +456,14 @@ on("click", {
   copy,
   save,
 });
-on("input", { text: typed, source: changed, mode: ({ target }) => setMode(target.value) });
+on("input", { text: typed, source: () => changed(), mode: ({ target }) => setMode(target.value) });
 on("change", { load });
 document.addEventListener("keydown", pressed);
+$("text").addEventListener("beforeinput", (event) => { // of a menu
+  const action = { historyUndo: undo, historyRedo: redo }[event.inputType];
+  if (action) event.preventDefault();
+  action?.();
+});
 document.addEventListener("selectionchange", () => {
   if (state.typing >= 0 && $("text").selectionStart !== state.typing) rest();
 });

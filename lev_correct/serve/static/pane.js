@@ -1,7 +1,7 @@
 // The pane: a textarea, so that typing, undo, paste, input methods, phones and screen readers are
 // the browser's own, over a mirror of its text, on which the browser paints underlines.
 
-import { endOf, visible } from "./text.js";
+import { apply, difference, endOf, visible } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
 const SURE = 0.95; // probability below which it is shown
@@ -10,8 +10,10 @@ const NAMES = { certain: MODEL, sure: MODEL };
 const mirror = $("mirror").appendChild(new Text(" "));
 const field = $("text");
 const LINES = 60; // that a browser inserts quickly
-// what the pop-up is, and was, about; whether the text is being written, and what undo() takes back
-export const pop = { edit: null, last: null, busy: false, done: null };
+// what the pop-up is, and was, about; whether the text is being written
+export const pop = { edit: null, last: null, busy: false };
+// what undo and redo are to do: a browser forgets what it could undo once a script puts a text in
+const [past, future] = [[], []];
 
 export function element(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -91,30 +93,41 @@ export function close() {
   pop.edit = null;
 }
 
-// Puts a text in a place as if a person had typed it, so that undo takes it back. Of many lines
-// browsers are slow to do that: those are put there at once, and undo is undo() below.
-export function write({ offset, before }, after) {
-  const [old, end] = [field.value, offset + before.length];
+// Makes a change as if a person had typed it. With many lines browsers are slow to do that (1,000:
+// 13 s): those are put there at once.
+function make({ offset, before, after }, detail) {
+  const end = offset + before.length;
+  const isLong = [before, after].some((text) => text.split("\n", LINES).length === LINES);
   field.focus({ preventScroll: true });
   field.setSelectionRange(offset, end);
   pop.busy = true;
-  if (after.split("\n", LINES).length === LINES) field.setRangeText(after, offset, end, "end");
+  if (isLong) field.setRangeText(after, offset, end, "end");
   else if (after) document.execCommand("insertText", false, after);
   else document.execCommand("delete");
   pop.busy = false;
-  if (after.split("\n", LINES).length === LINES) pop.done = { old, now: field.value };
-  field.dispatchEvent(new Event("input"));
+  field.dispatchEvent(new CustomEvent("input", { detail }));
 }
 
-// Takes back what write() put there at once, if nothing happened since; returns whether it did.
-export function undo() {
-  const { old, now } = pop.done ?? {};
-  if (old === undefined || field.value !== now) return false;
-  field.value = old;
-  pop.done = null;
-  field.dispatchEvent(new Event("input"));
-  return true;
+export const write = ({ offset, before }, after) => make({ offset, before, after });
+
+// Notes a change of a text for undo; with `joins`, as a part of the last one.
+export function note(text, change, joins) {
+  if (!change.before && !change.after) return;
+  const old = joins && past.length ? apply(text, [past.pop()]) : text;
+  past.push(inverse(difference(old, apply(text, [change]))));
+  future.length = 0;
 }
+
+const inverse = ({ offset, before, after }) => ({ offset, before: after, after: before });
+
+function move(from, to) {
+  if (!from.length) return;
+  const change = from.pop();
+  to.push(inverse(change));
+  make(change, "history");
+}
+export const undo = () => move(past, future);
+export const redo = () => move(future, past);
 
 // The edit at the caret, and the first one behind it or (`back`) the last before it, or the first.
 export const at = (edits, caret) =>

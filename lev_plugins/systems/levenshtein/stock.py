@@ -16,6 +16,8 @@ from torch import Tensor
 from lev_runtime.errors import UserError
 from lev_runtime.refine.policy import HEADS
 
+from ...fairseq_patches.checkpoint_files import flag
+from ...nn.transformer import ACTIVATIONS
 from .config import LevenshteinEditorConfig, stack_of
 
 logger = logging.getLogger(__name__)
@@ -26,16 +28,22 @@ _OTHERS = "dropout attention_dropout activation_dropout activation_fn share_all_
 COPY = "source_copy"  # of a model's parameters: whether placeholders copy from the source
 #: parameters that a left-to-right transformer lacks; its output layer is the token head
 NEW = [COPY, *(f"{head}_head.weight" for head in HEADS if head != "token")]
-# what ours does not have, and no parameter would show
-_UNSUPPORTED = ("no_scale_embedding", "no_token_positional_embeddings", "cross_self_attention")
+#: what ours does not have, and no parameter would show. fairseq's model with decoder_layerdrop has
+#: read and trained none of the decoder's layers: a slice of LayerDropModuleList is empty
+_UNSUPPORTED = (
+    "no_scale_embedding no_token_positional_embeddings cross_self_attention decoder_layerdrop"
+).split()
 
 
 def editor_config(stock: object) -> LevenshteinEditorConfig:
     """Converts a stock model's options, as its checkpoint holds them; refuses what ours lacks."""
-    for name in _UNSUPPORTED:
-        if getattr(stock, name, None):
-            flag = "--" + name.replace("_", "-")
-            raise UserError(f"the stock checkpoint was trained with {flag}, which is not supported")
+    refused = [flag(name) for name in _UNSUPPORTED if getattr(stock, name, None)]
+    activation = getattr(stock, "activation_fn", "relu")
+    if activation not in ACTIVATIONS:
+        refused.append(f"--activation-fn {activation}")
+    if refused:
+        fault = f"was trained with {refused[0]}, which is not supported"
+        raise UserError(f"the stock checkpoint {fault}")
     cfg = LevenshteinEditorConfig(max_source_positions=1024, max_target_positions=1024)
     sizes = [f"{side}_{name}" for side in ("encoder", "decoder") for name in _SIZES.split()]
     for name in (*sizes, *_OTHERS.split(), "max_source_positions", "max_target_positions"):

@@ -92,6 +92,14 @@ def test_outputs_are_the_packages(name, tmp_path):
         assert_alike(traces, other)
 
 
+def test_any_number_of_deletions_in_a_slot_counts_as_in_the_package(tmp_path):
+    """A model learns of 1 to 15, and of 16 and more."""
+    editors = both_editors(tmp_path / "model", deletion_trace=True, counts=True)
+    drafts = [spaced("abcdefgh" * 3)[: 2 * size - 1] for size in range(13, 20)]
+    once = {"delete_threshold": 0.0, "max_iter": 1}
+    assert_alike(*(editor.edit(drafts, drafts, **once) for editor in editors))
+
+
 #: white space of all kinds in lines, and what only looks like it
 SPACES = [chr(number) for number in range(sys.maxunicode) if chr(number).isspace()]
 BLANKS = [*SPACES, *"\u200b\u200d\u2060\u180e\u2800\ufeff\u2581", "\u00a0\t ", " \u3000"]

@@ -1,0 +1,63 @@
+"""The thread that owns a model, in which requests take turns."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from starlette.exceptions import HTTPException
+
+from lev_runtime.batching import by_budget
+from lev_runtime.errors import UserError
+
+from .model import Runner
+from .schema import MAX_CHARS, CorrectRequest, Result, size
+
+ROWS = 64  # that the model reads before other requests have their turn
+
+
+class Worker:
+    """Owns a model: one thread, in which requests take turns.
+
+    Args:
+        seconds: after which a request is given up.
+    """
+
+    def __init__(self, runners: Mapping[str, Runner], seconds: float) -> None:
+        self.runners, self.seconds = runners, seconds
+        self._thread = ThreadPoolExecutor(1, "lev-serve model")
+
+    async def wait(self) -> None:
+        """Waits for a turn; raises an HTTPException after half of ``seconds``."""
+        try:
+            async with asyncio.timeout(self.seconds / 2):
+                await asyncio.get_running_loop().run_in_executor(self._thread, int)
+        except TimeoutError:
+            raise HTTPException(503, "the model is busy") from None
+
+    async def answer(self, kind: str, asked: Any, rows: Sequence[Any]) -> list[Any]:
+        """Returns a result for each row; raises an HTTPException after ``seconds``."""
+        run = asyncio.get_running_loop().run_in_executor
+        sizes = list(map(size, rows))
+        results: list[Any] = []
+        try:
+            async with asyncio.timeout(self.seconds):
+                for part in by_budget(sizes, MAX_CHARS, ROWS):  # takes turns
+                    batch = [rows[i] for i in part]
+                    results += await run(self._thread, self.runners[kind], asked, batch)
+        except TimeoutError:
+            message = f"not done after {self.seconds:g} s; send fewer or shorter rows"
+            raise HTTPException(504, message) from None
+        except UserError as error:
+            behind = f" (counted behind the first {len(results)})" if results else ""
+            raise UserError(f"{error}{behind}") from None
+        return results
+
+    async def correct(self, lines: list[str]) -> list[Result]:
+        """Returns the corrections of a text of any number of lines."""
+        asked = CorrectRequest.model_construct(lines=lines, before=[])
+        return await self.answer("correct", asked, lines)
+
+    async def suggest(self, words: list[str]) -> list[Sequence[str]]:
+        """Returns what each word may become, the likeliest first."""
+        return await self.answer("suggest", None, words)
