@@ -13,7 +13,14 @@ from lev_runtime.folder import is_export
 from lev_runtime.refine.editor import Editor
 from lev_runtime.text.markup import write_marks
 
-from .formats.files import read_lines, read_settings, require_work, stored_pairs, write_json
+from .formats.files import (
+    EXPORTED,
+    read_lines,
+    read_settings,
+    require_work,
+    stored_pairs,
+    write_json,
+)
 from .formats.units import Document, Proposal
 from .memory import Memory, similarity
 from .repair.confidence import Weights, log_odds, probability
@@ -21,7 +28,6 @@ from .repair.entries import Repair
 from .repair.invented import with_right_codes, without_double_marks, without_repeats
 from .repair.lines import to_line
 from .repair.scripts import places
-from .train import EXPORTED, export
 
 FOREIGN = 2  # times as many unknown pairs of words as on the validation part tell another project
 RATHER = 0.5  # probability from which on the model's output comes before a repair
@@ -120,6 +126,8 @@ def load(work: Path) -> Editor:
     """Loads the model that ``train`` has trained; one of an older version is exported first."""
     require_work(work)
     if not is_export(work / EXPORTED):
+        from .train import export  # needs what a training needs
+
         export(work)
     return Editor(work / EXPORTED)
 

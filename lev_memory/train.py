@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from lev_runtime.errors import UserError
 
-from .formats.files import read_settings, require_work, write_json
+from .formats.files import EXPORTED, read_settings, require_work, write_json
 from .prepare import PARTS, Say
 
 BEGINNING = 40  # updates that measure the speed
@@ -30,7 +30,6 @@ VALIDATIONS = 8  # in the time of a model
 PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 3, 0.3
 SAME_TIME = 1e-5  # hours
 FEW_UPDATES = 400  # of an editor; with fewer it makes more edits necessary than the drafts
-EXPORTED = "exported"  # the folder in WORK of the model that is used
 _EVENT = re.compile(r"\| INFO \| (train_inner|valid) \| (\{.*\})\s*$")
 _NO_EDITS = re.compile(r"valid: no edits, the drafts as they are: \S+ ([\d.]+)")
 _SIZES = "--{0}-embed-dim 128 --{0}-ffn-embed-dim 512 --{0}-layers 2 --{0}-attention-heads 4"

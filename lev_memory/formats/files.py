@@ -23,6 +23,7 @@ from .tmx import tmx_pairs
 from .units import Document, is_language, subtags
 from .xliff import XliffFile
 
+EXPORTED = "exported"  # the folder in WORK of the model that is used
 XLIFF = ".xlf .xliff .mqxliff .sdlxliff .mxliff".split()  # the last: memoQ, Trados, Phrase
 READERS: dict[str, Callable[[Path, bytes], Document]] = {
     ".po": PoFile,

@@ -17,7 +17,9 @@ Weights = dict[str, float]
 Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 CHOICE: Weights = _NUMBERS["choice"]
 WEIGHTS: Weights = _NUMBERS["weights"]
-ACCEPTED = 0.02
+# of 512 repairs in part that say something else than their source, 6 are what was written, in seven
+# projects and the documentation of Python
+ACCEPTED = 0.01
 
 
 def probability(features: Mapping[str, float], weights: Mapping[str, float] = WEIGHTS) -> float:

@@ -39,6 +39,11 @@ def is_program(line: str) -> bool:
     return words <= 2 * signs if signs > 1 else signs == 1 and not words
 
 
+def is_wordless(line: str) -> bool:
+    """Returns whether a line has no word that stands between spaces."""
+    return bool(line.strip()) and not _PROSE.search(line)
+
+
 def code_lines(text: str) -> Iterator[tuple[Span, bool]]:
     """Yields each line of a text, and whether it is code: between fences, or by itself."""
     is_inside = False
@@ -57,21 +62,35 @@ def followed(old: str, new: str, draft: str) -> tuple[str, str]:
     """Returns an older source and its draft with those lines of code as the new source has them
     that the draft has as the older source had them."""
     if FEED not in old:
-        is_code = all(is_program(text) or not _PROSE.search(text) for text in (old, new))
+        is_code = all(is_program(text) or is_wordless(text) for text in (old, new))
         return (new, new) if old == draft and is_code else (old, draft)
     before, after, there = (
         [text[slice(*span)] for span in lines_of(text)] for text in (old, new, draft)
     )
-    code = [is_code or not _PROSE.search(old, *span) for span, is_code in code_lines(old)]
-    for gone, come in [*changes(before, after)][::-1]:
+    code, code_after = (
+        [is_code or is_wordless(text[slice(*span)]) for span, is_code in code_lines(text)]
+        for text in (old, new)
+    )
+    for gone, come in [*changed_lines(before, after)][::-1]:
         first = gone.start - (not gone and gone.start > 0)  # what comes goes after its neighbour
         part = before[first : gone.stop]
         places = [places_of(lines, part) for lines in (before, there)]
-        if part and all(code[first : gone.stop]) and len(places[0]) == len(places[1]):
+        is_code = all(code[first : gone.stop]) and all(code_after[come.start : come.stop])
+        if part and is_code and len(places[0]) == len(places[1]):
             start = places[1][places[0].index(first)]
             lines = before[first : gone.start] + after[come.start : come.stop]
             before[first : gone.stop] = there[start : start + len(part)] = lines
     return FEED.join(before), FEED.join(there)
+
+
+def changed_lines(old: list[str], new: list[str]) -> Iterator[tuple[range, range]]:
+    """Yields what differs between lines, one by one where it is as many."""
+    for gone, come in changes(old, new):
+        if len(gone) == len(come):
+            for i, k in zip(gone, come):
+                yield range(i, i + 1), range(k, k + 1)
+        else:
+            yield gone, come
 
 
 def places_of(lines: list[str], part: list[str]) -> list[int]:

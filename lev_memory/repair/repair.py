@@ -228,6 +228,12 @@ def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[list[Pair], 
         elif before and (is_layout or _without_markup(slices[0]) == _without_markup(slices[1])):
             pairs.append(Pair(before[0].start, *slices))
         else:
+            marks = _marks(before, after)
+            pairs += [Pair(a.start, a.text, b.text) for a, b in marks]
+            rest = [
+                [t for t in s if t not in each] for s, each in zip((before, after), zip(*marks))
+            ]
+            before, after = rest or (before, after)
             repairable, is_whole = _pairs(_runs(old, before), _runs(new, after))
             pairs += repairable
             is_all &= is_whole
@@ -287,6 +293,13 @@ def _is_layout(token: Token) -> bool:
     """Returns whether a token is markup, a mark around words, or space."""
     is_tag = token.kind == "code" and TAG.fullmatch(token.text)
     return bool(is_tag or (token.kind == "mark" and _LAYOUT.fullmatch(token.text)))
+
+
+def _marks(old: Sequence[Token], new: Sequence[Token]) -> list[tuple[Token, Token]]:
+    """Returns the marks around words that stand at the same places of both sides of a stretch."""
+    places = [[i for i, token in enumerate(side) if _is_layout(token)] for side in (old, new)]
+    is_same = len(old) == len(new) and places[0] == places[1]
+    return [(old[i], new[i]) for i in places[0]] if is_same else []
 
 
 def _without_markup(text: str) -> str:

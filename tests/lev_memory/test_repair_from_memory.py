@@ -72,6 +72,45 @@ def test_a_repair_in_part_says_so():
     assert not proposal.is_all and proposal.text.startswith("Fermer le dossier")
 
 
+#: the new source | the older one | the draft
+OPPOSITES = """
+Move it down by 10 lines | Move it up by 5 lines | Nach oben um 5 Zeilen
+Disconnect after 10 minutes | Connect after 5 minutes | Nach 5 Minuten verbinden
+Cannot open 4 files | Can open 3 files | Peut ouvrir 3 fichiers
+Do not delete 4 files | Delete 3 files | Eliminar 3 archivos
+Files without 4 pages | Files with 3 pages | File con 3 pagine
+Please send the 4 reports | Please delete the 3 reports | Usuń 3 raporty
+Die Seite 4 nach unten | Die Seite 3 nach oben | Page 3 upwards
+Supprimer le fichier 4 | Ouvrir le fichier 3 | Open file 3
+"""
+
+
+@pytest.mark.parametrize("row", OPPOSITES.strip().splitlines())
+def test_a_half_repair_that_says_something_else_is_not_proposed(row):
+    new, old, draft = (field.strip() for field in row.split("|"))
+    assert memory_of().propose([(new, old, draft)]) == [None]
+
+
+def test_what_a_half_repair_leaves_is_said():
+    change = "A basket and 4 red wines", "A chair and 3 red wines", "Une chaise et 3 vins rouges"
+    (proposal,) = memory_of().propose([change])
+    assert proposal.text == "Une chaise et 4 vins rouges" and proposal.left == "chair → basket"
+
+
+def test_a_text_of_code_is_repaired_as_code_or_stays():
+    old = "Run this:\n\n```js\nlet a = open(file, 1) // the file\nlet b = 2\n```"
+    new = old.replace("let b", "const b").replace("the file", "the folder")
+    draft = old.replace("Run this", "Faites ceci").replace("the file", "le fichier")
+    (proposal,) = memory_of().propose([(new, old, draft)])
+    assert proposal.text == draft.replace("let b", "const b")
+
+
+def test_prose_between_lines_of_code_is_not_put_in():
+    old, new = "Hello,\n\nx = open(a)\n", "Hello,\n\nPlease read this first:\n\nx = open(a, b)\n"
+    (proposal,) = memory_of().propose([(new, old, old.replace("Hello", "Bonjour"))])
+    assert proposal is None or "Please" not in proposal.text
+
+
 def test_the_more_precision_is_asked_for_the_fewer_repairs_are_proposed():
     changes = [
         (new.replace("now", "today"), old, draft)
@@ -158,6 +197,51 @@ def test_a_folder_is_repaired_with_the_memory_of_each_language(tmp_path, capsys)
     assert "0 proposed" in capsys.readouterr().out
 
 
+def test_a_half_repair_says_in_the_file_what_is_left(tmp_path):
+    change = "Close the bottle 4", "Close the basket 3", "Fermer le panier 3"
+    for charset in ("UTF-8", "ISO-8859-1"):
+        text = catalogue(change).replace("UTF-8", charset)
+        path = tmp_path / f"{charset}.po"
+        path.write_bytes(text.encode(charset))
+        words = [str(path), "--precision", "0.1"]
+        assert cli.main(["repair", *words]) == cli.main(["repair", *words]) == 0
+        written_text = path.read_text(charset)
+        assert written_text.count("in part") == written_text.count("to do:") == 1
+
+
+def untranslated(tmp_path):
+    """A project of OmegaT as it writes it: an untranslated source file, and its memory."""
+    source = catalogue().split("\n\n")[0] + '\n\nmsgid "Open 3 files"\nmsgstr ""\n'
+    path = written(tmp_path, source, "app.po")
+    memory = tmp_path / "omegat" / "project_save.tmx"
+    memory.parent.mkdir()
+    unit = '<tuv lang="{}"><seg>{}</seg></tuv>'
+    body = unit.format("EN", "Open 2 files") + unit.format("FR", "Ouvrir 2 fichiers")
+    memory.write_text(
+        '<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE tmx SYSTEM "tmx11.dtd">'
+        '<tmx version="1.1"><header creationtool="OmegaT" segtype="sentence" srclang="EN"/>'
+        f"<body><tu>{body}</tu></body></tmx>"
+    )
+    return path, memory
+
+
+def test_untranslated_entries_are_matched_by_the_memory_of_another_tool(tmp_path, capsys):
+    path, memory = untranslated(tmp_path)
+    before, out, matches = path.read_bytes(), tmp_path / "out.po", tmp_path / "tm/mt/a.tmx"
+    words = [str(path), "-o", str(out), "--tmx", str(matches)]
+    assert cli.main(["repair", *words]) == 0
+    said = capsys.readouterr()
+    assert "nothing to do" in said.out and "1 are untranslated" in said.out
+    assert not matches.exists() and str(matches) in said.err
+    assert cli.main(["repair", *words, "--memory", str(memory)]) == 0
+    assert tmx.tmx_pairs(matches, matches.read_bytes(), "fr")[0] == [
+        ("Open 3 files", "Ouvrir 3 fichiers")
+    ]
+    (unit,) = files.read_document(out).units
+    assert unit.state == "fuzzy" and unit.target == "Ouvrir 3 fichiers" and unit.proposed
+    assert path.read_bytes() == before
+
+
 @given(st.lists(st.tuples(*[st.text("a<&\"'é\n", min_size=1)] * 2), max_size=4))
 def test_a_written_memory_is_read_again(pairs):
     with tempfile.TemporaryDirectory() as folder:
@@ -176,6 +260,15 @@ def test_a_written_memory_is_read_again(pairs):
 )
 def test_a_mended_typo_is_known_by_the_corrector(old, new, is_typo):
     assert typos.is_mended_typo(old, new) == is_typo
+
+
+def test_a_memory_is_imported_without_trainer_and_subwords():
+    code = (
+        "import sys; from lev_memory import TranslationMemory;"
+        "print({'lev_memory.train', 'lev_memory.prepare', 'sentencepiece'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "set()", done.stderr
 
 
 def test_neither_repair_nor_prepare_needs_torch(tmp_path):
