@@ -1,11 +1,16 @@
 """Corrects a copy of a folder of source code in place and checks that its code stays as it is.
 
     python benchmarks/edits_keep_code.py FOLDER [OPTION of lev-correct …]
+    python benchmarks/edits_keep_code.py --programs [OPTION of lev-correct …]
 
 Of each file that changes, what could be read before is read again: Python has the same syntax tree
 but for its strings, JavaScript passes ``node --check`` and shell ``bash -n`` where these are
 installed, JSON, TOML and XML have the same keys and elements, and Pygments' lexers find the same
 tokens outside of comments, strings and text. The status is 1 if one file does not.
+
+With ``--programs`` nine small programs of nine languages, in ``programs/``, run before and after:
+what they print must not change, as their patterns, tables and look-ups have misspellings, too; the
+sentence that they tell a person is corrected.
 """
 
 import ast
@@ -102,9 +107,55 @@ def facts(path: Path) -> dict[str, Any]:
     return results
 
 
+PROGRAMS = Path(__file__).with_name("programs")
+#: How a program is made, where it is, and run, by its ending.
+RUNS = {
+    ".py": ["python3 {0}"],
+    ".js": ["node {0}"],
+    ".pl": ["perl {0}"],
+    ".c": ["gcc -o {1} {0}", "{1}"],
+    ".cpp": ["g++ -o {1} {0}", "{1}"],
+    ".rs": ["rustc -o {1} {0}", "{1}"],
+    ".java": ["java {0}"],
+    ".sh": ["bash {0}"],
+    ".tcl": ["tclsh {0}"],
+}
+
+
+def printed(program: Path) -> tuple[bytes, bytes]:
+    """Returns what a program prints, and what it tells a person."""
+    for command_line in RUNS[program.suffix]:
+        words = command_line.format(program, program.with_suffix(".out")).split()
+        done = subprocess.run(words, capture_output=True, check=True)
+    return done.stdout, done.stderr
+
+
+def run_programs(options: Sequence[str]) -> int:
+    """Runs each program before and after it is corrected; returns the status."""
+    changed = list[str]()
+    for program in sorted(PROGRAMS.iterdir()):
+        compiler = RUNS[program.suffix][0].split()[0]
+        if not shutil.which(compiler):
+            print(f"skipped: {program.name}, as there is no {compiler}")
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            copy = Path(shutil.copy(program, place))
+            output, told = printed(copy)
+            correct(["--in-place", *options, str(copy)])
+            new_output, new_told = printed(copy)
+        is_right = output == new_output and told != new_told
+        print(
+            f"{'as before' if is_right else 'CHANGED'}: {program.name}: {new_told.decode().strip()}"
+        )
+        changed += [program.name] * (not is_right)
+    return bool(changed)
+
+
 def main(argv: Sequence[str]) -> int:
     """Prints how many files and edits there are and which files break; returns the status."""
     folder, *options = argv
+    if folder == "--programs":
+        return run_programs(options)
     with tempfile.TemporaryDirectory() as place:
         copy, edits = Path(place) / "copy", Path(place) / "edits"
         shutil.copytree(folder, copy, symlinks=True)

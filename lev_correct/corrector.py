@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from unicodedata import is_normalized, normalize
 
 from lev_runtime.batching import BUFFER, Pause, chunks
@@ -36,6 +36,7 @@ from .propose import loading
 from .propose.backend import Backend
 from .propose.vocabulary import with_case
 from .settings import DEFAULTS, Settings, chosen
+from .text.escapes import as_escaped
 from .text.markup import as_asked, is_shouted
 from .text.mentions import mentioned
 from .text.protection import (
@@ -69,6 +70,20 @@ RIGHT = 0.3
 #: Terms of a probability that an edit carries.
 REASONS = 3
 _CODE = CodeProtection()
+
+
+class Options(TypedDict, total=False):
+    """Holds what a call may choose; errors are :meth:`Corrector.correct_documents`'s.
+
+    min_confidence: probability from which on an edit is made. protect, protect_words: as of
+    :class:`.Protection`, besides :attr:`Corrector.protections`. batch_size: units at once (default:
+    64); does not change the outcome.
+    """
+
+    min_confidence: float | None
+    protect: Iterable[str]
+    protect_words: Iterable[str]
+    batch_size: int
 
 
 class Corrector:
@@ -166,7 +181,7 @@ class Corrector:
         *,
         document: Document | None = None,
         ignored: Sequence[bool] = (),
-        **options: Any,
+        **options: Unpack[Options],
     ) -> list[Correction]:
         """A correction for every line, in order.
 
@@ -174,7 +189,7 @@ class Corrector:
             lines: text; a line end is a space like others and stays.
             document: of :meth:`document`, the text whose next lines these are.
             ignored: of each line, whether it stays as it is (default: none does).
-            **options: others of :meth:`correct_documents`; so are the errors.
+            **options: as of :class:`Options`.
         """
         lines = strings("lines", lines)
         return next(self.correct_documents([(lines, document, ignored)], **options))
@@ -189,7 +204,8 @@ class Corrector:
         *,
         buffer: int = BUFFER,
         ignored: Callable[[Sequence[str]], Sequence[bool]] = lambda lines: (),
-        **options: Any,
+        document: Document | None = None,
+        **options: Unpack[Options],
     ) -> Iterator[Correction]:
         """Yields a correction for every line, in order; reads no more than a buffer ahead.
 
@@ -200,22 +216,19 @@ class Corrector:
                 follow; 1 answers each before the next is asked for, a
                 :class:`lev_runtime.batching.Pause` what came before it.
             ignored: returns of the next lines which stay as they are, as :class:`.IgnoreComments`.
-            **options: others of :meth:`correct`; so are the errors.
+            document: as of :meth:`correct`.
+            **options: as of :class:`Options`.
         """
         first = 1
         for chunk in chunks(lines, buffer):
             texts = strings("lines", chunk, first=first)
-            yield from self.correct(texts, ignored=ignored(texts), **options)
+            yield from self.correct(texts, document=document, ignored=ignored(texts), **options)
             first += len(texts)
 
     def correct_documents(
         self,
         texts: Iterable[tuple[Sequence[str], Document | None, Sequence[bool]]],
-        *,
-        min_confidence: float | None = None,
-        protect: Iterable[str] = (),
-        protect_words: Iterable[str] = (),
-        batch_size: int = 64,
+        **options: Unpack[Options],
     ) -> Iterator[list[Correction]]:
         """The corrections of several texts, one after the other.
 
@@ -224,18 +237,18 @@ class Corrector:
 
         Args:
             texts: lines, document and ignored of each, as of :meth:`correct`.
-            min_confidence: probability from which on an edit is made.
-            protect, protect_words: as of :class:`.Protection`, besides :attr:`protections`.
-            batch_size: units at once; does not change the outcome.
+            **options: as of :class:`Options`.
 
         Raises:
             UserError: no list of strings, a probability outside [0, 1], a pattern that is none.
         """
-        protections = [*self.protections, Protection(protect, protect_words)]
+        more = Protection(options.get("protect", ()), options.get("protect_words", ()))
+        protections = [*self.protections, more]
         protections += [_CODE] if self.settings.protect_code else []
-        threshold = self.min_confidence if min_confidence is None else min_confidence
+        threshold = options.get("min_confidence")
+        threshold = self.min_confidence if threshold is None else threshold
         threshold = require_number("min_confidence=", threshold, 0, 1)
-        require_count("batch_size", batch_size)
+        batch_size = require_count("batch_size", options.get("batch_size", 64))
         read = [self._read(*text) for text in texts]
         for group in groups(read):
             # Equal units have equal answers: a text has many words twice.
@@ -260,9 +273,12 @@ class Corrector:
         ignored = ignored or [False] * len(lines)
         written, by_letters = lines, self.unit == "letters"
         forms = [composed(line, by_letters) for line in lines]
-        lines = [text for text, _ in forms]
-        code = document.read(lines) if document else [False] * len(lines)
-        read = document.shown(lines) if document else lines
+        lines = read = [text for text, _ in forms]
+        code = [False] * len(lines)
+        if document:
+            code = document.read(lines)
+            forms, read = document.forms(forms)
+            lines = [text for text, _ in forms]
         shown = read if by_letters else lines
         numbers = count(document.lines_read - len(lines) if document else 0)
         skipped = [*map(any, zip(code, ignored, strict=True))]
@@ -419,10 +435,12 @@ class Corrector:
                 reason = "confidence"
             else:
                 reason = self._objection(line, patch, spaced, masks)
+            place, before = origins[start], source[origins[start] : origins[end]]
+            if fitting is not None:
+                fitting = as_escaped(fitting, (line.text, origins), source, (start, end))
             if reason is None and fitting is None:
                 reason = "reported"
             after = fitting or after
-            place, before = origins[start], source[origins[start] : origins[end]]
             if not is_normalized("NFC", source):
                 after = normalize("NFD", after)
             terms = next((judge.why[at] for at in range(start, end) if at in judge.why), {})

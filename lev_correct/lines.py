@@ -3,12 +3,13 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from os.path import commonprefix
+from typing import Any, Literal, Self
 
 from lev_runtime.text.words import WordEdit
 
-from .text.units import Span, Unit
+from .text.units import APOSTROPHES, HYPHENS, Span, Unit
 
 #: ``line[start:end]`` gives way to a text.
 Patch = tuple[int, int, str]
@@ -16,6 +17,9 @@ Patch = tuple[int, int, str]
 Chance = tuple[Patch, float]
 #: What a model wants of a unit: edits of its words, in order, and the probability of each.
 Answer = Mapping[WordEdit, float]
+#: The word, or its beginning, that a text ends with, and the same where no escape is a part of it.
+_LAST_WORD = re.compile(rf"[^\W_][{HYPHENS}\w{APOSTROPHES}\u0300-\u036f]*\Z")
+_UNESCAPED = re.compile(rf"(?<!\\)(?<!\\f){_LAST_WORD.pattern}")
 Reason = Literal["unknown", "protected", "length", "confidence", "reported"]
 
 
@@ -52,7 +56,8 @@ class Edit:
     is empty. probability: in [0, 1]. applied: whether the corrected line has it. reason: why not:
     ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``length`` (it adds
     more characters than any correction that the model was tuned on), ``confidence``, or
-    ``reported`` (a person is to make it: it would end a string, or the file's kind is unknown).
+    ``reported`` (a person is to make it: it would end a string, stands in a key, or the file's kind
+    is unknown).
     why: the largest terms of the probability's log-odds, by name, in nats (:mod:`.features`).
     """
 
@@ -69,10 +74,30 @@ class Edit:
         """Where it ends in the line as it was."""
         return self.offset + len(self.before)
 
+    def bare(self) -> Self:
+        """Returns the same change of the line without what stays around its words: of *(teh)*,
+        *teh*."""
+        if not (self.before.strip() and self.after.strip()):  # words that come or go, with a space
+            return self
+        start = _around(self.before, self.after, _UNESCAPED)
+        before, after = self.before[start:], self.after[start:]
+        end = _around(before[::-1], after[::-1], _LAST_WORD)
+        before, after = before[: len(before) - end], after[: len(after) - end]
+        if not (before and after):
+            return self
+        return replace(self, offset=self.offset + start, before=before, after=after)
+
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         why = {name: round(term, 2) for name, term in self.why}
         return {"offset": self.offset, "length": len(self.before)} | vars(self) | {"why": why}
+
+
+def _around(before: str, after: str, last_word: re.Pattern[str]) -> int:
+    """Returns how many characters two texts begin with that are no part of a word that differs."""
+    same = commonprefix([before, after])
+    word = last_word.search(same)
+    return word.start() if word else len(same)
 
 
 @dataclass(frozen=True)

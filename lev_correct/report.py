@@ -1,12 +1,12 @@
 """Reports of ``correct``: edits as JSON, a diff, counts."""
 
 import argparse
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self, TextIO
 
-from lev_runtime.errors import counted
+from lev_runtime.errors import counted, printable
 from lev_runtime.io.lines import STANDARD_STREAM, json_line
 from lev_runtime.io.options import say
 from lev_runtime.io.output import whole_file
@@ -51,7 +51,7 @@ class Report:
         self.file = STANDARD_STREAM
         self.line = self.lines = self.code = 0
         self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
-        self.left_out: Counter[str] = Counter()  # files of each kind
+        self.left_out: dict[str, list[str]] = defaultdict(list)  # files of each kind
 
     @classmethod
     def opened(cls, edits: str | None, named: bool, stack: ExitStack) -> Self:
@@ -74,7 +74,8 @@ class Report:
     def begin(self, file: str, left_out: str = "") -> None:
         """Begins a file; ``left_out``: its kind, where that is."""
         self.file, self.line = file, 0
-        self.left_out.update([left_out] * bool(left_out))
+        if left_out:
+            self.left_out[left_out].append(file)
 
     def add(self, done: Sequence["Correction"]) -> None:
         """Notes the next lines."""
@@ -109,6 +110,5 @@ class Report:
 
     def kinds(self) -> Iterator[str]:
         """Which files were left out, by kind."""
-        if self.left_out:
-            kinds = (f"{kind} ({number:,})" for kind, number in sorted(self.left_out.items()))
-            yield f"left out: {', '.join(kinds)}"
+        for kind, files in sorted(self.left_out.items()):
+            yield f"left out: {len(files):,} {kind}: {printable(few(files, 5))}"

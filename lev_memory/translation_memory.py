@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
@@ -117,7 +118,8 @@ class Filled(NamedTuple):
 class TranslationMemory:
     """Proposes translations of changed sources.
 
-    ``TranslationMemory.of([path]).propose([(new, old, draft)])`` needs no training.
+    ``TranslationMemory.of([path]).propose([(new, old, draft)])`` needs no training;
+    ``fill(path)`` writes into the file.
 
     Attributes:
         language: that the memory translates into, "" if it is not known.
@@ -140,10 +142,10 @@ class TranslationMemory:
     @classmethod
     def load(
         cls,
-        work: Path,
+        work: str | PathLike[str],
         precision: float = 0.8,
-        terms: Path | None = None,
-        more: Path | None = None,
+        terms: str | PathLike[str] | None = None,
+        more: str | PathLike[str] | None = None,
         language: str = "",
         problems: Problems | None = None,
     ) -> "TranslationMemory":
@@ -158,18 +160,21 @@ class TranslationMemory:
             UserError: something is not there.
         """
         work = Path(work)
-        language, glossary = stored_language(work) or language, read_terms(terms)
+        language, glossary = (
+            stored_language(work) or language,
+            read_terms(Path(terms) if terms else None),
+        )
         model = Model.load(work)
         memory = model.learnt
         if more:
-            pairs, _ = folder_memory(more, language, problems)
+            pairs, _ = folder_memory(Path(more), language, problems)
             memory = Memory([*pairs, *memory.pairs])
         return cls(memory, language, precision, glossary, model, True)
 
     @classmethod
     def of(
         cls,
-        files: Iterable[Path],
+        files: Iterable[str | PathLike[str]],
         more: Sequence[Pair] = (),
         language: str = "",
         precision: float = 0.8,
@@ -203,15 +208,23 @@ class TranslationMemory:
         return [proposals.get(unit) for unit in units]
 
     def fill(
-        self, path: Path, output: Path | None = None, backup: bool = False, write: bool = True
+        self,
+        path: str | PathLike[str],
+        output: str | PathLike[str] | None = None,
+        backup: bool = False,
+        write: bool = True,
     ) -> Filled:
-        """Writes the proposals of a file, into ``output`` if that is given.
+        """Writes the proposals of a file into it, or into ``output`` if that is given.
+
+        Args:
+            backup: keeps what is replaced as FILE.bak.
+            write: False: only returns what would be written.
 
         Raises:
             UserError: the file cannot be used, or is into another language than the memory.
         """
         path = Path(path)
-        before, target = read_bytes(str(path)), output or path
+        before, target = read_bytes(str(path)), Path(output or path)
         document = read_document(path)
         language = language_of(document)
         if not same_language(language, self.language):
@@ -222,9 +235,7 @@ class TranslationMemory:
         decisions = self.decisions(document)
         after = document.with_proposals(proposals_of(decisions))
         if write and (after != before or target != path):
-            if read_bytes(str(path)) != before:
-                raise UserError(f"{path} has changed in the meantime: run the command again")
-            replace_file(target, after, backup)
+            replace_file(target, after, backup, before if target == path else None)
         return Filled(document, before, after, decisions)
 
     # what is edited ---------------------------------------------------------------------------

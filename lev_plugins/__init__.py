@@ -9,10 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lev_runtime import __version__ as __version__
-from lev_runtime.errors import (
-    UserError,  # noqa: F401
-    require_extra,
-)
+from lev_runtime.errors import UserError as UserError
+from lev_runtime.errors import require_extra
 
 from .registration import await_fairseq
 from .registration import register as register
@@ -20,10 +18,12 @@ from .registration import register as register
 await_fairseq()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
-    from lev_runtime.history import EditTrace, Iteration  # noqa: F401
+    from lev_runtime.history import EditTrace as EditTrace
+    from lev_runtime.history import Iteration as Iteration
 
-    from .inference.editor import LevenshteinEditor  # noqa: F401
-    from .inference.enct5 import EncT5, Prediction  # noqa: F401
+    from .inference.editor import LevenshteinEditor as LevenshteinEditor
+    from .inference.enct5 import EncT5 as EncT5
+    from .inference.enct5 import Prediction as Prediction
 
 #: parts of the Python interface: where they are
 _HOMES = {

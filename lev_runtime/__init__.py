@@ -3,9 +3,9 @@
 It also needs rapidfuzz, sentencepiece for models of such subwords, and tokenizers for an EncT5 that
 was made from a BERT or mT5.
 
-    load("folder").edit(["a source"], ["its draft"])[0].text     # levenshtein_editor
-    load("folder").predict(["a text"])[0].label                  # enct5
-    load("folder").generate(["a source"])[0].text                # pbd_transformer
+    Editor("folder").edit(["a source"], ["its draft"])[0].text   # levenshtein_editor
+    Labeler("folder").predict(["a text"])[0].label               # enct5
+    Generator("folder").generate(["a source"])[0].text           # pbd_transformer
 """
 
 import os
@@ -29,10 +29,10 @@ _OF_MODEL = {"levenshtein_editor": "Editor", "enct5": "Labeler"}
 __all__ = ["Editor", "Generator", "Labeler", "load"]
 
 
-def load(
-    path: str | os.PathLike[str], threads: int | None = None
-) -> "Editor | Labeler | Generator":
-    """Returns the model of a folder, by its kind; arguments and errors are those of the classes.
+def load(path: str | os.PathLike[str], threads: int | None = None) -> Any:
+    """Returns the model of a folder, whatever its kind is; arguments and errors are the classes'.
+
+    A type checker knows only of the classes what they can do.
 
     >>> from lev_runtime import load
     >>> [type(load(folder)).__name__ for folder in ("levt", "enct5", "pbd")]
@@ -41,9 +41,7 @@ def load(
     from .folder import Folder
 
     folder = Folder(path)
-    model: Editor | Labeler | Generator
-    model = __getattr__(_OF_MODEL.get(folder.model, "Generator"))(folder, threads)
-    return model
+    return __getattr__(_OF_MODEL.get(folder.model, "Generator"))(folder, threads)
 
 
 def __getattr__(name: str) -> Any:

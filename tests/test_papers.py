@@ -38,7 +38,7 @@ def test_every_figure_of_a_claim_is_one_of_a_row_that_the_line_names(line):
     for number in figures(here, why):
         sources = [row for row in rows if has(row, number)]
         assert sources, f"{number} is in no row of {named}"
-        machines = {(row.get("version"), re.match(r"\w+ \w+", row["cpu"])[0]) for row in sources}
+        machines = {(row.get("version"), re.match(r"\w+ (\w+)", row["cpu"])[1]) for row in sources}
         assert any(version in named and cpu in named for version, cpu in machines), number
 
 

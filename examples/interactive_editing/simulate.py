@@ -3,7 +3,8 @@
     python examples/interactive_editing/simulate.py CHECKPOINT --sources F --references F \\
         [--drafts F] [--terms 2] [--sentences 500] [--seed 1]
 
-With drafts: the editor alone; with every right word locked; with wrong words marked to go as well.
+With drafts: the editor alone; with every right word locked; with wrong words marked to go as well;
+and the drafts without these words, unedited, which is what the editor has to beat.
 Without: the model alone; starting from some words of the reference, which it may delete (soft
 terms) or not (hard terms). Right words are those of the draft that an alignment keeps. Files are
 plain text; line n of each belongs together.
@@ -41,6 +42,7 @@ def main() -> None:
         pairs = list(zip(*drafts, references, strict=True))
         terms = [[word for word, right in words_of(*pair) if right] for pair in pairs]
         _print_row("no-edit baseline", drafts[0], references, terms)
+        _print_row("wrong words removed", list(map(" ".join, terms)), references, terms)
         ways = {
             name: {"drafts": [marked(*pair, *kinds) for pair in pairs], "markup": True}
             for name, kinds in MARKS.items()

@@ -61,6 +61,6 @@ python -m lev_plugins report "${outputs[@]}" --names "$(IFS=, && echo "${names[*
 
 if [ -n "${LATENCY:-}" ]; then
   [ ${#edited[@]} -gt 0 ] || fail "LATENCY=$LATENCY: no edit model is there to be timed"
-  python "$root/examples/analysis/latency.py" "$work/data" "${edited[@]}" ${ar[@]+"${ar[@]}"} \
+  python "$root/benchmarks/speed.py" checkpoints "$work/data" "${edited[@]}" ${ar[@]+"${ar[@]}"} \
     -s "$from" -t "$to" --sentences "$LATENCY"
 fi

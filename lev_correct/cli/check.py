@@ -66,7 +66,7 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
             others = [path for path in changed if os.path.isfile(path) and path not in read]
             around = read_lines_of(checked_files(others, repository.excludes).files)
             for file in _corrected(corrector, texts, args, around, chosen.problems):
-                check.note(file)
+                check.note(file, chosen.problems)
             if args.identifiers:
                 check.note_identifiers(corrector)
         for problem in chosen.problems:
@@ -144,10 +144,13 @@ class Check:
     diffs: list[bytes] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     unended: list[str] = field(default_factory=list)  # comments that ignore all that follows
+    corrected: list[str] = field(default_factory=list)  # a file for each finding
 
-    def note(self, file: CorrectedFile) -> None:
-        """Notes the findings of a file in its lines that count."""
+    def note(self, file: CorrectedFile, problems: list[str]) -> None:
+        """Notes the findings of a file in its lines that count; writes those that are sure into it,
+        if that is asked for."""
         path, corrections = file.text.path, list[Correction]()
+        found = list[Finding]()
         changed = lines_that_count(self.changed, path)
         lines = zip(file.corrections, file.text.ignored, strict=True)
         for number, (correction, ignored) in enumerate(lines, start=1):
@@ -156,7 +159,10 @@ class Check:
             elif not ignored:
                 self.lines.append((path, number, correction.source))
             corrections.append(correction)
-            self.findings += findings(path, number, correction)
+            found += findings(path, number, correction)
+        if self.args.write:
+            found = self._write(replace(file, corrections=corrections), found, problems)
+        self.findings += found
         self.report.begin(path, file.left_out)
         self.report.add(corrections)
         if self.args.diff:
@@ -166,6 +172,19 @@ class Check:
             self.foreign.append(path)
         if file.text.ignored_since:
             self.unended.append(f"{path}:{file.text.ignored_since}")
+
+    def _write(
+        self, file: CorrectedFile, found: list[Finding], problems: list[str]
+    ) -> list[Finding]:
+        """Corrects a file; returns the findings that are left for a person."""
+        try:
+            file.rewrite()
+        except UserError as error:
+            problems.append(str(error))
+            return found
+        left = [finding for finding in found if not finding.edit.applied]
+        self.corrected += [file.text.path] * (len(found) - len(left))
+        return left
 
     def note_identifiers(self, corrector: "Corrector") -> None:
         """Notes the identifiers of these lines that have misspelt parts."""
@@ -205,7 +224,10 @@ class Check:
         code = f", {self.report.code:,} left alone as code" if self.report.code else ""
         lines = f"{counted(self.report.lines, 'line')}{code}"
         since = f" since {self.args.since}" if self.args.since else ""
-        number = counted(len(self.findings), "finding")
+        if self.args.write:
+            files_written = counted(len({*self.corrected}), "file")
+            say(f"{counted(len(self.corrected), 'finding')} corrected in {files_written}")
+        number = counted(len(self.findings), "finding") + " left" * self.args.write
         say(f"{number}{since} in {counted(files, 'file')} ({lines})")
         if self.args.identifiers:
             say(f"{counted(len(self.identifiers), 'identifier')} to look at; they do not fail")

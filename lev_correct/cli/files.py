@@ -1,4 +1,4 @@
-"""Files that ``correct`` reads whole, all of them before it corrects the first."""
+"""Files, read whole, all of them before the first is corrected, and written over themselves."""
 
 import argparse
 import contextlib
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import is_stream, progress, raw_lines
+from lev_runtime.io.output import rewrite_file
 from lev_runtime.io.text_files import read_lines, reading, require_files
 
 from ..repository.checked_files import kind_left_out
 from ..repository.ignore import IgnoreComments
-from ..repository.kinds import encoding_of
+from ..repository.kinds import BINARY, encoding_of
 from ..repository.repository import NAMED, Repository
 
 if TYPE_CHECKING:
@@ -33,14 +34,23 @@ SHARES = 4
 
 @dataclass(frozen=True)
 class FileText:
-    """A file: its lines, their ends, which of them stay as they are, and the number of the line
-    where a comment says so of all that follow."""
+    """A file: its lines, their ends, which of them stay as they are, the number of the line where a
+    comment says so of all that follow, and its encoding, if that is UTF-16 or UTF-32."""
 
     path: str
     lines: Sequence[str]
     ends: Sequence[bytes]
     ignored: Sequence[bool]
     ignored_since: int | None
+    encoding: str | None
+
+    def with_lines(self, lines: Iterable[str]) -> bytes:
+        """Returns the bytes of the file with other lines for its own."""
+        pairs = zip(lines, self.ends, strict=True)
+        text = b"".join(line.encode("utf-8", "surrogateescape") + end for line, end in pairs)
+        if self.encoding is None:
+            return text
+        return text.decode("utf-8", "surrogatepass").encode(self.encoding, "surrogatepass")
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,18 @@ class CorrectedFile:
     text: FileText
     corrections: Sequence["Correction"]
     foreign: bool
-    left_out: str
+    left_out: str = ""
+
+    @property
+    def corrected(self) -> bytes:
+        """Returns the bytes of the file with its corrections."""
+        return self.text.with_lines(correction.text for correction in self.corrections)
+
+    def rewrite(self) -> None:
+        """Writes the corrections into the file, if any; errors of :func:`.rewrite_file`."""
+        before, after = self.text.with_lines(self.text.lines), self.corrected
+        if after != before:
+            rewrite_file(self.text.path, before, after)
 
 
 def protection_of(args: argparse.Namespace, repository: Repository) -> "Protection":
@@ -70,36 +91,37 @@ def protection_of(args: argparse.Namespace, repository: Repository) -> "Protecti
 
 def require_text(paths: Sequence[str]) -> None:
     """Raises :class:`UserError` for what is no file, and for one that is no text."""
-    require_files(paths)
+    folders = [path for path in paths if os.path.isdir(path)]
+    require_files(paths, f"lev-correct check {' '.join(folders)} reads folders" if folders else "")
     for path in paths:
-        if os.path.isfile(path) and kind_left_out(path) == "binary files":
+        if os.path.isfile(path) and kind_left_out(path) == BINARY:
             raise UserError(f"{path} contains zero bytes, so it is not text")
 
 
 def read_file(path: str, name: str | None = None) -> FileText:
     """A file or standard input (``-``), with the name that it has elsewhere; raises UserError where
     it cannot be read."""
-    raw = list(source_lines(path))
+    encoding = encoding_at(path)
+    raw = list(source_lines(path, encoding))
     ends = [b"\n" if line.endswith(b"\n") else b"" for line in raw]
-    lines = list(map(_body, raw))
-    comments = IgnoreComments()
-    return FileText(name or path, lines, ends, comments.read(lines), comments.open_since)
+    lines, comments = list(map(_body, raw)), IgnoreComments()
+    ignored = comments.read(lines)
+    return FileText(name or path, lines, ends, ignored, comments.open_since, encoding)
 
 
 def read_lines_of(paths: Iterable[str]) -> Iterator[str]:
     """Yields the lines of files without their ends; of one that cannot be read none."""
     for path in paths:
         with contextlib.suppress(UserError):
-            yield from map(_body, source_lines(path))
+            yield from map(_body, source_lines(path, encoding_at(path)))
 
 
 def _body(line: bytes) -> str:
     return line.removesuffix(b"\n").decode("utf-8", "surrogateescape")
 
 
-def source_lines(path: str) -> Iterator[bytes]:
-    """Yields the lines of a file, each with its end; one in UTF-16 or UTF-32 as UTF-8."""
-    encoding = encoding_at(path)
+def source_lines(path: str, encoding: str | None = None) -> Iterator[bytes]:
+    """Yields the lines of a file, each with its end, in UTF-8 whatever its encoding is."""
     if encoding is None:
         yield from raw_lines(path)
         return
@@ -118,18 +140,6 @@ def encoding_at(path: str) -> str | None:
         return None
     with reading(path), open(path, "rb") as file:
         return encoding_of(file.read(4))
-
-
-def joined(
-    corrections: Sequence["Correction"], ends: Sequence[bytes], encoding: str | None = None
-) -> bytes:
-    """Returns corrected lines with their ends, in UTF-8 or as the file was."""
-    pairs = zip(corrections, ends, strict=True)
-    lines = (line.text.encode("utf-8", "surrogateescape") + end for line, end in pairs)
-    text = b"".join(lines)
-    if encoding is None:
-        return text
-    return text.decode("utf-8", "surrogatepass").encode(encoding, "surrogatepass")
 
 
 def corrected_files(

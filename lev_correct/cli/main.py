@@ -8,13 +8,13 @@ given), ``line`` (of the file, from 1) and the fields of
 """
 
 import argparse
-import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.lines import (
     STANDARD_STREAM,
@@ -23,18 +23,17 @@ from lev_runtime.io.lines import (
     with_pauses,
 )
 from lev_runtime.io.options import as_flags, say, text_processing
-from lev_runtime.io.output import standard_output, whole_file
+from lev_runtime.io.output import standard_output
 from lev_runtime.io.text_files import few
 
+from ..lines import Correction
 from ..report import Report, diff
 from ..repository.ignore import IgnoreComments
-from ..repository.repository import NAMED, find_repository
-from ..text.file_kinds import PROSE, kind_of
+from ..repository.repository import NAMED, Repository, find_repository
 from .check import FAILED, check_files, diff_header
 from .files import (
+    CorrectedFile,
     corrected_files,
-    encoding_at,
-    joined,
     protection_of,
     read_file,
     require_text,
@@ -45,7 +44,7 @@ from .options import check, parse
 from .tune import tune
 
 if TYPE_CHECKING:
-    from .. import Correction, Corrector
+    from .. import Corrector
 
 
 def run_script() -> NoReturn:
@@ -84,10 +83,10 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
 def correct(
     args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"] = load_corrector
 ) -> int:
-    """Corrects files in place, or prints their text or what would change; returns 0."""
+    """Corrects files in place, or prints their text or what would change; returns the status."""
     require_text(args.files)
-    paths = [path for path in args.files if not is_stream(path)]
-    protection = protection_of(args, find_repository(paths))
+    repository = find_repository([path for path in args.files if not is_stream(path)])
+    protection = protection_of(args, repository)
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
         report = Report.opened(args.edits, bool(args.files), stack)
@@ -95,16 +94,13 @@ def correct(
         corrector.protections.append(protection)
         if args.signature:
             report.sign(corrector, args)
-        run = Run(corrector, args, report)
+        run = Run(corrector, args, report, repository)
         run.say_settings()
-        if args.in_place:
-            run.in_place()
-        else:
-            run.to_standard_output()
+        run.correct()
     if run.foreign:
         say(f"note: {few(run.foreign, 5)}: {FOREIGN}")
     say(*report.notes())
-    return 0
+    return int(run.failed)
 
 
 #: seconds; longer than others wait, as lines that are read together tell more of their text
@@ -122,7 +118,11 @@ class Run:
     corrector: "Corrector"
     args: argparse.Namespace
     report: Report
+    repository: Repository
     foreign: list[str] = field(default_factory=list)  # files
+    failed = False  # whether a file could not be written
+    open_end = False  # whether the last line that was printed has no end
+    header = b""  # of a file's diff, before its first change is printed
 
     def say_settings(self) -> None:
         """Prints which settings are in use, where they were tuned."""
@@ -134,42 +134,61 @@ class Run:
             flags = f"--unit {self.corrector.unit} --min-confidence {sure:.3g}{words}"
             say(f"settings of {file}: {flags} ({use.tuned})")
 
-    def to_standard_output(self) -> None:
-        """Writes the text of all files, or what would change in them."""
-        out = standard_output().buffer
-        open_end = False
+    def correct(self) -> None:
+        """Corrects files, read together so that the words of each tell of the others, and streams,
+        whose lines are answered as they come."""
+        files = [path for path in self.args.files if not is_stream(path)]
+        left_out = {path for path in files if self.repository.excludes(path)}
+        texts = [read_file(path) for path in files if path not in left_out]
+        together = corrected_files(self.corrector, texts, self.args)
         for path in self.args.files or [STANDARD_STREAM]:
-            names, encoding = diff_header(path), encoding_at(path)
-            for done, end in self.corrected(path):
-                if self.args.diff:
-                    hunks = diff(self.report.line + 1, [done], [end])
-                    out.write(names + hunks if hunks else b"")
-                    names = b"" if hunks else names
-                else:
-                    out.write(b"\n" * open_end)  # the last line of the file before had none
-                    open_end = not end
-                    out.write(joined([done], [end], encoding))
-                out.flush()
-                self.report.add([done])
+            if path in left_out:
+                text = read_file(path)
+                same = [Correction(line, line, ()) for line in text.lines]
+                self.write(CorrectedFile(text, same, False, "excluded files"))
+            elif is_stream(path):
+                self.answer(path)
+            else:
+                self.write(next(together))
 
-    def in_place(self) -> None:
-        """Writes each file over itself, whole or not at all, with its permissions."""
-        texts = list(map(read_file, self.args.files))
-        for file in corrected_files(self.corrector, texts, self.args):
-            path = file.text.path
-            self.report.begin(path, file.left_out)
-            if file.foreign:
-                self._note_foreign(path)
-            with whole_file(path) as out:
-                shutil.copymode(path, out.name)
-                out.buffer.write(joined(file.corrections, file.text.ends, encoding_at(path)))
+    def begin(self, path: str, left_out: str = "") -> None:
+        """Begins a file; ``left_out``: its kind, where that is."""
+        self.report.begin(path, left_out)
+        self.header = diff_header(path)
+
+    def write(self, file: CorrectedFile) -> None:
+        """Writes a file over itself, or prints it or what would change in it."""
+        path = file.text.path
+        self.begin(path, file.left_out)
+        if file.foreign:
+            self._note_foreign(path)
+        if not self.args.in_place:
+            self.show(file.corrections, file.text.ends, file.corrected)
+            return
+        try:
+            file.rewrite()
             self.report.add(file.corrections)
+        except UserError as error:
+            self.failed = True
+            say(f"error: {error}")
 
-    def corrected(self, path: str) -> Iterator[tuple["Correction", bytes]]:
-        """Yields the lines of a file, corrected, and their line ends."""
-        text = read_file(path).lines if not is_stream(path) and kind_of(path, ()) != PROSE else ()
-        document, noted = self.corrector.document(path=path, text=text), False
-        self.report.begin(path, document.left_out if document else "")
+    def show(self, done: Sequence[Correction], ends: Sequence[bytes], text: bytes) -> None:
+        """Prints the next lines of a text, or what would change in them."""
+        out = standard_output().buffer
+        if self.args.diff:
+            hunks = diff(self.report.line + 1, done, ends)
+            out.write(self.header + hunks if hunks else b"")
+            self.header = b"" if hunks else self.header
+        elif ends:
+            out.write(b"\n" * self.open_end + text)  # the last line of the file before had none
+            self.open_end = not ends[-1]
+        out.flush()
+        self.report.add(done)
+
+    def answer(self, path: str) -> None:
+        """Corrects the lines of a stream, each as soon as it is there."""
+        document, noted = self.corrector.document(path=path), False
+        self.begin(path)
         ends: deque[bytes] = deque()  # of the lines that are not answered yet
 
         def bodies() -> Iterator[str]:
@@ -190,7 +209,9 @@ class Run:
             if document and document.judge.foreign and not noted:
                 noted = True
                 self._note_foreign(path)
-            yield correction, ends.popleft()
+            end = ends.popleft()
+            text = correction.text.encode("utf-8", "surrogateescape") + end
+            self.show([correction], [end], text)
 
     def _note_foreign(self, path: str) -> None:
         if self.args.files:

@@ -85,7 +85,7 @@ def _add_edits(add: Add) -> None:
         action="append",
     )
     add("--edits FILE", "also write all edits, applied or not, as JSON lines")
-    add("--jobs N", "processes that share the files of check and --in-place (default: 1)", 1)
+    add("--jobs N", "processes that share the files (default: 1)", 1)
     add("--signature", "tell version, model and settings, also in every JSON record")
 
 
@@ -106,6 +106,7 @@ def _add_check(parser: argparse.ArgumentParser, add: Add) -> None:
     add("--format NAME", "text, github, json, sarif (default: text)", choices=[*FORMATS])
     add("--diff", "print the changes as a unified diff")
     add("--accept", "add the words found to the repository's word list")
+    add("-w --write --fix --in-place", "correct the files; print what is left for a person")
 
 
 def _add_tune(parser: argparse.ArgumentParser, add: Add) -> None:
@@ -132,7 +133,7 @@ def _add_advanced(parser: argparse.ArgumentParser) -> None:
     add("--batch-size N", "units per batch (default: 64)", 64)
     add(
         "--buffer N",
-        "lines to read and correct together; 1 answers each line at once (default: 1024; on a "
+        "lines of a stream to correct together; 1 answers each at once (default: 1024; on a "
         "terminal 1)",
         1024,
     )
@@ -196,6 +197,9 @@ def _check_input(args: argparse.Namespace) -> None:
     """Refuses what asks for standard input and files at once."""
     if args.stdin_filename and (args.since or args.files not in ([], [STANDARD_STREAM])):
         raise UserError("--stdin-filename is for standard input: leave out the files and --since")
+    files = args.files or ([] if args.since else [STANDARD_STREAM])
+    if args.write and any(map(is_stream, files)):
+        raise UserError("--write needs files, not standard input")
     if args.since and any(map(is_stream, args.files)):
         raise UserError("--since: standard input has no revision; name files or folders")
 

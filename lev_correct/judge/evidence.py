@@ -30,7 +30,10 @@ from .weights import Weights
 AROUND, FEW = 200, 5
 #: How often the files of a run have a word of which a slip is met once.
 SEVERAL = 3
+#: Words by which a place of a line is known: a copy of it, as of a page, says nothing more.
+PLACE = 7
 #: The words of identifiers (*getFormatedText*), of four letters or more.
+_WORD = re.compile(r"\w+")
 _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{3,}|[A-Z]{4,}")
 #: Listed misspellings that tell that a text has errors, at least; how many, and which share of its
 #: words, tell it surely: an essay's (5 in 1,000). A letter with two slips has terms, too.
@@ -70,6 +73,7 @@ class Run:
     weights: Weights
     languages: Languages = field(default_factory=Languages)
     met: Counter[str] = field(default_factory=Counter)  # in small letters
+    seen: set[int] = field(default_factory=set)  # places in lines, by their words
 
 
 class Evidence(Judge):
@@ -112,7 +116,16 @@ class Evidence(Judge):
 
     def survey(self, lines: Iterable[str]) -> None:
         """See :class:`.Judge`."""
-        self.run.met.update(map(str.lower, _PART.findall("\n".join(lines))))
+        for line in lines:
+            parts = [*map(str.lower, _PART.findall(line))]
+            last = max(len(parts) - PLACE, 0)
+            for number, part in enumerate(parts):
+                first = min(max(number - PLACE // 2, 0), last)
+                around = parts[first : first + PLACE] if last else _WORD.findall(line.lower())
+                place = hash((number - first, *around))
+                if place not in self.run.seen:
+                    self.run.seen.add(place)
+                    self.run.met[part] += 1
 
     @property
     def errors(self) -> float:

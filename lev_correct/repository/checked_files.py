@@ -1,7 +1,7 @@
 """Which files below some paths a check reads: those of text that git tracks, else all."""
 
 import os
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from lev_runtime.io.lines import STANDARD_STREAM, is_stream
 from lev_runtime.io.text_files import reading
 
 from .git import tracked_files
-from .kinds import HEAD, encoding_of, left_alone
+from .kinds import BINARY, HEAD, encoding_of, left_alone
 
 #: Folders outside of git that hold what others wrote, or what programs did.
 FOREIGN_FOLDERS = set(
@@ -21,19 +21,21 @@ FOREIGN_FOLDERS = set(
 
 @dataclass
 class CheckedFiles:
-    """files: to read, each once, in order. left_out: how many others there are of each kind, and
-    folders by name. problems: a message for each path that cannot be read."""
+    """files: to read, each once, in order. left_out: the others by kind, and folders that hold what
+    others wrote. problems: a message for each path that cannot be read."""
 
     files: list[str] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
+    left_out: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     problems: list[str] = field(default_factory=list)
 
 
 def checked_files(paths: Sequence[str], excludes: Callable[[str], bool]) -> CheckedFiles:
-    """The files of text among ``paths`` and below the folders among them.
+    """The files of text among ``paths`` and below the folders among them; lists of words only among
+    ``paths``.
 
     Of a folder those that git tracks, of one in which it tracks none all but those below
-    :data:`FOREIGN_FOLDERS`; hidden files and links are passed over there.
+    :data:`FOREIGN_FOLDERS`; hidden files, links and what :func:`.left_alone` names are passed over
+    there. A file of text that is named itself is read.
 
     Args:
         excludes: whether a path is left out, be it named itself.
@@ -41,22 +43,23 @@ def checked_files(paths: Sequence[str], excludes: Callable[[str], bool]) -> Chec
     chosen = CheckedFiles()
     seen: set[str] = set()
     for path in paths:
-        for file in _below(path, chosen) if os.path.isdir(path) else [path]:
+        is_folder = os.path.isdir(path)
+        for file in _below(path, chosen) if is_folder else [path]:
             real = file if file == STANDARD_STREAM else os.path.realpath(file)
             if real not in seen and not (file != STANDARD_STREAM and excludes(file)):
                 seen.add(real)
-                _add(file, chosen)
+                _add(file, chosen, is_named=not is_folder)
     return chosen
 
 
-def _add(file: str, chosen: CheckedFiles) -> None:
+def _add(file: str, chosen: CheckedFiles, is_named: bool) -> None:
     try:
         kind = "" if is_stream(file) else kind_left_out(file)
     except UserError as error:
         chosen.problems.append(str(error))
         return
-    if kind:
-        chosen.left_out[kind] += 1
+    if kind and not (is_named and kind != BINARY):
+        chosen.left_out[kind].append(file)
     else:
         chosen.files.append(file)
 
@@ -67,7 +70,7 @@ def kind_left_out(path: str) -> str:
         head = file.read(HEAD)
     encoding = encoding_of(head)
     if b"\0" in head and not encoding:
-        return "binary files"
+        return BINARY
     return left_alone(path, head.decode(encoding or "utf-8", "replace"))
 
 
@@ -82,7 +85,7 @@ def _below(folder: str, chosen: CheckedFiles) -> Iterator[str]:
         path = os.path.normpath(os.path.join(folder, name))
         hidden = any(part.startswith(".") for part in name.split("/"))
         if hidden and os.path.isfile(path):
-            chosen.left_out["hidden files"] += 1
+            chosen.left_out["hidden files"].append(path)
         elif os.path.isfile(path) and not os.path.islink(path):
             yield path
 
@@ -95,7 +98,8 @@ def _walked(folder: str, chosen: CheckedFiles) -> Iterator[str]:
 
     for place, folders, files in os.walk(folder, onerror=tell):
         foreign = sorted(name for name in folders if name in FOREIGN_FOLDERS)
-        chosen.left_out.update(f"folders named {name}" for name in foreign)
+        if foreign:
+            chosen.left_out["folders"] += (os.path.join(place, name) for name in foreign)
         folders[:] = sorted(
             name for name in folders if not name.startswith(".") and name not in foreign
         )

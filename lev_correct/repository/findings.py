@@ -1,21 +1,15 @@
 """Findings of a check: for people, for GitHub's annotations, as JSON, as SARIF."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from os.path import commonprefix
 
 from lev_runtime.errors import printable
 from lev_runtime.io.lines import json_line
 
 from ..lines import Correction, Edit
-from ..text.units import APOSTROPHES, HYPHENS
 from .identifiers import Identifier
 from .sarif import as_sarif
 
-#: The word, or its beginning, that a text ends with, and the same where no escape is a part of it.
-_LAST_WORD = re.compile(rf"[^\W_][{HYPHENS}\w{APOSTROPHES}]*\Z")
-_UNESCAPED = re.compile(rf"(?<!\\)(?<!\\f){_LAST_WORD.pattern}")
 #: Digits of a probability that are the same whichever words a model reads at once.
 DIGITS = 6
 #: GitHub's escapes in messages, and those of what it reads before them.
@@ -54,33 +48,11 @@ def findings(file: str, line: int, correction: Correction) -> Iterator[Finding]:
     hidden = line == 1 and correction.source.startswith("\ufeff")
     for edit in correction.edits:
         if edit.applied or edit.reason == "reported":
-            start, before, after = _bare(edit)
-            columns = start - hidden + 1, edit.offset - hidden + 1
-            yield Finding(file, line, columns[0], before, after, edit, columns[1])
-
-
-def _bare(edit: Edit) -> tuple[int, str, str]:
-    """Where the words of an edit begin, and they and the new ones without what both have around
-    them; words that come or go without the spaces that come or go with them."""
-    before, after = edit.before, edit.after
-    if not before.strip() or not after.strip():
-        spaces = len(before) - len(before.lstrip())
-        return edit.offset + spaces, before.strip(), after.strip()
-    start = _around(before, after, _UNESCAPED)
-    before, after = before[start:], after[start:]
-    end = _around(before[::-1], after[::-1], _LAST_WORD)
-    bare_before = before[: len(before) - end]
-    bare_after = after[: len(after) - end]
-    if bare_before and bare_after:
-        return edit.offset + start, bare_before, bare_after
-    return edit.offset, edit.before, edit.after
-
-
-def _around(before: str, after: str, last_word: re.Pattern[str]) -> int:
-    """How many characters two texts begin with that are no part of a word that differs."""
-    same = commonprefix([before, after])
-    word = last_word.search(same)
-    return word.start() if word else len(same)
+            bare = edit.bare()
+            spaces = len(bare.before) - len(bare.before.lstrip())  # that go with a word
+            before, after, first = bare.before.strip(), bare.after.strip(), 1 - hidden
+            column, edit_column = bare.offset + spaces + first, edit.offset + first
+            yield Finding(file, line, column, before, after, edit, edit_column)
 
 
 Reported = Finding | Identifier

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import regex
-
 import lev_runtime
 from lev_runtime.beam.prefixes import MODELS as LEFT_TO_RIGHT
 from lev_runtime.errors import UserError
@@ -33,8 +31,6 @@ PACKAGED = {
     "title": "English spelling",
     "example": "Teh goverment beleives that the new tecnology will accomodate evrybody.",
 }
-#: an edit and what stays of it: both texts, a character between them that no text has
-_BARE = regex.compile(r"(?s)([^\p{L}\p{M}\p{N}\s]*)(.*?)([^\p{L}\p{M}\p{N}\s]*)\ud800\1(.*)\3$")
 _SHOWN = ("text", "score", "terminated", "iterations")  # of a trace
 #: a request and some of its rows → as many results
 Runner = Callable[[Any, Sequence[Any]], list[Any]]
@@ -173,14 +169,8 @@ def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -
 
 
 def _records(edits: Sequence[Edit]) -> list[Result]:
-    records = (bare(edit).to_dict() for edit in edits)
+    records = (edit.bare().to_dict() for edit in edits)
     return [{**record, "probability": round(record["probability"], 6)} for record in records]
-
-
-def bare(edit: Edit) -> Edit:
-    """Returns an edit without the punctuation around its words that stays: of *teh.*, *teh*."""
-    head, before, _, after = _BARE.match(f"{edit.before}\ud800{edit.after}").groups()
-    return replace(edit, offset=edit.offset + len(head), before=before, after=after)
 
 
 def _predict(model: TextLabeler, asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:

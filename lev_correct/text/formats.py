@@ -8,8 +8,6 @@ from html import unescape
 #: What is shown for a character that no word touches, and for markup at which a sentence begins: it
 #: is white space.
 CODE, BREAK = "\0", "\x1e"
-#: An escape of a string.
-ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-7]{1,3}|.)")
 #: Signs for what is hidden, the first of them before others: markup at which a sentence begins;
 #: spaces; code; markup, over which words are neighbours.
 _BREAK, _SPACE, _CODE, _MARKUP = "\1\2\3\4"
@@ -40,6 +38,15 @@ _PARTS = {
     "PROSE_TAGS": "attention|brief|bug|deprecated|desc|description|details|exception|fileoverview|"
     "invariant|note|overview|post|pre|remarks?|result|returns?|short|summary|throws?|todo|warning|"
     "yields?",
+    # Comments that programs read: a name, a colon and what it gets, or a word that they know.
+    "DIRECTIVE": r"(?!TODO|FIXME|NOTE|XXX|HACK|BUG)[A-Za-z][\w.-]*:(?=[A-Za-z]).*"
+    r"|(?://)(?:export|extern|line|sys|sysnb) \S+$|\+build\b.*|#cgo\b.*"
+    r"|(?:biome|c8|clang-format|coverage|cspell|codespell|eslint[\w-]*|flake8|fmt|hadolint|isort|"
+    r"istanbul|jshint|jslint|markdownlint[\w-]*|mypy|nolint\w*|noqa|nosec|nosonar|phpcs|phpstan|"
+    r"pragma|prettier-\w+|pylint|pyright|rubocop|ruff|shellcheck|swiftlint|tslint|vim?|yapf)\b"
+    r"(?:[:(=,]|[-\w]* (?:disable|enable|ignore|skip|off|on|next|env)\b|$|-).*"
+    r"|(?:exported|globals?) [\w$]+(?:,.*|\s*\*/)?$|type: .*"
+    r"|@ts-[\w-]+.*",
     "TYPE": r"\{(?:[^{}\n]|\{[^{}\n]*\})*\}",
     # TeX: commands whose last argument is prose: words in a sentence, a text of its own, also after
     # one or two arguments of code; environments of prose, and of code whatever stands in them.
@@ -73,9 +80,10 @@ _PARTS = {
     "CALLED": "Ad|Ar|Cm|Dv|Er|Ev|Fa|Fl|Fn|Ft|Ic|In|Li|Nm|Pa|Ql|Va|Vt|Xr",
     # HTML and XML: elements inside sentences, of code, and that may hold one word of prose.
     "IN_WORDS": "abbr|b|big|em|font|i|mark|s|small|span|strong|sub|sup|u",
-    "CODE_ELEMENTS": "classname|code|command|computeroutput|constant|envar|filename|function|kbd|"
-    "literal|literallayout|math|parameter|pre|programlisting|prompt|replaceable|samp|screen|script|"
-    "style|synopsis|systemitem|textarea|tt|type|userinput|var|varname",
+    "CODE_ELEMENTS": r"base64|binary|checksum|classname|code|command|computeroutput|constant|envar|"
+    r"filename|function\d*|guid|hash|id|identifier|kbd|key|keyword\d*|literal\d*|literallayout|math|"
+    "operator|parameter|path|pattern|pre|programlisting|prompt|regexp?|replaceable|samp|screen|"
+    "script|style|synopsis|systemitem|textarea|token|tt|type|uri|url|userinput|uuid|var|varname",
     "PROSE_ELEMENTS": r"<IN_WORDS>|a|attribution|blockquote|body|button|caption|cite|dd|div|dt|"
     r"emphasis|entry|figcaption|footer|guibutton|guilabel|guimenu|guimenuitem|h\d|header|label|"
     "legend|li|long_description|main|note|option|p|para|primary|q|quote|refpurpose|secondary|"
@@ -124,8 +132,7 @@ _TEXINFO_CODE = (
 
 _PO = (
     r"^msgctxt .*(?:\n\".*)*|^#[,:|~].*|^\"[A-Z][\w-]+: .*\\n\"$",
-    r"^msg(?:id|id_plural|str(?:\[\d+\])?)(?= )|\\[^nt]",
-    r"\\[nt](?P<space>)",
+    r"^msg(?:id|id_plural|str(?:\[\d+\])?)(?= )",
 )
 _RST = (
     r"^([ \t]*)\.\. (?:<CODE_BODIES>)::.*(?:\n(?:\1[ \t]+\S.*|[ \t]*(?=\n)))*",
@@ -161,6 +168,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
     ),
     "comment": (
         _TAGS[0],
+        r"(?:^|#|//|/\*|;|--)(?<!:)[ \t]*(?:#|//|/\*|;|--)?(?<![:\w])[ \t]*(?i:<DIRECTIVE>)",
         r"[@\\](code|verbatim|dot|msc|startuml|f\[)\b(?:[^@\\]|[@\\](?!(?:end)?\1))*+[@\\]end\1",
         r"<AT>@examples?\b.*(?:\n(?!<AT>@|.*\*/).*)*",
         r"\{@[^{}]*\}|(?<![\w~])[\w~]++(?:::[\w~]++)+",

@@ -5,6 +5,7 @@ first such file. Comments, doc strings and strings that are sentences are prose,
 code. Formats of text (reStructuredText, TeX, man pages, .po, patches, ...) are in :mod:`.formats`.
 """
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from ..repository.kinds import left_alone
+from .escapes import REST, backslashes, entities, unescaped, with_rests, without_rests
 from .file_kinds import (
     DIFF,
     HASH,
@@ -24,7 +25,8 @@ from .file_kinds import (
     by_language,
     kind_of,
 )
-from .formats import CODE, ESCAPE, FORMATS, as_code, hidden, masked, settled
+from .formats import CODE, FORMATS, as_code, hidden, masked, settled
+from .keys import Literal, headings, keys
 from .markdown import Markdown, read_markdown
 from .markup import is_prose
 from .places import String, apostrophe
@@ -32,7 +34,7 @@ from .python import Token, python_tokens
 from .units import Span
 
 Knows = Callable[[str], bool]
-_UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\4\ufeff"), " ")
+_UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\4\5\ufeff"), " ")
 #: Lexers that have prose for text.
 _TEXT_LEXERS = {"tid", "typst", "wikitext"}
 #: What a template puts in: code, of which no lexer of its base language knows.
@@ -59,7 +61,9 @@ _CODE_SIGN = re.compile(
     r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|&&|\|\||^\W*(?:>>>|\$) "
     r"|^\W*(?:include|define|undef|ifn?def|pragma)\s+[<\"\w]"
 )
-_QUOTES = re.compile(r"\A\s*[A-Za-z@$]{0,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])\s*\Z")
+_QUOTES = re.compile(
+    r"\A\s*[A-Za-z@$]{0,3}#{,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])#{,3}\s*\Z"
+)
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
 _PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|\$\w+|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
@@ -97,8 +101,6 @@ def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Markdo
     """
     if not path or path == "-" or not lines:
         return None
-    if kind := left_alone(path, "\n".join(lines)):
-        return Markdown([True] * len(lines), lines, left_out=kind)
     kind = kind_of(path, lines)
     if _TEMPLATE.search(path):
         lines = [_TEMPLATE_TAG.sub(as_code, line) for line in lines]
@@ -112,31 +114,37 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Markdown:
     if kind in (PROSE, MARKDOWN):
         return read_markdown(lines) if kind == MARKDOWN else Markdown([False] * len(lines), lines)
     text, strings = "\n".join(lines).translate(_UNREADABLE), list[String]()
+    stay: Sequence[Span] = ()
     if kind == NOTEBOOK:
         shown = _notebook(text, knows)
     elif kind == DIFF:
         shown = _diff(lines, knows)
     elif kind in FORMATS:
-        shown = masked(text, kind)
-        if "<resources" in text:  # of Android
+        shown, stay = masked(text, kind), headings(text)
+        is_android = "<resources" in text
+        if is_android:
             strings.append((0, len(text), r"\'"))
+        if is_android or kind == "po":
+            shown = backslashes(shown)
     else:
-        shown, strings = _source(text, kind, knows)
-    parts = settled(shown).split("\n")
+        shown, strings, stay = _source(text, kind, knows)
+    parts = settled(entities(shown)).split("\n")
     pairs = zip(parts, lines, strict=True)
     code = [
         bool(line.strip()) and not (part.strip(_HIDDEN) and _LETTER.search(part))
         for part, line in pairs
     ]
-    return Markdown(code, parts, strings)
+    return Markdown(code, parts, strings, stay)
 
 
 # source -------------------------------------------------------------------------------------------
 
 
-def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String]]:
-    """Returns a text in which all but prose is hidden, also names in prose, and its strings."""
+def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String], list[Span]]:
+    """Returns a text in which all but prose is hidden, also names in prose, its strings, and where
+    those stand that are keys."""
     pieces, strings, place, names = list[str](), list[String](), 0, set[str]()
+    literals = list[Literal]()
     for role, group in groupby(_tokens(text, lexer), key=itemgetter(0)):
         run = [(start, value) for _, start, value in group]
         if role == "name":
@@ -144,17 +152,22 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String]]:
         elif role in _PROSE:
             start, value = run[0][0], "".join(value for _, value in run)
             before = text[max(0, start - BEFORE) : start]
-            piece = _PROSE[role](value, before)
+            piece = _PROSE[role](value, lexer, before)
             pieces += [hidden(text[place:start]), piece]
             place = start + len(value)
-            if role in ("string", "doc") and _LETTER.search(piece):
+            if role not in ("string", "doc"):
+                continue
+            is_prose = bool(_LETTER.search(piece))
+            if is_prose:
                 strings.append((start, place, apostrophe(lexer, value, before)))
+            if role == "string" and (is_prose or value.isascii()):
+                literals.append(Literal(start, place, _QUOTES.sub("", value), is_prose))
     shown = "".join([*pieces, hidden(text[place:])])
     if len(shown) != len(text):  # a lexer that has lost its place
-        return hidden(text), []
+        return hidden(text), [], []
     unknown = {name for name in names if not knows(name)}
     shown = _WORD.sub(lambda word: as_code(word) if word[0] in unknown else word[0], shown)
-    return shown, strings
+    return shown, strings, keys(text, lexer, literals, knows)
 
 
 def _tokens(text: str, lexer: str) -> Iterator[Token]:
@@ -216,35 +229,33 @@ def _comment_line(line: str) -> str:
     return hidden(line) if _CODE_SIGN.search(line) and not is_prose(line) else line
 
 
-def _doc(text: str) -> str:
+def _doc(text: str, language: str, before: str) -> str:
     if not _QUOTES.match(text):
         return _comment(text)
-    return ESCAPE.sub(_blank, masked(_QUOTES.sub(_blank, text), "docstring"))
+    return masked(_QUOTES.sub(_blank, unescaped(text, language, before)), "docstring")
 
 
-def _string(text: str, before: str) -> str:
+def _string(text: str, language: str, before: str) -> str:
     """Returns a string that is a sentence, without its quotes and escapes; others hidden."""
     if not _SEVERAL.search(text):
         return hidden(text)
-    shown = ESCAPE.sub(_blank, _QUOTES.sub(_blank, _PUT_IN.sub(as_code, text)))
-    is_said = bool(_SAYS.search(before))
-    return hidden(text) if _BYTES.match(text) or not is_sentence(shown, is_said) else shown
+    shown = _QUOTES.sub(_blank, _PUT_IN.sub(as_code, unescaped(text, language, before)))
+    is_said, read = bool(_SAYS.search(before)), shown.replace(REST, "")
+    return hidden(text) if _BYTES.match(text) or not is_sentence(read, is_said) else shown
 
 
-#: What is read of a token of each role, and of what stands before it.
-_PROSE: dict[str, Callable[[str, str], str]] = {
-    "comment": lambda text, _: _comment(text),
-    "doc": lambda text, _: _doc(text),
-    "text": lambda text, _: text,
+#: What is read of a token of each role, by its language and what stands before it.
+_PROSE: dict[str, Callable[[str, str, str], str]] = {
+    "comment": lambda text, *_: _comment(text),
+    "doc": _doc,
+    "text": lambda text, *_: text,
     "string": _string,
 }
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Returns as many spaces, and the line ends; code for an escape inside a word."""
-    text, end = match.string, match.end()
-    is_inside = match[0] in ("\\'", '\\"') and text[end : end + 1].isalpha()
-    return as_code(match) if is_inside else re.sub(r"[^\n]", " ", match[0])
+    """Returns as many spaces, and the line ends."""
+    return re.sub(r"[^\n]", " ", match[0])
 
 
 def is_sentence(text: str, is_said: bool = False) -> bool:
@@ -259,7 +270,7 @@ def is_sentence(text: str, is_said: bool = False) -> bool:
     small = sum(word.islower() for word in words)
     if not small or 2 * len(words) <= len(tokens) or _STATEMENT.match(text):
         return False
-    is_opened = words[0][:1].isupper() and (words[0][1:].islower() or not words[0][1:])
+    is_opened = words[0][:1].isupper() and words[0][1:].islower()
     if is_said and len(words) + (CODE in text) > 1:
         return 2 * small >= len(words) - is_opened
     if len(words) == 1:
@@ -312,6 +323,7 @@ _CELL = re.compile(
 )
 _STRING = re.compile(_JSON_STRING)
 _CELL_LINE = re.compile(r"((?:[^\\]|\\[^n])*+)(?:\\n|\Z)")
+_JSON_ESCAPE = re.compile(r"\\(?:u[\dA-Fa-f]{4}|[^u])")
 _LANGUAGE = re.compile(r"\"language\":\s*\"(\w+)\"")
 
 
@@ -325,10 +337,13 @@ def _notebook(text: str, knows: Knows) -> str:
         spans = _lines_of(text, *cell.span("source")) if cell["source"] else []
         if not spans or kind not in kinds:
             continue
-        lines = [ESCAPE.sub(_unescaped, text[start:end]) for start, end in spans]
-        read = _read(kinds[kind], lines, knows)
-        for (start, end), shown, is_code in zip(spans, read.shown, read.code, strict=True):
-            pieces += [hidden(text[place:start]), hidden(shown) if is_code else shown]
+        meant = (_JSON_ESCAPE.sub(_of_json, text[start:end]) for start, end in spans)
+        forms = [*map(without_rests, meant)]
+        read = _read(kinds[kind], [line for line, _ in forms], knows)
+        rows = zip(spans, forms, read.shown, read.code, strict=True)
+        for (start, end), (_, origins), shown, is_code in rows:
+            seen = with_rests(hidden(shown) if is_code else shown, origins)
+            pieces += [hidden(text[place:start]), seen]
             place = end
     return "".join([*pieces, hidden(text[place:])])
 
@@ -344,6 +359,7 @@ def _lines_of(text: str, start: int, end: int) -> list[Span]:
     ]
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    """Returns a character of JSON after a space for its sign."""
-    return f" {match[0][1]}" if match[0][1] in '"\\/' else " " * len(match[0])
+def _of_json(escape: re.Match[str]) -> str:
+    """Returns what an escape means, white space for one of no print."""
+    character = json.loads(f'"{escape[0]}"')
+    return (character if character.isprintable() else " ") + REST * (len(escape[0]) - 1)

@@ -10,30 +10,35 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .escapes import entities
 from .formats import hidden, masked, settled
+from .keys import headings
 from .places import String
+from .units import Span
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 #: What the parser would take for the end of a line, for no letter, or could not write.
-_UNREADABLE = re.compile("[\r\0-\4\ufeff\ud800-\udfff]")
+_UNREADABLE = re.compile("[\r\0-\5\ufeff\ud800-\udfff]")
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[^\S\n]*\n(?:.*\n)*?(?:\1|\.\.\.)[^\S\n]*(?:\n|\Z)")
 #: What may be the name of a link's target.
 _LABEL = re.compile(r"\[([^\[\]]+)\](?:\[\])?")
 
 
 class Markdown(NamedTuple):
-    """The lines of a text: which are code, and each as its words are read, as long as it is.
+    """The lines of a text: which are code, and each as its words are read, as long as it is, with
+    :data:`.escapes.REST`.
 
-    strings: of source code, by places of the whole text. left_out: the kind of the file where none
-    of it is read, or its comments alone.
+    strings, keys: of source code, and titles that links name, by places of the whole text.
+    left_out: the kind of a file whose comments alone are read.
     """
 
     code: Sequence[bool]
     shown: Sequence[str]
     strings: Sequence[String] = ()
+    keys: Sequence[Span] = ()
     left_out: str = ""
 
 
@@ -42,6 +47,7 @@ def read_markdown(lines: Sequence[str]) -> Markdown:
     from markdown_it.common.utils import normalizeReference
 
     text = _UNREADABLE.sub(" ", "\n".join(lines))
+    linked = headings(text)
     readable, code, shown = text.split("\n"), [False] * len(lines), list(lines)
     front = _FRONT_MATTER.match(text)
     count = front[0].count("\n") if front else 0
@@ -65,8 +71,8 @@ def read_markdown(lines: Sequence[str]) -> Markdown:
     texts = [block.map for block in blocks if block.type in ("inline", "html_block")]
     for first, end in (*targets, *filter(None, texts)):
         part = masked("\n".join(prose[first:end]), "markdown")
-        shown[first:end] = settled(_LABEL.sub(named, part)).split("\n")
-    return Markdown(code, shown)
+        shown[first:end] = settled(entities(_LABEL.sub(named, part))).split("\n")
+    return Markdown(code, shown, keys=linked)
 
 
 @cache

@@ -27,15 +27,17 @@ MENTION =
   | \b (?: replac|chang|renam|correct|fix|turn|substitut|swap|switch|convert ) \w* REST{0,40} WRONG
     (?: QUOTE \s to \s QUOTE RIGHT | REST{0,40} \b (?: with | by | into ) \W{1,3} RIGHT
       | REST{0,40} \b to \W{1,3} RIGHT (?= \W*\Z | ["'`”’»,.;)] ) )
-  | (?= [^\n]* \b TYPO ) [^\n]* (?: WRONG [^\n]* RIGHT | RIGHT [^\n]* WRONG )
+  | \b TYPO NEAR (?: WRONG NEAR RIGHT | RIGHT NEAR WRONG )
+  | (?: WRONG NEAR RIGHT | RIGHT NEAR WRONG ) NEAR \b TYPO
+  | WRONG NEAR \b TYPO NEAR RIGHT | RIGHT NEAR \b TYPO NEAR WRONG
   # marked, or said to be misspelt
   | WRONG \W{0,3} (?: \w+ \W+ )? [\[({<*_]+ !?sic\b
     | \b sic (?: \s [^<>\n]* )? [>|{] \W{0,2} WRONG
   | \b TYPO [^\n.\x01\x02]{0,40}? (?: : \s QUOTE | OPENS ) LIST{0,9} WRONG
   | (?!typos\ \x01) \b TYPO (?: \s (?: like | such\ as | includ\w+ | are
     | THING ) )? \W{1,3} LIST{0,9} NAME
-  | \b TYPO [^\n]* \( (?: \w+ ,\s )* WRONG (?: , | \) )
-  | \b TYPO [^\n]* QUOTED | QUOTED \s TYPO
+  | \b TYPO NEAR \( (?: \w+ ,\s )* WRONG (?: , | \) )
+  | \b TYPO NEAR QUOTED | QUOTED \s TYPO
   | \b TYPO \s (?: as | of ) \s (?: the\s )? (?: THING\s )? QUOTE WRONG
   | WRONG QUOTE \s (?: is | was | are | were | looks
     | seems ) \s (?: \w+ \s ){0,4}? TYPO (?!\ out)
@@ -114,6 +116,8 @@ THING = (?: alias | argument | attribute | branch | class | column | command | c
 
 INTO = (?: [-=~]+> | [→⇒] | \b (?: by | instead\ of | into | not | to | with ) \b )
 
+NEAR = (?: (?! [.!?…]\s ) [^\n\x01] ){0,60}
+
 LIST = (?: \w+ (?: ,\s | \s(?:and|or)\s | / ) QUOTE )
 
 QUOTED = (?: "[^"\n]* WRONG [^"\n]*" | '[^'\n]* WRONG [^'\n]*' | `[^`\n]* WRONG [^`\n]*` )
@@ -158,15 +162,16 @@ def mentioned(
     Args:
         listed: the corrections that a list has for a word.
     """
-    words = [core_of(line[start:end]).lower() for (start, end, _), _ in changes]
-    found = set[str]()
-    for word, ((start, end, after), _) in zip(words, changes, strict=True):
-        others = filter(None, (core_of(after), *listed(word)))
-        pattern = rf"(?i)(?<!\w)(?:({re.escape(word)})|({'|'.join(map(re.escape, others))}))(?!\w)"
-        parts = re.split(pattern, line[max(start - AROUND, 0) : end + AROUND])
-        parts[1::3] = (f"\1{after}\1" if is_word else "" for is_word in parts[1::3])
-        parts[2::3] = (f"\2{other}\2" if other else "" for other in parts[2::3])
-        text = "".join(parts)
+    found = list[Span]()
+    for (start, end, after), _ in changes:
+        word = core_of(line[start:end]).lower()
+        others = map(re.escape, filter(None, (core_of(after), *listed(word))))
+        right = re.compile(rf"(?i)(?<!\w)(?:{'|'.join(others)})(?!\w)")
+        before, behind = line[max(start - AROUND, 0) : start], line[end : end + AROUND]
+        # the same word elsewhere may be used there
+        around = (right.sub("\2\\g<0>\2", part) for part in (before, behind))
+        marked = re.sub(rf"(?i){re.escape(word)}", f"\1{after}\1", line[start:end], count=1)
+        text = marked.join(around)
         if word and after and _SIGN.search(text) and _mention().search(text):
-            found.add(word)
-    return [patch[:2] for word, (patch, _) in zip(words, changes, strict=True) if word in found]
+            found.append((start, end))
+    return found

@@ -36,6 +36,9 @@ CODE = "|".join(
         r"\b\w*(?:_|\d)\w*\b",  # snake_case, b2, utf8
         r"\b[A-Za-z]*[a-z][A-Z]\w*\b",  # camelCase
         r"\b\w+(?:-\w+){3,}\b",  # four-words-with-hyphens
+        r"(?<![\w/])s/[^/\n]+/[^/\n]*/(?!\w{4})",  # s/a/b/
+        # base64
+        r"(?<![\w+/])(?=[A-Za-z+/]*(?:[a-z][A-Z]|[\d+]))[A-Za-z0-9+/]{24,}={,2}(?![\w+/])",
     )
 )
 

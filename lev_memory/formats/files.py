@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lev_runtime.errors import UserError, printable
-from lev_runtime.io.output import whole_file
+from lev_runtime.io.output import rewrite_file, whole_file
 from lev_runtime.io.text_files import read_bytes, read_parallel
 
 from ..memory import Pair
@@ -267,20 +267,26 @@ def require_work(work: Path) -> None:
         raise UserError(f"{work} is not a folder; create it with lev-memory prepare")
 
 
-def replace_file(path: Path, data: bytes, backup: bool = False) -> None:
-    """Writes new bytes into a file, all or none; what a link names is written, and keeps its mode.
+def replace_file(
+    path: Path, data: bytes, backup: bool = False, before: bytes | None = None
+) -> None:
+    """Writes new bytes into a file, all or none; what a link names is written.
+
+    Args:
+        before: what was read of it, if it is to have that still.
 
     Raises:
-        UserError: it cannot be written.
+        UserError: it cannot be written, or has changed.
     """
     target = path.resolve()
     try:
         if backup and target.exists():
             shutil.copy2(target, backup_of(target))
         target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            rewrite_file(target, target.read_bytes() if before is None else before, data)
+            return
         with whole_file(str(target)) as file:
-            if target.exists():
-                shutil.copymode(target, file.name)
             file.buffer.write(data)
     except OSError as error:
         raise UserError(f"{path}: not written ({error.strerror or error})") from None

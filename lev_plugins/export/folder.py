@@ -5,8 +5,9 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairseq.tasks.translation import TranslationTask
 
@@ -34,14 +35,22 @@ from ..systems.pbd import PBDTransformerModel
 from ..systems.pbd.model import MODEL as PBD
 from ..systems.transformer_concat.model import MODEL as CONCAT
 from ..tasks.post_editing import PLACEHOLDER
-from . import enct5, gated, levenshtein, pbd, text, transformer
-from .graph import WeightFile
+from . import checked, enct5, gated, levenshtein, pbd, text, transformer
+from .graph import REACH, WeightFile
 
 TRANSFORMER = "transformer"  #: as fairseq calls it
 TOKENIZER = "tokenizer.json"  #: of a BERT or T5
 
-#: writes files into a folder; returns what stands in its description
-Writer = Callable[[Path], dict[str, Any]]
+
+class Writer(NamedTuple):
+    """Writes a model's files into a folder, and compares the folder with the model.
+
+    write: returns what stands in the folder's description. outputs: of the folder once it is
+    described, see :mod:`.checked`.
+    """
+
+    write: Callable[[Path], dict[str, Any]]
+    outputs: Callable[[Path], checked.Outputs]
 
 
 def export(
@@ -92,15 +101,20 @@ def refuse_filled(out: Path) -> None:
 def write_folder(
     out: Path, writer: Writer, int8: bool, complete: Callable[[str], None] | None = None
 ) -> None:
-    """Writes a folder, whole or not at all; ``complete`` and errors as of :func:`export`."""
+    """Writes a folder whose outputs are the model's, whole or not at all.
+
+    ``complete`` and errors are those of :func:`export`.
+    """
     refuse_filled(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".export-", dir=out.parent) as staging:
             content = Path(staging) / "model"
             content.mkdir()
-            versions = {"format": FORMAT, "precision": "int8" if int8 else "fp32"}
-            _describe(content, versions | writer(content))
+            precision = "int8" if int8 else "fp32"
+            versions = {"format": FORMAT, "precision": precision}
+            _describe(content, versions | writer.write(content))
+            checked.refuse_different(writer.outputs(content), precision)
             if complete:
                 complete(str(content))
             os.replace(content, out)
@@ -112,10 +126,13 @@ def editor_writer(editor: LevenshteinEditor, int8: bool, max_iter: int | None = 
     """Returns a writer of an edit model; refuses text processing that the runtime lacks."""
     text.check(editor.tokenizer, editor.bpe)
     (model,), task = editor.models, editor.task
+    model.eval()
 
     def write(folder: Path) -> dict[str, Any]:
         weights = WeightFile(folder)
-        graphs = levenshtein.write_graphs(model, folder, weights, int8)
+        norms = checked.reaches(model, task) if int8 else {}
+        fixed = frozenset(norm for norm, reach in norms.items() if reach <= REACH)
+        graphs = levenshtein.write_graphs(model, folder, weights, int8, fixed)
         _write_dictionaries(folder, task.src_dict, task.tgt_dict)
         _, model_limit = model.max_positions()
         settings = {
@@ -135,7 +152,7 @@ def editor_writer(editor: LevenshteinEditor, int8: bool, max_iter: int | None = 
             "text": texts,
         }
 
-    return write
+    return Writer(write, partial(checked.editor_outputs, model, task))
 
 
 def labeler_writer(model: EncT5, int8: bool) -> Writer:
@@ -156,12 +173,12 @@ def labeler_writer(model: EncT5, int8: bool) -> Writer:
         (folder / LABELER).write_text(json.dumps(settings), "utf-8")
         return {"model": "enct5", "graphs": graphs}
 
-    return write
+    return Writer(write, partial(checked.labeler_outputs, model))
 
 
 def generator_writer(parts: GeneratingParts, state: CheckpointState, int8: bool) -> Writer:
     """Returns a writer of a model that writes from left to right, with its text processing."""
-    model: Any = parts.model
+    model: Any = parts.model.eval()  # else layerdrop draws the layers
     task, processing = parts.task, parts.processing
     text.check(processing.tokenizer, processing.bpe)
     if type(task).build_generator is not TranslationTask.build_generator:
@@ -187,7 +204,7 @@ def generator_writer(parts: GeneratingParts, state: CheckpointState, int8: bool)
         texts = text.write(processing.tokenizer, processing.bpe, folder)
         return {"model": name, "graphs": graphs, "settings": settings, "text": texts}
 
-    return write
+    return Writer(write, partial(checked.generator_outputs, model, task, joins_draft))
 
 
 def _write_pieces(folder: Path, metadata: Metadata) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from torch import Tensor
+from torch import Tensor, nn
 
 from lev_runtime.folder import WEIGHTS
 
@@ -25,8 +25,7 @@ SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
 #: weights of a layer: of fewer a product takes less time than what rounds its rows (128 × 128, 27
 #: rows: 21 µs in single precision, 28 in 8 bits), be it by a scale of their own or a fixed one
 LEAST_QUANTIZED, LEAST_FIXED = 1 + (1 << 14), 1 << 12
-#: what 127 stands for after a norm, in standard deviations, and the widest rows of which none
-#: reaches far beyond
+#: what 127 stands for after a norm, in standard deviations; and the widest rows that are rounded so
 REACH, WIDEST = 8.0, 256
 INT8_LARGEST = 127
 #: rows as unsigned bytes: the byte of 0, and the least number that 255 may stand for
@@ -86,10 +85,13 @@ class Graph:
     Args:
         weights: where large tensors go.
         int8: layers of many weights multiply in 8 bits.
-        fixed: rows are rounded by a fixed scale where a norm has scaled them.
+        fixed: the norms after which rows are rounded by a fixed scale; after others each row by
+            its own.
     """
 
-    def __init__(self, weights: WeightFile, int8: bool = False, fixed: bool = False) -> None:
+    def __init__(
+        self, weights: WeightFile, int8: bool = False, fixed: frozenset[nn.Module] = frozenset()
+    ) -> None:
         self.weights = weights
         self.int8 = int8
         self.fixed = fixed
@@ -238,7 +240,7 @@ class Graph:
 
     def folds(self, norm: Any) -> bool:
         """Returns whether the gain and the bias of a norm go into the layers after it."""
-        return self.int8 and self.fixed and norm.weight.numel() <= WIDEST
+        return self.int8 and norm in self.fixed and norm.weight.numel() <= WIDEST
 
     def output_layer(self, rows: str, table: Tensor, bias: Tensor) -> str:
         """P × C features → P × V logits; in single precision the table serves as it is stored."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.heads import SourcePointer
@@ -24,10 +25,17 @@ ENCODER = "encoder.onnx"
 
 
 def write_graphs(
-    model: LevenshteinEditorModel, folder: Path, weights: WeightFile, int8: bool
+    model: LevenshteinEditorModel,
+    folder: Path,
+    weights: WeightFile,
+    int8: bool,
+    fixed: frozenset[nn.Module],
 ) -> dict[str, Any]:
-    """Writes the graphs into a folder; returns what the runtime has to know of them."""
-    encoder = Graph(weights, int8, fixed=True)
+    """Writes the graphs into a folder; returns what the runtime has to know of them.
+
+    fixed: norms after which rows have one scale in 8 bits.
+    """
+    encoder = Graph(weights, int8, fixed)
     write_encoder(encoder, model)
     described = encoder.save(folder / ENCODER)
     heads_at: dict[tuple[str, int, bool], list[str]] = {}
@@ -35,7 +43,7 @@ def write_graphs(
         heads_at.setdefault((*end, head == "token"), []).append(head)
     decoders = []
     for (stack, depth, _), heads in heads_at.items():
-        graph = Graph(weights, int8, fixed=True)
+        graph = Graph(weights, int8, fixed)
         Decoder(graph, model, stack, depth).write(heads)
         decoders.append(graph.save(folder / f"decoder_{'_'.join(heads)}.onnx") | {"heads": heads})
     return {"encoder": described, "decoders": decoders, **tables(model, weights)}

@@ -1,16 +1,22 @@
 """Writes whole files and folders, and text for any terminal."""
 
 import os
+import shutil
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from lev_runtime.errors import UserError
 from lev_runtime.errors import printable as printable
 
 from .lines import STANDARD_STREAM
+
+#: Seconds in which a program writes that has just opened a file: without them 1,088 of 11,429 lines
+#: of a writer in a loop were lost while the file was replaced 2,998 times, with 0.003 2 of 15,378.
+LATE = 0.005
 
 
 @contextmanager
@@ -39,8 +45,8 @@ def whole_file(path: str) -> Iterator[TextIO]:
     r"""Opens ``path`` for text that appears there all at once, at the end, or not at all.
 
     Text is UTF-8; half of a surrogate pair becomes a ``\uXXXX`` escape. What is no plain file (a
-    pipe, ``/dev/null``, ``-`` for standard output) is written directly. Errors of
-    :func:`atomic_replace`.
+    pipe, ``/dev/null``, ``-`` for standard output) is written directly. A file that is there keeps
+    its mode, owner and extended attributes. Errors of :func:`atomic_replace`.
     """
     target = Path(os.path.realpath(path))
     how: Any = {"encoding": "utf-8", "errors": "backslashreplace", "newline": "\n"}
@@ -51,12 +57,94 @@ def whole_file(path: str) -> Iterator[TextIO]:
         with open(target, "w", **how) as stream:
             yield stream
     else:
-        partial = target.with_name(f".{target.name[-40:]}.{os.getpid()}.part")
         with (
-            atomic_replace(target, partial) as written,
+            atomic_replace(target, _partial(target)) as written,
             open(written, "w", **how) as stream,
         ):
+            if target.exists():
+                _take_attributes(Path(written), target)
             yield stream
+
+
+def rewrite_file(path: str | Path, before: bytes, after: bytes) -> None:
+    """Gives a file another content, whole or not at all, if it still has the one that was read.
+
+    Its mode, owner, extended attributes and hard links stay.
+
+    Args:
+        before: all that was read of it.
+
+    Raises:
+        UserError: it has changed since then, so it was left; or it cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    written = _partial(target)
+    try:
+        with open(target, "rb") as old, open(written, "wb") as file:
+            is_alike = _take_attributes(written, target)
+            file.write(after)
+            file.flush()
+            is_same = old.read() == before
+            if is_same and is_alike and os.fstat(old.fileno()).st_nlink == 1:
+                os.replace(written, target)
+                is_same = _keep_late_writes(old, before, target)
+            elif is_same:
+                _overwrite(target, before, after)
+        if not is_same:
+            raise UserError(f"{path} has changed meanwhile, so it stays: run the command again")
+    except OSError as error:
+        raise UserError(f"{path}: not written ({error.strerror or error})") from None
+    finally:
+        with suppress(OSError):
+            os.remove(written)
+
+
+def _keep_late_writes(old: BinaryIO, before: bytes, target: Path) -> bool:
+    """Puts into a file what a program wrote meanwhile into the one that it took the place of.
+
+    What was appended is appended, else all of it; returns whether the new content is there, too.
+    """
+    time.sleep(LATE)
+    old.seek(0)
+    now = old.read()
+    is_kept = now.startswith(before)
+    if now != before:
+        with open(target, "ab" if is_kept else "wb") as file:
+            file.write(now.removeprefix(before))
+    return is_kept
+
+
+def _partial(target: Path) -> Path:
+    """Returns where a file is written before it takes the place of another."""
+    return target.with_name(f".{target.name[-40:]}.{os.getpid()}.part")
+
+
+def _take_attributes(new: Path, old: Path) -> bool:
+    """Gives a file that is still empty the mode, owner and extended attributes of another one.
+
+    Returns whether the system lets it have that owner.
+    """
+    status, is_alike = old.stat(), True
+    if hasattr(os, "chown"):  # Windows has none
+        try:
+            os.chown(new, status.st_uid, status.st_gid)
+        except PermissionError:
+            is_alike = False
+    shutil.copystat(old, new)
+    return is_alike
+
+
+def _overwrite(target: Path, before: bytes, after: bytes) -> None:
+    """Writes into the file itself; after an error it has the old content again."""
+    with open(target, "r+b") as file:
+        try:
+            file.write(after)
+            file.truncate()
+        except BaseException:
+            file.seek(0)
+            file.write(before)
+            file.truncate()
+            raise
 
 
 @contextmanager

@@ -93,3 +93,34 @@ def test_a_card_has_the_head_of_the_run_and_the_parameters_are_those_of_the_chec
     assert parameters.keys() == state["model"].keys()
     assert all(torch.equal(parameters[name], state["model"][name]) for name in parameters)
     Editor(out)
+
+
+def test_layers_that_training_drops_are_all_exported(tmp_path):
+    """A model in training mode would draw its layers anew in each pass."""
+    data = tiny.dictionaries(tmp_path / "data")
+    cfg = saved.parsed(data.parent / "bin", "stock")
+    cfg = saved.copy.deepcopy(cfg)
+    cfg.task.data = str(data)
+    cfg.model.encoder_layerdrop = cfg.model.decoder_layerdrop = 0.5
+    cfg.model.encoder_layers = cfg.model.decoder_layers = 4
+    task = saved.tasks.setup_task(cfg.task)
+    path = saved.write(tmp_path / "m.pt", cfg, saved.untrained(cfg, task), task.state_dict())
+    export.main([str(path), str(tmp_path / "out"), "--bpe", "characters"])
+    ours = Corrector.from_pretrained(path, bpe="characters", beam=1)
+    theirs = Corrector.from_pretrained(tmp_path / "out", beam=1)
+    lines = ["abc", "hgf a", "bbbb"]
+    assert [line.text for line in theirs.correct(lines)] == [
+        line.text for line in ours.correct(lines)
+    ]
+
+
+def test_an_export_that_answers_otherwise_is_refused(checkpoint, tmp_path, refused, monkeypatch):
+    """As it would be if the graphs missed an option of the model."""
+    from lev_plugins.export import blocks
+
+    fed = blocks.fed
+    monkeypatch.setattr(blocks, "fed", lambda graph, layer, stream: stream)
+    assert "differs" in refused(checkpoint, tmp_path / "out", "--bpe", "characters")
+    assert not (tmp_path / "out").exists()
+    monkeypatch.setattr(blocks, "fed", fed)
+    export.main([str(checkpoint), str(tmp_path / "out"), "--bpe", "characters"])

@@ -1,8 +1,12 @@
 """The command ``correct`` with a scripted model: bytes in, bytes out; files, folders, refusals."""
 
 import json
+import os
 import subprocess
 import sys
+import threading
+import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -70,7 +74,10 @@ words gone | gone
 --edits words | --edits words
 bad --edits words | --edits words
 --in-place | --in-place
---in-place . | \\.
+--in-place . | check
+check --write | --write
+check --write - | --write
+check -w --stdin-filename a | --write
 tune words words --goal best | --goal best
 tune words words --tune-weights | --tune-weights.* --lexicon
 --edits e.jsonl bad | no memory
@@ -129,3 +136,59 @@ def test_in_place_files_are_replaced_and_keep_their_permissions(run):
     assert run(b"", "a same --in-place --buffer 1 --edits -").count(b'"a"') == 4
     assert tree() == {"a": CHANGED, "same": b"ok\n"}
     assert Path("a").stat().st_mode & 0o777 == 0o750
+
+
+def test_lines_that_are_appended_meanwhile_are_not_lost(run, monkeypatch, capsys):
+    """By a program that writes into right and wrong files all the time."""
+    put(right=b"ok\n" * 50, wrong=b"teh\n" * 50)
+    ended, appended = threading.Event(), []
+
+    def write():
+        while not ended.is_set():
+            for name in ("right", "wrong"):
+                with open(name, "ab") as file:
+                    file.write(b"%d\n" % len(appended))
+            appended.append(b"%d" % len(appended))
+            time.sleep(0.001)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(12):
+            with suppress(AssertionError):  # of the status: it is 1 where a file was left
+                run(b"", "right wrong --in-place")
+    finally:
+        ended.set()
+        writer.join()
+    for text in tree().values():
+        assert [line for line in text.splitlines() if line.isdigit()] == appended
+    assert len(appended) > 12
+
+
+def test_a_file_that_changes_while_it_is_corrected_is_named_and_the_others_are_written(run, capsys):
+    put(a=b"teh", b=b"teh", same=b"ok")
+    os.utime("same", (0, 0))
+    words = Changing({"teh": "the"})
+    run(b"", "a b same --in-place", words, status=1)
+    assert tree() == {"a": b"changed", "b": b"the", "same": b"ok"}
+    assert capsys.readouterr().err.startswith("error: a has changed")
+    assert os.stat("same").st_mtime == 0, "nothing is corrected in it"
+
+
+class Changing(dict):
+    """Words, of which the first that is asked for changes a file."""
+
+    def get(self, word, default):
+        if not Path("a").read_bytes() == b"changed":
+            put(a=b"changed")
+        return super().get(word, default)
+
+
+def test_what_a_repository_excludes_is_left_by_every_command(run, capsys):
+    put(**{"vendor__a": b"teh\nendless", "b": b"teh"})
+    Path("pyproject.toml").write_text("[tool.lev-correct]\nexclude = ['vendor']\n")
+    assert run(b"", "vendor/a b") == b"teh\nendless\nthe"
+    assert "left out: 1 excluded files: vendor/a" in capsys.readouterr().err
+    assert run(b"", "vendor/a --diff") == run(b"", "check vendor/a") == b""
+    run(b"", "vendor/a b --in-place")
+    assert Path("vendor/a").read_bytes() == b"teh\nendless" and Path("b").read_bytes() == b"the"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fake_backend import Scripted, ranking
 from refusals import refuses
-from scripted_command import put, run_scripted, tree
+from scripted_command import TEH, put, run_scripted, tree
 from tables import rows
 
 from lev_correct.cli import main as correct
@@ -56,8 +56,9 @@ def test_a_folder_is_what_git_tracks_else_all_but_hidden_and_binary_files(run, c
     os.symlink("a", "link")
     os.symlink("gone", "nowhere")
     assert places(run("check .", status=1)) == ["a:1:1", "in/b:1:1"]
-    left_out = "left out: binary files (1), hidden files (1), lock files (1)\n"
-    assert f"2 findings in 2 files (2 lines)\n{left_out}" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "2 findings in 2 files (2 lines)\n" in told
+    assert all(name in told for name in ("image", ".hidden", "x.lock"))
     git("init", "-q")
     git("add", "a", ".hidden")
     monkeypatch.setenv("GIT_DIR", str(Path(".git").resolve()))  # as in a hook of git
@@ -66,7 +67,8 @@ def test_a_folder_is_what_git_tracks_else_all_but_hidden_and_binary_files(run, c
     os.remove("a")
     assert run("check .", status=0) == b""
     named = "check .hidden x.lock in/b in image in/../in/b"
-    assert places(run(named, status=1)) == [".hidden:1:1", "in/b:1:1"]
+    Path("x.lock").write_bytes(b"# teh size")
+    assert places(run(named, status=1)) == [".hidden:1:1", "x.lock:1:3", "in/b:1:1"]
 
 
 @pytest.mark.parametrize("odd", ["gone", "odd", "bad"])
@@ -89,6 +91,36 @@ def test_several_processes_print_what_one_prints(run, capsys, odd):
     assert tree("in") == {name: text.replace(b"teh", b"the") for name, text in files.items()} | {
         "5b": odd
     }
+
+
+@pytest.mark.parametrize("flag", ["-w", "--write", "--fix", "--in-place"])
+def test_a_check_writes_what_is_found_and_ends_in_0(run, capsys, flag):
+    put(a=b"teh\nok\n", b__c=b"ok\n", b__d=b"teh (teh)\n")
+    assert run(f"check . {flag} --unit word", {**TEH, "(teh)": "(the)"}) == b""
+    assert "3 findings corrected in 2 files" in capsys.readouterr().err
+    assert tree() == {"a": b"the\nok\n", "b/c": b"ok\n", "b/d": b"the (the)\n"}
+
+
+def test_what_a_check_does_not_write_is_printed(run, monkeypatch, capsys):
+    corrector = ranking(Scripted(likes={"the": 0.0}))
+    corrector.settings = replace(corrector.settings, protect_code=True)
+    monkeypatch.setattr(correct, "load_corrector", lambda args: corrector)
+    put(**{"a.md": b"teh\n"})
+    Path("b.unknown").write_bytes(b"# teh cat\n")
+    assert correct.main("check . --write".split()) == 1
+    shown = capsys.readouterr()
+    assert shown.out.startswith("b.unknown:1:3") and shown.out.count("\n") == 1
+    assert tree() == {"a.md": b"the\n", "b.unknown": b"# teh cat\n"}
+
+
+def test_a_check_of_changed_lines_writes_those_alone(run):
+    git("init", "-q")
+    put(a=b"teh\nteh\n")
+    git("add", "a")
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a")
+    put(a=b"teh\nteh\nteh new\n")
+    run("check --since HEAD --write")
+    assert Path("a").read_bytes() == b"teh\nteh\nthe new\n"
 
 
 def test_no_model_is_loaded_where_there_is_nothing_to_check(run, monkeypatch):

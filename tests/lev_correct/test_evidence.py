@@ -151,10 +151,19 @@ def test_what_returns_in_the_files_of_a_run_is_a_term_be_it_in_code():
     assert not text.leaves_alone("cats"), "what the lists have tells nothing"
 
 
+@pytest.mark.parametrize("line", ["runkle", "a runkle", "the cat sat on a runkle cats receive it"])
+def test_a_line_that_stands_twice_counts_once(line):
+    text = evidence()
+    text.survey([line, f"> {line}\r", line.title()])
+    assert not text.leaves_alone("runkle")
+    text.survey(["runkle()"])
+    assert text.leaves_alone("runkle") == (line != "runkle")
+
+
 def test_a_word_is_rather_an_error_that_is_a_slip_of_one_the_files_have_often():
     text = evidence()
     before = chance(text, "rumpel", "rumple")
-    text.survey(["rumpel", *["x.rumple()"] * 3])
+    text.survey(["rumpel", *(f"{name}.rumple()" for name in "abc")])
     assert chance(text, "rumpel", "rumple") > before == chance(evidence(), "rumpel", "rumple")
 
 

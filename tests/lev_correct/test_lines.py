@@ -7,6 +7,7 @@ from rapidfuzz.distance import Indel
 from tables import json_rows, rows
 
 from lev_correct.lines import (
+    Edit,
     placed,
     splice,
     whole_words,
@@ -181,3 +182,22 @@ def test_words_and_phrases_are_protected_whole_and_in_their_spelling():
     line = "New York, C++ and New x Pari, Paris pari"
     protected = [line[start:end] for start, end in sorted(protection.spans(line))]
     assert protected == ["New York", "C++", "New", "x", "Pari"]
+
+
+#: before, after, what is bare of them
+BARE = r"""
+["(recieve).", "(receive).", "recieve", "receive"]
+["\"teh", "\"the", "teh", "the"]
+["uh ", "", "uh ", ""]
+["", " a", "", " a"]
+["...", "..", "...", ".."]
+["re\u0301sume", "re\u0301sume\u0301", "re\u0301sume", "re\u0301sume\u0301"]
+"""
+
+
+@pytest.mark.parametrize("before, after, bare, new", json_rows(BARE))
+def test_an_edit_that_is_bare_changes_the_line_as_the_whole_one_does(before, after, bare, new):
+    line = f"x {before} y"
+    edit = Edit(2, before, after, 1.0).bare()
+    assert (edit.before, edit.after) == (bare, new)
+    assert line[: edit.offset] + edit.after + line[edit.end :] == f"x {after} y"

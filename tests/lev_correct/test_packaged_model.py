@@ -1,10 +1,13 @@
 """The model that comes with the package, and the script that made it."""
 
+import io
 import json
 import math
 import re
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import tiny
@@ -39,6 +42,46 @@ def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     correct.main(["letter.md"])
     assert capsys.readouterr().out == "The end.\n\n    teh code\n"
+
+
+def misspelt(text: str) -> str:
+    """A text in which every 30th word of small letters lacks one, and every 90th is so twice."""
+    words = re.split(r"(\b[a-z]{6,}\b)", text)
+    for number in range(1, len(words), 60):
+        words[number] = words[number][:3] + words[number][4:]
+        if number % 180 == 1:
+            words[number] += f" {words[number]}"
+    return "".join(words)
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.txt", "a.py", "words.txt"])
+def test_a_file_has_the_same_corrections_by_every_command(name, packaged, tmp_path, monkeypatch):
+    source = ROOT / ("lev_runtime/batching.py" if name == "a.py" else "docs/safety.md")
+    text = misspelt(source.read_text(encoding="utf-8"))
+    if name == "words.txt":  # a list of words is corrected where somebody names it
+        words = re.findall("[a-z]{4,}", text)
+        text = "\n".join([*words, "goverment", "beleive", "Beleive", "goverment"]) + "\n"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(correct, "load_corrector", lambda args: packaged)
+
+    def corrected(*words: str, reads: bool = False, patched: bool = False) -> str:
+        Path(name).write_text(text, encoding="utf-8")
+        monkeypatch.setattr(packaged, "protections", [*protections])
+        out = io.TextIOWrapper(io.BytesIO())
+        monkeypatch.setattr(sys, "stdout", out)
+        assert correct.main([*words, name]) in (0, 1)
+        shown = out.buffer.getvalue()
+        if patched:
+            subprocess.run(["patch", "-s", "-p0"], input=shown, check=True)
+        return shown.decode() if reads else Path(name).read_text(encoding="utf-8")
+
+    protections = packaged.protections
+    wanted = corrected(reads=True)
+    assert wanted != text
+    assert corrected("--in-place") == wanted
+    assert corrected("--diff", patched=True) == wanted
+    assert corrected("check", "--diff", patched=True) == wanted
+    assert corrected("check", "--write") == wanted
 
 
 #: line | what it becomes, if it does not stay

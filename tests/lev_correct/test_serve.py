@@ -23,7 +23,6 @@ from lev_correct.cli import serve  # noqa: E402
 from lev_correct.serve import app, worker  # noqa: E402
 from lev_correct.serve.model import (  # noqa: E402
     ServedModel,
-    bare,
     load,
     serve_corrector,
     serve_predictor,
@@ -362,15 +361,6 @@ def test_the_token_stands_in_the_path_and_only_who_has_it_may_read_from_elsewher
     assert answer("/wrong/v2/languages") == answer("/v2/languages") == (403, False)
     assert answer(f"/{TOKEN}/info") == answer(f"/v2/{TOKEN}/info") == (403, False)
     assert answer(f"/info?token={TOKEN}") == (200, False)
-
-
-def test_a_word_comes_without_the_punctuation_around_it_and_the_edit_is_the_same():
-    for before, after in (("(recieve).", "(receive)."), ("uh ", ""), ("", " a"), ("...", "..")):
-        line = f"x {before} y"
-        edit = bare(Edit(2, before, after, 1.0))
-        put = line[: edit.offset] + edit.after + line[edit.end :]
-        assert put == f"x {after} y" and line[edit.offset : edit.end] == edit.before
-    assert bare(Edit(2, "(recieve).", "(receive).", 1.0)).before == "recieve"
 
 
 # what an operator sees ----------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from serving import serving  # noqa: E402
 from lev_correct import Edit  # noqa: E402
 from lev_correct.lines import apply_edits  # noqa: E402
 from lev_correct.serve.app import make_app  # noqa: E402
-from lev_correct.serve.model import ServedModel, bare  # noqa: E402
+from lev_correct.serve.model import ServedModel  # noqa: E402
 
 DRIVER = shutil.which("chromedriver")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -48,7 +48,7 @@ def edited(text, marks=()):
         if after != word[0] and word.start() not in kept:
             before = word[0] + " " * (not after)
             edits.append(Edit(word.start(), before, after, 0.5 if stem == "big" else 0.99))
-    return {"text": apply_edits(text, edits), "edits": [bare(edit).to_dict() for edit in edits]}
+    return {"text": apply_edits(text, edits), "edits": [edit.bare().to_dict() for edit in edits]}
 
 
 def correct(asked, rows):

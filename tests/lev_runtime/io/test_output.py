@@ -1,12 +1,13 @@
 """Files that appear whole or not at all."""
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from refusals import refuses
 
-from lev_runtime.io.output import refuse_overwriting, whole_file
+from lev_runtime.io.output import refuse_overwriting, rewrite_file, whole_file
 
 
 def test_a_file_is_replaced_through_a_link_and_only_when_whole(tmp_path):
@@ -54,6 +55,79 @@ def test_what_cannot_be_written_is_told_in_one_line(tmp_path):
     assert not list(tmp_path.iterdir())
     with pytest.raises(FileNotFoundError), whole_file(str(tmp_path / "file")):
         open(tmp_path / "another")
+
+
+def attributes(path):
+    status = path.stat()
+    return status.st_mode, status.st_uid, status.st_gid, os.getxattr(path, "user.note")
+
+
+def noted(path):
+    """A file with a mode and an extended attribute that no new one has."""
+    path.write_text("old")
+    path.chmod(0o640)
+    try:
+        os.setxattr(path, "user.note", b"mine")
+    except OSError:
+        pytest.skip("no extended attributes here")
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 1235)
+    return attributes(path)
+
+
+def test_a_file_that_is_written_again_keeps_mode_owner_and_extended_attributes(tmp_path):
+    kept = noted(path := tmp_path / "file")
+    rewrite_file(path, b"old", b"new")
+    assert path.read_text() == "new" and attributes(path) == kept
+    with whole_file(str(path)) as stream:
+        stream.write("newer")
+    assert path.read_text() == "newer" and attributes(path) == kept
+
+
+def test_hard_links_and_files_of_others_are_written_through(tmp_path, monkeypatch):
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_text("a long old text")
+    os.link(path, link)
+    rewrite_file(path, b"a long old text", b"new")
+    assert link.read_text() == "new" and path.samefile(link)
+    link.unlink()
+    inode = path.stat().st_ino
+
+    def refuse(*args):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "chown", refuse)
+    rewrite_file(path, b"new", b"newer")
+    assert path.read_text() == "newer" and path.stat().st_ino == inode
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_that_has_changed_is_left(tmp_path):
+    (path := tmp_path / "file").write_text("changed")
+    with refuses(str(path)):
+        rewrite_file(path, b"old", b"new")
+    path.unlink()
+    with refuses(str(path)):
+        rewrite_file(path, b"old", b"new")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("late, wanted", [("old+late", "new+late"), ("saved", "saved")])
+def test_what_is_written_while_a_file_is_replaced_is_there_after_it(
+    tmp_path, monkeypatch, late, wanted
+):
+    """By a program that has opened the file before and writes after it was read again."""
+    (path := tmp_path / "file").write_text("old")
+    replace = os.replace
+
+    def replaced(*paths):
+        path.write_text(late)
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", replaced)
+    with nullcontext() if late.startswith("old") else refuses(str(path)):
+        rewrite_file(path, b"old", b"new")
+    assert path.read_text() == wanted
 
 
 def test_nothing_is_written_over_what_is_read_or_written_besides(tmp_path):
