@@ -19,21 +19,24 @@ from serving import serving  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
 from lev_correct import Edit  # noqa: E402
-from lev_correct.cli import serve  # noqa: E402
-from lev_correct.serve import app, worker  # noqa: E402
-from lev_correct.serve.model import (  # noqa: E402
-    ServedModel,
-    bare,
-    load,
-    serve_corrector,
-    serve_predictor,
-)
 from lev_plugins.export.folder import (  # noqa: E402
     editor_writer,
     write_folder,
 )
 from lev_runtime import __version__  # noqa: E402
 from lev_runtime.errors import UserError  # noqa: E402
+from lev_serve import (  # noqa: E402
+    app,
+    cli,  # noqa: E402
+    worker,
+)
+from lev_serve.model import (  # noqa: E402
+    ServedModel,
+    bare,
+    load,
+    serve_corrector,
+    serve_predictor,
+)
 
 TOKEN = "right-token"
 
@@ -190,11 +193,15 @@ def spelled(asked, rows):
     ]
 
 
-def suggest(asked, words):
-    return [[word, "the", "ten", "tea", "then", "them", "they"] for word in words]
+def checked(asked, rows):
+    results = spelled(asked, rows)
+    for result in results:
+        for edit in result["edits"]:
+            edit["others"] = ["teh", "the", "ten", "tea", "then", "them", "they"]
+    return results
 
 
-SPELLING = ServedModel({"modes": ["correct"]}, {"correct": spelled, "suggest": suggest})
+SPELLING = ServedModel({"modes": ["correct"]}, {"correct": spelled, "check": checked})
 
 
 @pytest.fixture
@@ -492,10 +499,10 @@ def test_a_long_request_does_not_hold_up_a_short_one(rows):
     ],
 )
 def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flags):
-    with serve.listen("127.0.0.1", 0) as listening:
+    with cli.listen("127.0.0.1", 0) as listening:
         flags = flags.format(listening.getsockname()[1])
         with refuses(flags):
-            serve.main(["--path", "nowhere.pt", *flags.split()])
+            cli.main(["--path", "nowhere.pt", *flags.split()])
 
 
 @pytest.mark.parametrize("token", ["", "short", "a space, and enough letters", "é" * 20])
@@ -503,20 +510,20 @@ def test_a_token_that_is_no_secret_is_refused(tmp_path, monkeypatch, token):
     file = tmp_path / "token"
     file.write_text(f"{token}\n", "utf-8")
     with refuses(str(file)):
-        serve.main(["--path", "nowhere.pt", "--token-file", str(file)])
-    monkeypatch.setenv(serve.TOKEN, token)
-    with refuses(serve.TOKEN):
-        serve.main(["--path", "nowhere.pt"])
+        cli.main(["--path", "nowhere.pt", "--token-file", str(file)])
+    monkeypatch.setenv(cli.TOKEN, token)
+    with refuses(cli.TOKEN):
+        cli.main(["--path", "nowhere.pt"])
 
 
 def test_a_token_is_taken_from_a_file_before_the_environment(tmp_path, monkeypatch):
     file = tmp_path / "token"
     file.write_text("a-token-of-a-file\n")
-    monkeypatch.setenv(serve.TOKEN, "a-token-of-the-environment")
-    assert serve.fixed_token(str(file)) == "a-token-of-a-file"
-    assert serve.fixed_token(None) == "a-token-of-the-environment"
-    monkeypatch.delenv(serve.TOKEN)
-    assert serve.fixed_token(None) is None
+    monkeypatch.setenv(cli.TOKEN, "a-token-of-the-environment")
+    assert cli.fixed_token(str(file)) == "a-token-of-a-file"
+    assert cli.fixed_token(None) == "a-token-of-the-environment"
+    monkeypatch.delenv(cli.TOKEN)
+    assert cli.fixed_token(None) is None
 
 
 HEAD = f"POST /correct HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {TOKEN}\r\n"

@@ -21,8 +21,8 @@ from serving import serving  # noqa: E402
 
 from lev_correct import Edit  # noqa: E402
 from lev_correct.lines import apply_edits  # noqa: E402
-from lev_correct.serve.app import make_app  # noqa: E402
-from lev_correct.serve.model import ServedModel, bare  # noqa: E402
+from lev_serve.app import make_app  # noqa: E402
+from lev_serve.model import ServedModel, bare  # noqa: E402
 
 DRIVER = shutil.which("chromedriver")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
