@@ -108,6 +108,13 @@ def test_markup_is_read_as_what_it_stands_for_and_never_changed(editor, text, wa
     assert " ".join(words_found(written, check(editor, parts))) == wanted
 
 
+def test_markup_is_a_letter_where_it_stands_for_one(editor):
+    (match,) = check(
+        editor, [{"text": "A caf"}, {"markup": "\\'e", "interpretAs": "é"}, {"text": " teh."}]
+    )
+    assert match["sentence"] == "A café teh." and match["offset"] == 9
+
+
 def test_several_replacements_come_the_correction_first_and_never_the_word_itself(editor):
     (match,) = check(editor, "a teh")
     values = [each["value"] for each in match["replacements"]]
