@@ -24,7 +24,6 @@ from ..data.batch import Batch, LogOutput, TextEncoder
 from ..metrics.corpus import METRICS, Metric, add_up, bleu, make_metric
 from ..nn.precision import PRECISIONS
 from ..options import OptionalStr, option
-from .draft_guided import draft_guided_option
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +46,6 @@ class EvaluationConfig(TranslationConfig):
         "precision of fairseq-generate and fairseq-interactive; bf16 is faster and may change "
         "outputs (8 bits: lev-export --int8)",
     )
-    draft_guided: bool = draft_guided_option()
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
 

@@ -9,14 +9,11 @@ Shapes: R prefixes, N symbols that were read of a text, T symbols of a pass, V s
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .prefixes import Prefixes
 from .search import Floats, Numbers
-
-if TYPE_CHECKING:
-    from .prefixes import Prefixes
 
 #: symbols that are guessed at once. On lines of OCR no other number wrote more in the time of a
 #: pass, which costs as much again with some 30 guesses; nor did a choice by what was right before
@@ -76,7 +73,7 @@ class GuidedText:
 class GuidedPrefixes:
     """Reads as :class:`.Prefixes` what a greedy search wants, and guesses of each text with it."""
 
-    def __init__(self, prefixes: "Prefixes", drafts: Sequence[Sequence[int]]) -> None:
+    def __init__(self, prefixes: Prefixes, drafts: Sequence[Sequence[int]]) -> None:
         self.model, self.encoder_out = prefixes.model, prefixes.encoder_out
         past = {name: values[:1] for name, values in prefixes.past.items()}
         begin = self.model.target.eos

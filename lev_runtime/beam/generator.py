@@ -1,5 +1,6 @@
 """Writing text with an exported PBD or Transformer, by beam search."""
 
+import functools
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import count
@@ -9,6 +10,7 @@ import numpy as np
 
 from ..batching import BUFFER, Pause, chunks, in_batches
 from ..errors import UserError, require_count, strings
+from .draft_guided import GuidedPrefixes
 from .options import SearchOptions
 from .prefixes import PrefixModel
 
@@ -107,8 +109,10 @@ class Generator(PrefixModel):
         """Returns what is found for each of a batch, the best first."""
         sources = [unit.source for unit in batch]
         limits = options.limits(np.array(list(map(len, sources))), self.longest)
-        drafts = [unit.draft for unit in batch]
-        found = self.beam_search(sources, limits, options, drafts)
+        guided = None
+        if options.draft_guided:
+            guided = functools.partial(GuidedPrefixes, drafts=[unit.draft for unit in batch])
+        found = self.beam_search(sources, limits, options, guided)
         return [[self._generation(*rated, options) for rated in texts] for texts in found]
 
     def _generation(self, written: str, log: float, options: SearchOptions) -> Generation:

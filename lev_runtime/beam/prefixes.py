@@ -5,7 +5,7 @@ V symbols.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,9 +15,8 @@ from ..errors import UserError
 from ..folder import Arrays, Folder, Session
 from ..refine.arrays import padded
 from ..text.codec import TextCodec, read_dictionaries
-from .draft_guided import GuidedPrefixes
 from .options import SearchOptions
-from .search import Beam, Floats, Numbers, search
+from .search import Beam, Floats, Numbers, PrefixReader, search
 
 #: those that write from left to right
 MODELS = "pbd_transformer", "transformer", "transformer_concat", "gated_transformer"
@@ -95,7 +94,7 @@ class PrefixModel:
         sources: Sources,
         limits: Numbers,
         options: SearchOptions,
-        drafts: Sequence[Sequence[int]] = (),
+        guided: "Callable[[Prefixes], PrefixReader] | None" = None,
     ) -> list[list[tuple[str, float]]]:
         """Searches freely; returns for each source its texts and their log-probabilities.
 
@@ -103,14 +102,14 @@ class PrefixModel:
 
         Args:
             limits: symbols of each text at most, besides the model's own.
-            drafts: symbols that each text is expected to have, for ``draft_guided``.
+            guided: makes a reader that reads ahead in drafts (:mod:`.draft_guided`).
         """
         target = self.target
         width = min(options.beam, len(target.symbols) - 1)
         limits = np.minimum(limits, self.longest)
         reader = Beam(width, limits, target.eos, options=options, unk=target.unk)
         prefixes = self.prefixes(sources)
-        layer = GuidedPrefixes(prefixes, drafts) if options.draft_guided else prefixes
+        layer = guided(prefixes) if guided else prefixes
         search(layer, len(sources), [reader], target.eos, target.pad)
         return [reader.best(row) for row in range(len(sources))]
 

@@ -10,7 +10,6 @@ from ..history import EditHypothesis
 from ..text.codec import TextCodec, TextProcessing, read_dictionaries
 from ..text.sentences import Decode, Draft, Sentence, TextEditor, marked_tokens
 from ..text.source_change import mark_change
-from . import plain
 from .arrays import padded
 from .decoding import Decoding
 from .exported import ExportedPolicy
@@ -69,14 +68,9 @@ class Editor(TextEditor):
     def decoder(self, options: RefinementOptions) -> Decode:
         """See the base class."""
         pad = self.target.pad
-        is_plain = options.is_plain and self.policy.policy.best_tokens is not None
 
         def decode(sentences: Sequence[Sentence]) -> list[list[EditHypothesis]]:
             source = padded([sentence.tokens for sentence in sentences], pad)
-            first, *others = [sentence.coded for sentence in sentences]
-            if is_plain and not others and not any(first.marks):
-                how = self.symbols, options
-                return [[plain.decode(self.policy.policy, source, first.tokens, *how)]]
             draft = padded([sentence.coded.tokens for sentence in sentences], pad)
             marks = padded([sentence.coded.marks for sentence in sentences], 0)
             decoding = Decoding(self.policy, source, draft, marks, self.symbols, options)

@@ -55,12 +55,6 @@ class RefinementOptions:
             nbest, more = self.spelt("nbest"), self.spelt("candidates")
             raise UserError(f"{nbest}{self.nbest}: give {more}{self.nbest} or more")
 
-    @property
-    def is_plain(self) -> bool:
-        """Returns whether decoding needs no more than :mod:`.plain` has."""
-        is_asked = self.retain_history or self.empty_penalty or self.unk_penalty
-        return self.adaptive and self.candidates == 1 and not is_asked
-
     @staticmethod
     def spelt(name: str) -> str:
         """Returns what the user typed before the value of an option."""

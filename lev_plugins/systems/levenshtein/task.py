@@ -264,11 +264,6 @@ class TranslationEditTask(PostEditingTask):
     ) -> RefinementGenerator:
         """Builds the generator that fairseq's flags and the task's ask for."""
         cfg = self.cfg
-        if getattr(cfg, "draft_guided", False) or getattr(args, "draft_guided", False):
-            raise UserError(
-                "--draft-guided is for left-to-right models; an edit model already starts "
-                "from the draft; leave it out"
-            )
         kind = RefinementGenerator
         more: dict[str, Any] = {}
         if cfg.stock_decoding:

@@ -22,7 +22,6 @@ from torch import Tensor
 
 from lev_runtime.errors import UserError
 
-from ...data.batch import Batch
 from ...tasks.post_editing import PostEditingConfig, PostEditingTask
 
 
@@ -100,16 +99,6 @@ class TranslationConcatTask(PostEditingTask):
             shuffle=shuffle,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
-
-    def drafts(self, sample: Batch) -> list[list[int]]:
-        """Returns the drafts of a batch, which follow the source's </s>, or the sources."""
-        eos = self.src_dict.eos()
-        drafts = []
-        for row in sample["net_input"]["src_tokens"].tolist():
-            source_end = row.index(eos)
-            has_draft = row[source_end + 1] != eos
-            drafts.append(row[source_end + 1 :] if has_draft else row[:source_end])
-        return drafts
 
     def get_batch_iterator(
         self, dataset: JoinedDataset, max_tokens: int | None = None, **options: Any
