@@ -19,7 +19,8 @@ LAYERS = {
     "lev_memory": """cli | __init__ | translation_memory | evaluate | proposals
     | train | prepare | formats scores | memory | repair | typos""",
     "lev_runtime": """__init__ | refine.editor beam labels | refine io | text.sentences
-    | history refine.options refine.policy | refine.arrays text | batching folder | errors""",
+    | history refine.options refine.policy | refine.arrays text | batching folder
+    | errors logistic""",
 }
 
 Parts = tuple[str, ...]
