@@ -31,8 +31,8 @@ def probability(features: Mapping[str, float], weights: Mapping[str, float] = WE
 
 
 def least_probability(precision: float) -> float:
-    """Returns the probability from which on so large a share of repairs is right."""
-    shares, least = zip(*_NUMBERS["least"])
+    """Returns the probability from which on so large a share of repairs is right; 0 for none."""
+    shares, least = zip((0, 0), *_NUMBERS["least"])
     return float(np.interp(precision, shares, least))
 
 
