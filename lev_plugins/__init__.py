@@ -1,11 +1,10 @@
 """Models that edit text, as plug-ins for fairseq (``--user-dir lev_plugins``).
 
-Where fairseq is loaded, as it is when it imports a ``--user-dir``, importing this package registers
-its components and works around faults of fairseq. Elsewhere :func:`.registration.register` does,
-which the Python interface calls by itself. Nothing is printed.
+Once fairseq is imported too, before or after this package, its components are registered and faults
+of fairseq are worked around. :func:`.registration.register` imports fairseq for that, which the
+Python interface calls by itself. Nothing is printed.
 """
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +12,10 @@ from lev_runtime import __version__ as __version__
 from lev_runtime.errors import UserError as UserError
 from lev_runtime.errors import require_extra
 
+from .registration import await_fairseq
 from .registration import register as register
 
-if sys.modules.get("fairseq"):
-    register()
+await_fairseq()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
     from lev_runtime.history import EditTrace as EditTrace

@@ -2,7 +2,7 @@
 # Runs the tests of what uses a model, in an environment as `pip install .` makes it: without torch,
 # fairseq and a compiler. Makes it in build/core-venv, anew where a requirement has changed.
 #
-#     bash tests/core.sh                 # about two minutes: lev_runtime, lev_correct, lev_memory
+#     bash tests/core.sh                 # about two minutes: all but lev_plugins
 #     bash tests/core.sh -x -k serve     # arguments are pytest's
 #
 # PYTHON names the interpreter (default: python3.11, else python3).
@@ -27,5 +27,5 @@ there = [name for name in ("torch", "fairseq", "scipy", "sklearn", "yaml") if fi
 raise SystemExit(f"error: installed with the core: {there}" if there else 0)'
 export OMP_NUM_THREADS=1
 exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
-  tests/lev_runtime tests/lev_correct tests/lev_memory tests/test_core.py tests/test_doctests.py \
+  tests/lev_runtime tests/lev_correct tests/lev_memory tests/lev_serve tests/test_core.py tests/test_doctests.py \
   tests/test_imports.py tests/test_streams.py "$@"

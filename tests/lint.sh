@@ -11,5 +11,5 @@ python=.venv/bin/python
 "$python" -m ruff check .
 "$python" -m ruff format --check .
 "$python" -m mypy
-.venv/bin/codespell lev_plugins lev_correct lev_memory lev_runtime docs examples benchmarks ./*.md
+.venv/bin/codespell lev_plugins lev_correct lev_memory lev_runtime lev_serve docs examples benchmarks ./*.md
 echo "lint: all passed"

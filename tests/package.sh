@@ -32,7 +32,7 @@ wheel="$(ls "$work"/dist/lev_plugins-*.whl)"
 diff <(git -C "$root" ls-files | grep -v '^\.gitignore$') \
   <(tar -tzf "$work"/dist/lev_plugins-*.tar.gz | grep -v '/$' | cut -d / -f 2- |
     grep -vE '\.egg-info/|^(PKG-INFO|setup.cfg)$' | LC_ALL=C sort)
-diff <(git -C "$root" ls-files lev_correct lev_memory lev_plugins lev_runtime) \
+diff <(git -C "$root" ls-files lev_correct lev_memory lev_plugins lev_runtime lev_serve) \
   <("$built_with" -m zipfile -l "$wheel" | awk 'NR > 1 && !/\.dist-info\// { print $1 }' | LC_ALL=C sort)
 
 echo "[2/4] installing the wheel into a fresh environment"
@@ -64,7 +64,7 @@ python -c "
 import lev_plugins
 from lev_correct import Corrector
 from lev_plugins import EncT5, LevenshteinEditor
-from lev_correct.serve import app
+from lev_serve import app
 assert '$work/venv' in lev_plugins.__file__, lev_plugins.__file__
 "
 fairseq-train --user-dir lev_plugins --task translation_edit --arch levenshtein_editor \

@@ -72,7 +72,7 @@ assert [tag.label for tag in labeler.predict(["a text", ""])] == ["blue", "blue"
 print(lev_correct.Corrector.from_pretrained().correct(["Teh end."])[0].text)
 """
 SERVES = """
-from lev_correct.serve import model
+from lev_serve import model
 modes = [model.load(path, None, None, None).info["modes"] for path in (*sys.argv[:2], None)]
 assert modes == [["edit"], ["predict"], ["correct"]], modes
 print("The end.")

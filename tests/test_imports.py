@@ -14,7 +14,8 @@ LAYERS = {
     "lev_plugins": """__main__ | cli | __init__ | reports | export | inference | registration
     | systems | tasks | metrics optim | pretrained | data nn | ops | fairseq_patches | io
     | options""",
-    "lev_correct": """cli | serve | __init__ report tuning | corrector | document | judge
+    "lev_serve": """cli | app | languagetool | worker | model | schema service __init__""",
+    "lev_correct": """cli | __init__ report tuning | corrector | document | judge
     | propose.loading | settings | propose | repository | text | lines repository.kinds
     | text.units | text.markup | text.formats words packaged judge.weights""",
     "lev_memory": """cli | __init__ | translation_memory | evaluate | proposals
@@ -94,7 +95,7 @@ def test_nobody_imports_what_he_should_know_nothing_of(root):
     fairseqs = {"fairseq", "fairseq_cli", "omegaconf", "hydra"}
     for parts, imported in imported_by(root / "lev_plugins").items():
         names = {parts_[0] for parts_ in imported}
-        assert not {"lev_plugins", "lev_memory"} & names, parts
+        assert not {"lev_plugins", "lev_memory", "lev_serve"} & names, parts
         assert "lev_correct" not in names or parts == BRIDGE, parts
         if parts[0] in ("ops", "nn", "errors") and parts[:2] != ("nn", "seq2seq"):
             own = {parts_[0] for parts_ in imported if parts_[:2] != ("fairseq", "modules")}
@@ -104,8 +105,9 @@ def test_nobody_imports_what_he_should_know_nothing_of(root):
 #: what each package may import besides the standard library and itself
 ROOMS = {
     "lev_runtime": "numpy onnxruntime rapidfuzz regex sentencepiece tokenizers tqdm",
-    "lev_correct": "lev_runtime numpy rapidfuzz regex markdown_it py3langid fastapi h11 starlette "
-    "prometheus_client pydantic uvicorn pygments",
+    "lev_correct": "lev_runtime numpy rapidfuzz regex markdown_it py3langid pygments",
+    "lev_serve": "lev_correct lev_runtime regex fastapi h11 starlette prometheus_client pydantic "
+    "uvicorn",
     # lev_correct: where it is installed, typos.py asks it whether a source had one
     "lev_memory": "babel lev_correct lev_runtime numpy rapidfuzz regex sacrebleu sentencepiece "
     "translate",

@@ -7,6 +7,8 @@ import sys
 from argparse import Namespace
 
 import pytest
+import saved
+import tiny
 from fairseq import models, options, tasks, utils
 
 from lev_plugins.fairseq_patches.imports import accept_imported_package
@@ -40,6 +42,24 @@ def test_the_package_registers_everything_once_and_says_nothing(root):
     both = {**tasks.TASK_REGISTRY, **models.ARCH_MODEL_REGISTRY}
     here = sorted(name for name, component in both.items() if component.__module__.startswith(OWN))
     assert (done.stdout, done.stderr) == (f"30 0\n{json.dumps(here)}\n", "") and len(here) > 20
+
+
+LATER = """
+import sys
+import lev_plugins
+assert "fairseq" not in sys.modules
+from fairseq.checkpoint_utils import load_model_ensemble_and_task
+(model,), *_ = load_model_ensemble_and_task(sys.argv[1:])
+print(type(model).__name__)
+"""
+
+
+@pytest.mark.slow
+def test_fairseq_that_is_imported_later_loads_models_of_the_package(tmp_path, root):
+    checkpoint = saved.save(tmp_path / "gated.pt", tiny.dictionaries(tmp_path / "data"), "gated")
+    command = [sys.executable, "-c", LATER, str(checkpoint)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=240)
+    assert done.stdout == "GatedTransformerModel\n", done.stderr
 
 
 def test_a_package_that_is_imported_already_is_the_one_that_is_meant(tmp_path, monkeypatch):

@@ -28,6 +28,9 @@ class Exported(Searching):
         require_count("beam", beam)
         self.model = PrefixModel(folder, THREADS)
         codec, source, target = self.model.codec, self.model.source, self.model.target
+        letters = {len(symbol) for symbol in source.text_symbols().values()} == {1}
+        if letters and codec.bpe is None and not codec.spaces:  # prepared without --bpe characters
+            codec.bpe, codec.by_letter = "characters", True
         self.processing = TextProcessing(bpe=codec, by_letter=codec.by_letter)
         self.knows_spaces = codec.bpe != "characters" or codec.encode(" ") in source.symbols
         settings = self.model.settings

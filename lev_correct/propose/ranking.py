@@ -166,14 +166,6 @@ class Ranker(Backend):
                 answers[number] = self._answer(unit, candidates_of[forms[unit]], context, doubts)
         return answers
 
-    def suggestions(self, word: str) -> Sequence[str]:
-        """See :class:`~.backend.Backend`."""
-        if not self.readable(word):
-            return ()
-        (candidates,) = self.candidates([self.form(word)], batch_size=1)
-        order = np.argsort(-self.probabilities(candidates, word))
-        return [self.cased(candidates.texts[number], word) for number in order]
-
     def _answer(self, unit: str, candidates: Candidates, context: Context, doubts: bool) -> Answer:
         chances = self.probabilities(candidates, unit, context)
         best = self._best(candidates, unit, chances, doubts)
@@ -385,6 +377,14 @@ class WordRanker(Ranker):
     def odds_of_capital(self) -> float:
         """See :class:`~.backend.Backend`."""
         return math.exp(min(self.weights[CAPITAL], 100.0))
+
+    def suggestions(self, word: str) -> Sequence[str]:
+        """See :class:`~.backend.Backend`."""
+        if not self.readable(word):
+            return ()
+        (candidates,) = self.candidates([self.form(word)], batch_size=1)
+        order = np.argsort(-self.probabilities(candidates, word))
+        return [self.cased(candidates.texts[number], word) for number in order]
 
     def _readable(self, unit: str) -> bool:
         """Returns whether a word is one to rank: its model can spell it, and it is not right nor

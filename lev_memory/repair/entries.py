@@ -40,7 +40,7 @@ class Edit(NamedTuple):
 
 
 class Unfollowed(NamedTuple):
-    """What of a source's change a text does not follow, for a reader, and whether it therefore says
+    """Tells what of a source's change a text does not follow, and whether it therefore says
     something else."""
 
     text: str = ""

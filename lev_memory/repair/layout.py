@@ -1,4 +1,4 @@
-"""What a translation has of its source that is no language: code line by line, accelerators."""
+"""Follows a source in what is no language: code line by line, accelerators."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

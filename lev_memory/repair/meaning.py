@@ -1,4 +1,4 @@
-"""What a change of a source means: whether a text that does not follow it says something else."""
+"""Tells whether a text that does not follow a change of its source says something else."""
 
 import json
 from collections.abc import Iterable

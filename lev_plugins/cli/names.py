@@ -16,7 +16,7 @@ from lev_runtime.io.output import standard_output
 #: the commands of other packages, and their modules; those of this one have their names
 ELSEWHERE = {
     "correct": "lev_correct.cli.main",
-    "serve": "lev_correct.cli.serve",
+    "serve": "lev_serve.cli",
     "memory": "lev_memory.cli",
 }
 #: what each does, in a line

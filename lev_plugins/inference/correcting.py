@@ -59,7 +59,7 @@ def checkpoint_backend(
         raise UserError(f"beam={beam}: {path} is an edit model and has no beam search")
     backend: Generating | LevenshteinBackend
     if is_generating(state):
-        parts = load_parts(path, state, data, text_options)
+        parts = load_parts(path, state, data, text_options, by_letter=True)
         generator = parts.task.build_generator([parts.model], GenerationConfig())
         searches = isinstance(generator, SequenceGenerator)
         backend_class = Autoregressive if searches else Generating

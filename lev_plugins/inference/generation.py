@@ -134,12 +134,18 @@ def is_generating(state: CheckpointState) -> bool:
 
 
 def load_parts(
-    path: str, state: CheckpointState, data: str | None, typed: Mapping[str, Any]
+    path: str,
+    state: CheckpointState,
+    data: str | None,
+    typed: Mapping[str, Any],
+    by_letter: bool = False,
 ) -> GeneratingParts:
     """Loads a checkpoint for which :func:`is_generating`.
 
     Args:
         typed: options of text processing that a person gave.
+        by_letter: it corrects text, so that single letters without a sign for spaces are those of
+            words; else they are words, as fairseq has them.
 
     Raises:
         UserError: no dictionaries, or others than those of the model.
@@ -149,6 +155,8 @@ def load_parts(
     cfg = state["cfg"]
     encoders = text_encoders(cfg, typed, [path], data)
     bpe, knows_spaces = subwords(encoders, typed, task.source_dictionary)
+    if not (by_letter or knows_spaces):
+        bpe = encoders[1]
     processing = TextProcessing(encoders[0], bpe)
     return GeneratingParts(model, task, cfg, processing, knows_spaces)
 

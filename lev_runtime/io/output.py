@@ -84,7 +84,10 @@ def rewrite_file(path: str | Path, before: bytes, after: bytes) -> None:
             is_alike = _take_attributes(written, target)
             file.write(after)
             file.flush()
-            is_same = old.read() == before
+            now = old.read()
+            if now == after:  # by another name of it
+                return
+            is_same = now == before
             if is_same and is_alike and os.fstat(old.fileno()).st_nlink == 1:
                 os.replace(written, target)
                 is_same = _keep_late_writes(old, before, target)

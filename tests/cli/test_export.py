@@ -33,6 +33,16 @@ def test_a_checkpoint_becomes_a_folder_that_edits_as_it_does(checkpoint, tmp_pat
     assert [trace.iterations for trace in outputs] == [trace.iterations for trace in traces]
 
 
+def test_a_corrector_of_letters_without_bpe_reads_words_from_its_export_too(tmp_path):
+    checkpoint = saved.save(tmp_path / "m.pt", tiny.dictionaries(tmp_path / "data"), "stock")
+    export.main([str(checkpoint), str(tmp_path / "out")])
+    written = [
+        [edit.after for line in corrector.correct(["abc hgf", "bad"]) for edit in line.edits]
+        for corrector in map(Corrector.from_pretrained, (checkpoint, tmp_path / "out"))
+    ]
+    assert written[0] == written[1] and len(written[0]) > 2
+
+
 @pytest.fixture
 def refused(tmp_path, monkeypatch):
     """The refusal of a command that leaves its folder as it was."""

@@ -74,7 +74,7 @@ RUNS = {
     "translation": r"""
 VOCABULARY=70 translation/prepare.sh {data} {work}
 UPDATES=2 translation/train.sh {work} levt {both}
-SYSTEMS=levt LATENCY=3 translation/evaluate.sh {work} | 11 sentences.* levt$.*^bleu ↑ +[\d.]+.*checkpoint_last.pt: [\d.]+ ms
+SYSTEMS=levt LATENCY=3 translation/evaluate.sh {work} | 11 sentences.* levt$.*_last.pt: [\d.]+ ms
 """,
     "translation, all": r"""
 VOCABULARY=70 translation/prepare.sh {data} {work}

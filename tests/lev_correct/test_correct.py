@@ -184,6 +184,14 @@ class Changing(dict):
         return super().get(word, default)
 
 
+def test_a_file_with_several_names_is_corrected_once_for_all(run):
+    put(a=b"teh")
+    os.link("a", "b")
+    os.symlink("a", "c")
+    run(b"", "a b c a --in-place")
+    assert tree() == dict.fromkeys("abc", b"the") and os.path.samefile("a", "b")
+
+
 def test_what_a_repository_excludes_is_left_by_every_command(run, capsys):
     put(**{"vendor__a": b"teh\nendless", "b": b"teh"})
     Path("pyproject.toml").write_text("[tool.lev-correct]\nexclude = ['vendor']\n")

@@ -87,6 +87,17 @@ def test_hidden_matrices_alone_move_by_the_size_asked_for_and_the_others_as_by_a
     assert resumed.param_groups[1]["update_rms"] == 0.2, "the option's"
 
 
+@pytest.mark.parametrize("trace", [False, True])
+def test_a_single_row_is_no_matrix_whatever_table_has_its_shape(trace):
+    task, flags = tiny.task(joined=True), {"source_pointer": True, "share_all_embeddings": True}
+    model = tiny.model(task, deletion_trace=trace, **flags)
+    mark_hidden_matrices(model)
+    named = model.named_parameters()
+    marked = {name for name, each in named if getattr(each, "param_group", None)}
+    assert {"pointer.query.weight", "pointer.key.weight"} <= marked
+    assert "pointer.scale.weight" not in marked
+
+
 def test_pre_trained_parameters_have_a_share_of_the_rate_and_may_stay():
     model = Model(of_backbone=True)
     optimizer = BackboneAdam(backbone(0.0), list(model.parameters()))

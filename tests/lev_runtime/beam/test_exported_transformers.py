@@ -162,8 +162,33 @@ def test_a_checkpoint_of_old_fairseq_is_exported(tmp_path):
     outputs = []
     for name in ("new", "old"):
         export.main([f"{tmp_path}/{name}.pt", f"{tmp_path}/{name}", "--data", str(data)])
-        outputs.append(load(tmp_path / name, threads=1).generate(["a b", "d"]))
+        outputs.append(load(tmp_path / name, threads=1).generate(["a b", "d"], min_len=3))
     assert outputs[0] == outputs[1]
+    assert len(outputs[0][0].text.split()) > 2, "letters are words, as fairseq-generate has them"
+
+
+def test_a_guide_may_be_longer_than_a_source(tmp_path):
+    """The model does not read it."""
+    exported, source = build(PBD, tmp_path).exported, ROWS[-1][0]
+    search = {"beam": 1, "draft_guided": True, "max_len_b": 9}
+    (guided,) = exported.generate([(source, " ".join(SYMBOLS * 3))], **search)
+    assert guided.text == exported.generate([source], beam=1, max_len_b=9)[0].text
+    with refuses("source 1"):
+        exported.generate([" ".join(SYMBOLS * 3)], **search)
+
+
+REFUSED = {
+    "--activation-fn linear": "--activation-fn linear",
+    "--quant-noise-pq": "--quant-noise-pq 0.1",
+    "--decoder-output-dim": "--decoder-output-dim 24",
+    "--no-cross-attention": "--no-cross-attention",
+}
+
+
+@pytest.mark.parametrize("named", REFUSED)
+def test_what_cannot_be_exported_is_refused_by_its_option(named, tmp_path):
+    with refuses(f"with {named} "):
+        build(f"{STOCK} {REFUSED[named]}", tmp_path)
 
 
 def test_what_does_not_go_together_is_refused(both):

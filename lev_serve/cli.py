@@ -13,6 +13,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from lev_correct.packaged import ENGLISH_SPELLING
 from lev_runtime.errors import UserError, require_extra
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.options import (
@@ -25,8 +26,6 @@ from lev_runtime.io.options import (
 )
 from lev_runtime.io.signature import signature
 from lev_runtime.io.text_files import read_lines
-
-from ..packaged import ENGLISH_SPELLING
 
 TOKEN = "LEV_SERVE_TOKEN"  #: names the token in the environment
 ENGLISH = "en-US,en-GB,en-AU,en-CA,en-NZ,en-ZA"
@@ -53,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     require_extra("serve")
     token = fixed_token(args.token_file) or secrets.token_urlsafe(16)
     with listen(args.host, args.port) as listening:
-        from ..serve import app, model
+        from . import app, model
 
         processing = text_processing(args)
         with as_flags(args):
@@ -102,7 +101,7 @@ def run(application: object, listening: socket.socket, timeout: float) -> None:
     """Runs the server until it is told to stop; requests that are under way are answered."""
     import uvicorn
 
-    from ..serve.app import HttpProtocol
+    from .app import HttpProtocol
 
     quiet: Any = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
     patience = max(1, round(timeout))

@@ -11,7 +11,7 @@ from lev_runtime.batching import by_budget
 from lev_runtime.errors import UserError
 
 from .model import Runner
-from .schema import MAX_CHARS, CorrectRequest, Result, size
+from .schema import MAX_CHARS, Asked, CorrectRequest, Result, size
 
 ROWS = 64  # that the model reads before other requests have their turn
 
@@ -35,11 +35,11 @@ class Worker:
         except TimeoutError:
             raise HTTPException(503, "the model is busy") from None
 
-    async def answer(self, kind: str, asked: Any, rows: Sequence[Any]) -> list[Any]:
+    async def answer(self, kind: str, asked: Asked, rows: Sequence[Any]) -> list[Result]:
         """Returns a result for each row; raises an HTTPException after ``seconds``."""
         run = asyncio.get_running_loop().run_in_executor
         sizes = list(map(size, rows))
-        results: list[Any] = []
+        results: list[Result] = []
         try:
             async with asyncio.timeout(self.seconds):
                 for part in by_budget(sizes, MAX_CHARS, ROWS):  # takes turns
@@ -53,11 +53,7 @@ class Worker:
             raise UserError(f"{error}{behind}") from None
         return results
 
-    async def correct(self, lines: list[str]) -> list[Result]:
-        """Returns the corrections of a text of any number of lines."""
+    async def check(self, lines: list[str]) -> list[Result]:
+        """Returns the corrections of a text of any number of lines, and what else they might be."""
         asked = CorrectRequest.model_construct(lines=lines, before=[])
-        return await self.answer("correct", asked, lines)
-
-    async def suggest(self, words: list[str]) -> list[Sequence[str]]:
-        """Returns what each word may become, the likeliest first."""
-        return await self.answer("suggest", None, words)
+        return await self.answer("check", asked, lines)

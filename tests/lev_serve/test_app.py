@@ -1,7 +1,6 @@
 """lev-serve without a browser: what requests get, what is refused, and nothing is mixed up."""
 
 import json
-import re
 import socket
 import threading
 import time
@@ -9,52 +8,28 @@ from concurrent.futures import ThreadPoolExecutor
 
 import editors
 import pytest
-from refusals import refuses
 from tables import rows
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
-from serving import serving  # noqa: E402
-from starlette.testclient import TestClient  # noqa: E402
+from serving import TOKEN, client, echo, scripted, serving  # noqa: E402
 
-from lev_correct import Edit  # noqa: E402
-from lev_correct.cli import serve  # noqa: E402
-from lev_correct.serve import app, worker  # noqa: E402
-from lev_correct.serve.model import (  # noqa: E402
+from lev_plugins.export.folder import editor_writer, write_folder  # noqa: E402
+from lev_runtime import __version__  # noqa: E402
+from lev_serve import app, worker  # noqa: E402
+from lev_serve.model import (  # noqa: E402
     ServedModel,
     load,
     serve_corrector,
     serve_predictor,
 )
-from lev_plugins.export.folder import (  # noqa: E402
-    editor_writer,
-    write_folder,
-)
-from lev_runtime import __version__  # noqa: E402
-from lev_runtime.errors import UserError  # noqa: E402
-
-TOKEN = "right-token"
 
 
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch):
     """Requests take turns after two rows."""
     monkeypatch.setattr(worker, "ROWS", 2)
-
-
-def client(model, **limits):
-    http = TestClient(app.make_app(model, TOKEN, **limits), raise_server_exceptions=False)
-    http.headers.update({"Authorization": f"Bearer {TOKEN}"})
-    return http
-
-
-def echo(asked, rows):
-    if "bad" in rows:
-        raise RuntimeError("secret details")
-    if "wrong" in rows:
-        raise UserError("a wrong row")
-    return [{"source": row, "text": row, "edits": []} for row in rows]
 
 
 class Held:
@@ -68,10 +43,6 @@ class Held:
         self.begun.set()
         self.go.wait(20)
         return echo(asked, rows)
-
-
-def scripted(correct=echo, **limits):
-    return client(ServedModel({"modes": ["correct"]}, {"correct": correct}), **limits)
 
 
 CORRECTOR = editors.edit_corrector()
@@ -167,202 +138,6 @@ def test_predict_gives_the_models_own_records(kind, pairs):
     assert threshold.status_code == (200 if kind == "multilabel" else 422)
 
 
-# an editor's plug-in ------------------------------------------------------------------------------
-
-
-def spelled(asked, rows):
-    """Puts *teh* right; where it is *perhaps* one, or a *string*, it is only said."""
-
-    def edit(row, start):
-        head = row[:start]
-        reason = "reported" if "string" in head else "confidence" if "perhaps" in head else None
-        return Edit(start, "teh", "the", 0.25, reason is None, reason).to_dict()
-
-    return [
-        {
-            "source": row,
-            "text": row.replace("teh", "the"),
-            "edits": [edit(row, found.start()) for found in re.finditer("teh", row)],
-            "code": False,
-        }
-        for row in rows
-    ]
-
-
-def suggest(asked, words):
-    return [[word, "the", "ten", "tea", "then", "them", "they"] for word in words]
-
-
-SPELLING = ServedModel({"modes": ["correct"]}, {"correct": spelled, "suggest": suggest})
-
-
-@pytest.fixture
-def editor():
-    with client(SPELLING, languages=["en-US", "en-GB"]) as http:
-        http.headers.pop("Authorization")
-        yield http
-
-
-def check(http, text, **form):
-    """Returns the matches in a text, or in annotated parts of one."""
-    whole = {"text": text} if isinstance(text, str) else {"data": json.dumps({"annotation": text})}
-    answer = http.post(f"/{TOKEN}/v2/check", data={"language": "auto", **whole, **form})
-    return answer.json()["matches"]
-
-
-def words_found(text, matches):
-    """Returns what the matches name, read as a client does that counts UTF-16 code units."""
-    units = text.encode("utf-16-le")
-    places = [(2 * match["offset"], 2 * match["length"]) for match in matches]
-    return [units[start : start + length].decode("utf-16-le") for start, length in places]
-
-
-TEXT = "😀 teh 𝒳 teh\n\nno tea\n" + "😀\n" * 300 + "teh 👍"
-
-
-def test_an_editor_gets_places_in_utf16_units_of_a_text_of_any_length(editor):
-    matches = check(editor, TEXT, language="en-GB")
-    assert words_found(TEXT, matches) == ["teh"] * 3
-    for match in matches:
-        context = match["context"]
-        start = 2 * context["offset"]
-        assert context["text"].encode("utf-16-le")[start:].decode("utf-16-le").startswith("teh")
-
-
-@pytest.mark.parametrize("word", ["a ", "𝒳"])
-def test_a_line_of_any_length_is_read(editor, word):
-    text = f"{word * 12_000}teh {word * 12_000}teh\nteh"
-    assert words_found(text, check(editor, text)) == ["teh"] * 3
-
-
-#: text with markup in angle brackets, and what that is read as after = | what is found
-ANNOTATED = rows("""
-a <teh> teh | teh
-te<b>h and teh | teh
-so<br>teh is one word | teh
-𝒳 <x=𝒳𝒳>teh 😀 teh | teh teh
-t<e=e>h, <teh=teh> and teh | teh
-<e=teh>te<n= >teh | teh
-t<b>eh |
-""")
-
-
-@pytest.mark.parametrize("text, wanted", ANNOTATED)
-def test_markup_is_read_as_what_it_stands_for_and_never_changed(editor, text, wanted):
-    pieces = re.split("<(.*?)>", text)
-    parts = [{"text": piece} for piece in pieces]
-    for number in range(1, len(parts), 2):
-        markup, is_read, shown = pieces[number].partition("=")
-        parts[number] = {"markup": markup} | ({"interpretAs": shown} if is_read else {})
-    written = "".join(part.get("text", part.get("markup")) for part in parts)
-    assert " ".join(words_found(written, check(editor, parts))) == wanted
-
-
-def test_several_replacements_come_the_correction_first_and_never_the_word_itself(editor):
-    (match,) = check(editor, "a teh")
-    values = [each["value"] for each in match["replacements"]]
-    assert values[0] == "the" and 1 < len(values) == len({*values}) and "teh" not in values
-
-
-def test_what_is_in_doubt_is_a_hint_that_can_be_switched_off(editor):
-    text = "a teh\nperhaps teh\na string teh"
-    sure, *doubts = check(editor, text)
-    assert [match["type"]["typeName"] for match in (sure, *doubts)] == [
-        "UnknownWord",
-        "Hint",
-        "Hint",
-    ]
-    assert check(editor, text, disabledRules=doubts[0]["rule"]["id"]) == [sure]
-
-
-#: lists of rules in a request | how many of one edit and one doubt it gets; R: the edit's rule
-LISTS = rows("""
-disabledRules=R | 1
-disabledRules=OTHER,R | 1
-disabledCategories=TYPOS | 0
-disabledCategories=OTHER | 2
-disabledCategories=TYPOS enabledRules=R | 1
-disabledCategories=TYPOS enabledCategories=TYPOS | 2
-enabledRules=OTHER | 2
-enabledRules=OTHER enabledOnly=true | 0
-enabledRules=R enabledOnly=true | 1
-enabledCategories=TYPOS enabledOnly=true | 2
-enabledCategories=TYPOS disabledRules=R | 1
-enabledOnly=false | 2
-""")
-
-
-@pytest.mark.parametrize("lists, count", LISTS)
-def test_a_request_chooses_rules_as_it_does_of_languagetool(editor, lists, count):
-    text = "a teh\nperhaps teh"
-    rule = check(editor, text)[0]["rule"]["id"]
-    form = dict(each.split("=") for each in re.sub(r"\bR\b", rule, lists).split())
-    assert len(check(editor, text, **form)) == int(count)
-
-
-@pytest.mark.parametrize(
-    "text",  # its sentence with the misspelling in brackets
-    [
-        "[A teh.] Another one.",
-        "One. [Two teh?] Three!",
-        'Mr. J. Smith came. [Dr. Adams said teh at 3.5 p.m. today.] Then "he" left.',
-        "He said “no.” [“A teh” he said.] She did.",
-        "A heading\n\n[a line and\nteh other] \n \n more",
-    ],
-)
-def test_the_sentence_of_a_match_is_the_one_around_it(editor, text):
-    (match,) = check(editor, re.sub(r"[\[\]]", "", text))
-    assert match["sentence"] == text[text.index("[") + 1 : text.index("]")]
-
-
-@pytest.mark.parametrize(
-    "form, status",
-    [
-        ({"text": "", "language": "en"}, 200),
-        ({"data": '{"text": "teh"}'}, 200),
-        ({"data": '{"text": "half a character: \\ud83d"}'}, 200),
-        ({"text": "teh", "language": "de-DE"}, 422),
-        ({"language": "en-US"}, 422),
-        ({"data": "{"}, 422),
-        ({"data": "[1]"}, 422),
-        ({"data": '{"annotation": [{}]}'}, 422),
-        ({"data": '{"annotation": ["teh"]}'}, 422),
-        ({"data": '{"text": 3}'}, 422),
-    ],
-)
-def test_a_form_that_cannot_be_used_is_refused(editor, form, status):
-    answer = editor.post(f"/{TOKEN}/v2/check", data=form)
-    assert answer.status_code == status and ("error" in answer.json()) == (status == 422)
-
-
-def test_what_clients_ask_besides_is_answered(editor):
-    def get(path):
-        answer = editor.get(f"/{TOKEN}/v2/{path}")
-        assert answer.status_code == 200
-        return answer.json()
-
-    assert words_found("a teh", get("check?text=a+teh&language=en-US")["matches"]) == ["teh"]
-    assert get("info")["software"] == get("check?text=a")["software"]
-    assert get("words") == {"words": []}
-    assert [each["longCode"] for each in get("languages")] == ["en-US", "en-GB"]
-    longest = "𝒳€" * (get("maxtextlength") // 3)
-    assert editor.post(f"/{TOKEN}/v2/check", data={"text": longest}).status_code == 200
-
-
-def test_the_token_stands_in_the_path_and_only_who_has_it_may_read_from_elsewhere(editor):
-    elsewhere = {"Origin": "https://elsewhere.example"}
-
-    def answer(path, **headers):
-        got = editor.get(path, headers={**elsewhere, **headers})
-        return got.status_code, "access-control-allow-origin" in got.headers
-
-    assert answer(f"/{TOKEN}/v2/languages") == (200, True)
-    assert answer("/v2/languages", Authorization=f"Bearer {TOKEN}") == (200, True)
-    assert answer("/wrong/v2/languages") == answer("/v2/languages") == (403, False)
-    assert answer(f"/{TOKEN}/info") == answer(f"/v2/{TOKEN}/info") == (403, False)
-    assert answer(f"/info?token={TOKEN}") == (200, False)
-
-
 # what an operator sees ----------------------------------------------------------------------------
 
 
@@ -374,23 +149,6 @@ def test_a_server_whose_model_is_busy_lives_but_is_not_ready():
         assert http.get("/health").status_code == 200
         model.go.set()
         assert any(http.get("/ready").status_code == 200 for _ in range(400))
-
-
-def test_requests_are_counted_and_logged_without_token_and_text(capfd):
-    with client(SPELLING, access_log=True) as http:
-        http.post(f"/{TOKEN}/v2/check", data={"text": "secret teh"})
-        http.get(f"/{TOKEN}/nowhere-{time.time()}?token={TOKEN}")
-        answer = http.get(f"/info?token={TOKEN}", headers={"X-Request-ID": "mine"})
-        assert answer.headers["X-Request-ID"] == "mine"
-        measured = http.get("/metrics").text
-    logged = capfd.readouterr().err
-    records = [json.loads(line) for line in logged.splitlines()]
-    assert [record["status"] for record in records] == [200, 404, 200, 200]
-    assert records[0]["path"] == "/v2/check" and records[2]["id"] == "mine"
-    assert 'lev_serve_seconds_count{path="/v2/check",status="200"}' in measured
-    for shown in (logged, measured):
-        assert TOKEN not in shown and "secret" not in shown
-    assert "nowhere" not in measured, "anybody could fill the memory"
 
 
 def test_the_description_has_types_and_how_to_send_the_token(editing):
@@ -469,44 +227,6 @@ def test_a_long_request_does_not_hold_up_a_short_one(rows):
         model.go.set()
     assert [row["text"] for row in long.result().json()["results"]] == rows
     assert model.order == ["file", "type", "file", "file"]
-
-
-# the command --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [
-        *["--port 70000", "--timeout -1", "--timeout inf", "--host 192.0.2.1", "--port {}"],
-        *["--allowed-host a*", "--allowed-host a:80"],
-    ],
-)
-def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flags):
-    with serve.listen("127.0.0.1", 0) as listening:
-        flags = flags.format(listening.getsockname()[1])
-        with refuses(flags):
-            serve.main(["--path", "nowhere.pt", *flags.split()])
-
-
-@pytest.mark.parametrize("token", ["", "short", "a space, and enough letters", "é" * 20])
-def test_a_token_that_is_no_secret_is_refused(tmp_path, monkeypatch, token):
-    file = tmp_path / "token"
-    file.write_text(f"{token}\n", "utf-8")
-    with refuses(str(file)):
-        serve.main(["--path", "nowhere.pt", "--token-file", str(file)])
-    monkeypatch.setenv(serve.TOKEN, token)
-    with refuses(serve.TOKEN):
-        serve.main(["--path", "nowhere.pt"])
-
-
-def test_a_token_is_taken_from_a_file_before_the_environment(tmp_path, monkeypatch):
-    file = tmp_path / "token"
-    file.write_text("a-token-of-a-file\n")
-    monkeypatch.setenv(serve.TOKEN, "a-token-of-the-environment")
-    assert serve.fixed_token(str(file)) == "a-token-of-a-file"
-    assert serve.fixed_token(None) == "a-token-of-the-environment"
-    monkeypatch.delenv(serve.TOKEN)
-    assert serve.fixed_token(None) is None
 
 
 HEAD = f"POST /correct HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {TOKEN}\r\n"

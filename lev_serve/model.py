@@ -6,6 +6,9 @@ from functools import partial
 from typing import Any
 
 import lev_runtime
+from lev_correct import Corrector, Edit
+from lev_correct.propose.editor import LevenshteinBackend, trace_edits
+from lev_correct.propose.loading import plugin
 from lev_runtime.beam.prefixes import MODELS as LEFT_TO_RIGHT
 from lev_runtime.errors import UserError
 from lev_runtime.folder import Folder, is_export
@@ -15,9 +18,6 @@ from lev_runtime.refine.editor import Editor
 from lev_runtime.text.markup import write_marks
 from lev_runtime.text.sentences import TextEditor
 
-from .. import Corrector, Edit
-from ..propose.editor import LevenshteinBackend, trace_edits
-from ..propose.loading import plugin
 from .schema import (
     CorrectRequest,
     EditRequest,
@@ -33,7 +33,7 @@ PACKAGED = {
 }
 _SHOWN = ("text", "score", "terminated", "iterations")  # of a trace
 #: a request and some of its rows → as many results
-Runner = Callable[[Any, Sequence[Any]], list[Any]]
+Runner = Callable[[Any, Sequence[Any]], list[Result]]
 
 
 @dataclass
@@ -52,7 +52,7 @@ def load(
     **processing: str,
 ) -> ServedModel:
     """Loads a checkpoint, or a folder of ``lev-export``; arguments as of
-    :meth:`.corrector.Corrector.from_pretrained`.
+    :meth:`lev_correct.corrector.Corrector.from_pretrained`.
 
     Raises:
         UserError: no checkpoint there, or none that edits, corrects or predicts.
@@ -89,7 +89,7 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
     info: Result = {"modes": ["correct"], "min_confidence": corrector.min_confidence}
     runners: dict[str, Runner] = {
         "correct": partial(_correct, corrector),
-        "suggest": lambda _, words: [*map(backend.suggestions, words)],
+        "check": partial(_check, corrector),
     }
     if isinstance(backend, LevenshteinBackend):
         info["modes"] = ["correct", "edit"] if corrector.settings_file else ["edit", "correct"]
@@ -166,6 +166,14 @@ def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -
         }
         for correction in corrections
     ]
+
+
+def _check(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -> list[Result]:
+    results = _correct(corrector, asked, rows)
+    for result in results:
+        for edit in result["edits"]:
+            edit["others"] = corrector.backend.suggestions(edit["before"])
+    return results
 
 
 def _records(edits: Sequence[Edit]) -> list[Result]:

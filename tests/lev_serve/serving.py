@@ -1,0 +1,45 @@
+"""Servers as tests start and ask them."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.testclient import TestClient
+
+from lev_runtime.errors import UserError
+from lev_serve import cli
+from lev_serve.app import HttpProtocol, make_app
+from lev_serve.model import ServedModel
+
+TOKEN = "right-token"
+
+
+@contextmanager
+def serving(application, port=0):
+    """Yields the port at which an application answers."""
+    config = uvicorn.Config(application, http=HttpProtocol, ws="none", log_level="error")
+    server = uvicorn.Server(config)
+    with cli.listen("127.0.0.1", port) as listening, ThreadPoolExecutor(1) as pool:
+        pool.submit(server.run, [listening])
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            server.should_exit = True
+
+
+def client(model, **limits):
+    http = TestClient(make_app(model, TOKEN, **limits), raise_server_exceptions=False)
+    http.headers.update({"Authorization": f"Bearer {TOKEN}"})
+    return http
+
+
+def echo(asked, rows):
+    if "bad" in rows:
+        raise RuntimeError("secret details")
+    if "wrong" in rows:
+        raise UserError("a wrong row")
+    return [{"source": row, "text": row, "edits": []} for row in rows]
+
+
+def scripted(correct=echo, **limits):
+    return client(ServedModel({"modes": ["correct"]}, {"correct": correct}), **limits)
