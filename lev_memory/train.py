@@ -7,6 +7,8 @@ checkpoint, and with more minutes LevT learns on. In the end it is exported for 
 """
 
 import argparse
+import importlib.metadata
+import importlib.util
 import json
 import math
 import re
@@ -30,6 +32,7 @@ VALIDATIONS = 8  # in the time of a model
 PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 3, 0.3
 SAME_TIME = 1e-5  # hours
 FEW_UPDATES = 400  # of an editor; with fewer it makes more edits necessary than the drafts
+TRAINERS = "lev_memory.trainers"  # entry points of packages for fairseq's --user-dir
 _EVENT = re.compile(r"\| INFO \| (train_inner|valid) \| (\{.*\})\s*$")
 _NO_EDITS = re.compile(r"valid: no edits, the drafts as they are: \S+ ([\d.]+)")
 _SIZES = "--{0}-embed-dim 128 --{0}-ffn-embed-dim 512 --{0}-layers 2 --{0}-attention-heads 4"
@@ -139,7 +142,7 @@ class Training:
     def command(self, stage: Stage, hours: float, more: Sequence[str]) -> list[str]:
         """Returns fairseq-train for a stage."""
         options = {
-            "--user-dir": str(Path(__file__).parents[1] / "lev_plugins"),
+            "--user-dir": plugin_folder(),
             "--sentencepiece-model": f"{self.work}/spm.model",
             "--stop-time-hours": f"{hours:.6f}",
             "--seed": f"{self.seed}",
@@ -343,6 +346,19 @@ def export(work: Path) -> None:
     run_logged("lev-export", [str(checkpoint), str(staged), "--int8"], work / "export.log")
     shutil.rmtree(work / EXPORTED, ignore_errors=True)
     staged.rename(work / EXPORTED)
+
+
+def plugin_folder() -> str:
+    """Returns the folder of fairseq's plug-in that trains: the package that an entry point names.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    for entry in importlib.metadata.entry_points(group=TRAINERS):
+        package = importlib.util.find_spec(entry.module)
+        if package and package.submodule_search_locations:
+            return package.submodule_search_locations[0]
+    raise UserError("nothing that trains is installed: pip install '.[train,export]'")
 
 
 def program(name: str) -> str:

@@ -365,7 +365,7 @@ class TranslationMemory:
     ) -> str:
         """Returns why an entry stays that nothing else is said of."""
         if repair.is_all and draft.old:
-            return "right as they are: of the change nothing shows in them"
+            return "right as they are"
         if draft.old and not vocabulary([draft.old]) & vocabulary([change.new]):
             return "of another text"
         if draft.old and is_mended_typo(to_text(draft.old), to_text(change.new)):

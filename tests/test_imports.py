@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 import sys
 from collections.abc import Iterator
 
@@ -20,10 +21,13 @@ LAYERS = {
     "lev_memory": """cli | __init__ | translation_memory | evaluate | proposals
     | train | prepare | formats scores | memory | repair | typos""",
     "lev_runtime": """__init__ | refine.editor beam labels | refine io | text.sentences
-    | history refine.options refine.policy | refine.arrays text | batching folder | errors""",
+    | history refine.options refine.policy | refine.arrays text | batching folder
+    | errors logistic""",
 }
 
 Parts = tuple[str, ...]
+#: a string that names a package or a module of ours, which is imported or looked for by it
+PACKAGE = re.compile(r"lev_(?:correct|memory|plugins|runtime|serve)(?:[.]\w+)*")
 
 
 def imports(source: str, parts: Parts) -> Iterator[Parts]:
@@ -116,3 +120,18 @@ def test_a_room_imports_what_stands_below_it_alone(root, room):
     for parts, imported in imported_by(root / room).items():
         names = {parts_[0] for parts_ in imported} - {"."}
         assert names <= {*ROOMS[room].split(), room, *sys.stdlib_module_names}, parts
+
+
+#: the folder of the user's cache has the name of the distribution
+CACHE = "lev_correct/words/prepared.py"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_string_names_a_room_that_may_not_be_imported(root, room):
+    """What is looked for by a path or imported by name is as much a need as an import."""
+    for path in (root / room).rglob("*.py"):
+        strings = {str(n.value) for n in ast.walk(ast.parse(path.read_text()))
+                   if isinstance(n, ast.Constant)}  # fmt: skip
+        named = {text.partition(".")[0] for text in filter(PACKAGE.fullmatch, strings)}
+        if path != root / CACHE:
+            assert named <= {*ROOMS[room].split(), room}, path

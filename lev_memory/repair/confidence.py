@@ -12,6 +12,8 @@ from importlib import resources
 
 import numpy as np
 
+from lev_runtime.logistic import logistic
+
 _NUMBERS = json.loads(resources.files(__package__).joinpath("confidence.json").read_text("utf-8"))
 Weights = dict[str, float]
 Table = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -29,8 +31,8 @@ def probability(features: Mapping[str, float], weights: Mapping[str, float] = WE
 
 
 def least_probability(precision: float) -> float:
-    """Returns the probability from which on so large a share of repairs is right."""
-    shares, least = zip(*_NUMBERS["least"])
+    """Returns the probability from which on so large a share of repairs is right; 0 for none."""
+    shares, least = zip((0, 0), *_NUMBERS["least"])
     return float(np.interp(precision, shares, least))
 
 
@@ -47,13 +49,8 @@ def regression(names: Sequence[str], table: Table, labels: Table, counts: Table)
         names: of the columns of the table, among them "bias".
         counts: how often a row counts.
     """
-    weights = np.zeros(len(names))
-    ridge = np.diag([1e-6 if name == "bias" else 2.0 for name in names])
-    for _ in range(20):  # Newton's method
-        chance = 1 / (1 + np.exp(-table @ weights))
-        slope = table.T @ (counts * (labels - chance)) - ridge @ weights
-        curve = (table * (counts * chance * (1 - chance))[:, None]).T @ table + ridge
-        weights += np.linalg.solve(curve, slope)
+    ridge = np.array([1e-6 if name == "bias" else 2.0 for name in names])
+    weights = logistic(table, labels, counts.tolist(), ridge)
     return {name: round(float(w), 3) for name, w in zip(names, weights)}
 
 

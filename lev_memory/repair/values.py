@@ -1,6 +1,5 @@
-"""Numbers by value: ``3.5`` and ``3,5``, ``1,000`` and ``1 000``, dates in any order, ordinals."""
+"""Numbers by value: ``3.5`` and ``3,5``, ``1,000`` and ``1 000``."""
 
-import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -24,11 +23,6 @@ _COMMA = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w]|[.,]\d)")  # in Engli
 USUAL = 3  # numbers that tell how a language writes them
 _DATE = re.compile(r"(\d{1,4})([./\-])(\d{1,2})\2(\d{1,4})")
 _SUFFIX = regex.compile(rf"(?V1)(?:\.?[ºª]|\.(?=\s)|[:'’\-]?{OTHER_LETTERS}+)?")
-_ENGLISH = re.compile(r"st|[nr]d|th")  # what follows an ordinal
-# the same in other languages, of any number, or of any above one
-_SAME_FOR_ALL = {"º", "ª", ".º", ".ª", ".", "", "o", "a", "ος", "η", "ο"}
-_ABOVE_ONE = {"e", "ème", "eme"}
-_SWEDISH = {":a": True, ":e": False}
 # the decimal sign that goes with a separator of thousands, if a text shows only one of them
 _DECIMAL_OF = {".": ",", ",": ".", "'": ".", "’": ".", "٬": "٫", **dict.fromkeys(_SPACES, ",")}
 _GROUP_OF = {",": ".", ".": ",", "٫": "٬"}
@@ -100,28 +94,6 @@ def _groups(number: str) -> list[str]:
     return re.findall(r"\d+", number)
 
 
-def _order(number: str, other: str) -> list[int] | None:
-    """Returns for each field of a date its place in another date of the same day, else None."""
-    if not (_DATE.fullmatch(number) and _DATE.fullmatch(other)):
-        return None
-    fields, wanted = [*map(int, _groups(number))], [*map(int, _groups(other))]
-    for order in itertools.permutations(range(3)):
-        if [fields[i] for i in order] == wanted:
-            return [*order]
-    return None
-
-
-def _dated(new: str, order: list[int], like: str) -> str | None:
-    """Returns a date in the order of another, filled up with zeros as that is."""
-    if not _DATE.fullmatch(new):
-        return None
-    fields, written = _groups(new), _groups(like)
-    is_bare = any(len(part) == 1 for part in written)
-    widths = [1 if is_bare and len(part) < 3 else len(part) for part in written]
-    sign = re.findall(r"\D", like)[0]
-    return sign.join(fields[i].lstrip("0").zfill(width) for i, width in zip(order, widths))
-
-
 def _separated(old: str, new: str, like: str) -> str | None:
     """Returns a number with the separators that ``like`` has for those of ``old``."""
     signs, others = re.findall(r"\D", old), re.findall(r"\D", like)
@@ -161,9 +133,6 @@ def plain(number: str) -> str:
 def _as_written(old: str, new: str, like: str) -> str | None:
     if old == like:
         return new
-    order = _order(old, like)
-    if order:
-        return _dated(new, order, like)
     groups, others = _groups(old), _groups(like)
     if groups == others and (len(groups) < 3 or _both_grouped(old, like)):
         return _separated(old, new, like)
@@ -182,21 +151,9 @@ def _both_grouped(*written: str) -> bool:
     return any(all(form.fullmatch(number) for number in written) for form in forms)
 
 
-def _same_ending(suffix: str, *numbers: str) -> bool:
-    """Returns whether two ordinals end alike."""
-    if suffix in _SWEDISH:  # 1:a, 2:a, 21:a, but 11:e
-        return all((n[-1] in "12" and n[-2:-1] != "1") == _SWEDISH[suffix] for n in numbers)
-    of_all = suffix in _SAME_FOR_ALL or suffix.startswith("-")
-    return of_all or (suffix in _ABOVE_ONE and "1" not in numbers)
-
-
 def replacement(old: Written, new: Written, like: Written) -> str | None:
     """Returns the replacement of ``like``, the number ``old`` as the draft writes it, for ``new``;
     None if it is another number, or if its spelling is not known."""
-    ordinals = _ENGLISH.fullmatch(old.suffix) and _ENGLISH.fullmatch(new.suffix)
-    if ordinals and old.suffix != like.suffix:
-        is_known = _same_ending(like.suffix, old.text, new.text)
-    else:
-        has_usual = like.suffix in ("", ".", old.suffix) or like.suffix[0] in ":'’-"
-        is_known = old.suffix == new.suffix and has_usual
+    has_usual = like.suffix in ("", ".", old.suffix) or like.suffix[0] in ":'’-"
+    is_known = old.suffix == new.suffix and has_usual
     return as_written(old.text, new.text, like.text) if is_known else None

@@ -4,6 +4,8 @@ is proposed changes in them; texts as lines, placeholders, numbers, matches."""
 import math
 import os
 import string
+import tomllib
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -316,6 +318,20 @@ def test_a_match_of_exactly_the_least_similarity_is_one(same):
     other = words[:same] + ["b"] * (len(words) - same)
     (matches,) = memory.Memory([(" ".join(other), "t")]).matches([" ".join(words)], 1, itself=True)
     assert matches
+
+
+def test_the_trainer_is_the_package_that_an_entry_point_names(tmp_path, monkeypatch, root):
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    (name,) = project["entry-points"][train.TRAINERS].items()
+    (tmp_path / "a-1.dist-info").mkdir()
+    written(tmp_path, "Metadata-Version: 2.1\nName: a\nVersion: 1\n", "a-1.dist-info/METADATA")
+    points = f"[{train.TRAINERS}]\n{' = '.join(name)}\n"
+    written(tmp_path, points, "a-1.dist-info/entry_points.txt")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert Path(train.plugin_folder()) == root / "lev_plugins"
+    monkeypatch.setattr(train, "TRAINERS", "lev_memory.none")
+    with refuses("nothing that trains"):
+        train.plugin_folder()
 
 
 def test_dropout_follows_the_passes_over_the_data():
