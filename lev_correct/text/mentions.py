@@ -20,7 +20,7 @@ _AGAINST = re.compile(
 #: Words between two quotations, between any two, and those that tell with others that one is meant
 #: for the other.
 _BETWEEN_QUOTES = set("and as by for from or to with".split())
-_CONTRAST = set("into is not now or over rather than use versus vs write".split())
+_CONTRAST = set("into not now or over rather than use versus vs write".split())
 _TELLING = set(
     "actually alias became become becomes changed correct corrected deprecated error fixed "
     "formerly incorrect incorrectly instead mean means meant mistake must obsolete ought proper "
@@ -46,7 +46,7 @@ _THINGS = set(
     "alias argument attribute branch class column command constant directory element enum event "
     "field file flag folder function header identifier key keyword label macro method module name "
     "node noun option package param parameter path property query setting string symbol table tag "
-    "term token type variable verb word".split()
+    "term token type variable verb word entered read say spell typed write wrote".split()
 )
 _NO_NAMES = set(
     "a about after again all along and any are as at because been before between but by during "
@@ -86,7 +86,7 @@ def mentioned(
         is_name = right.lower() not in _NO_NAMES and not right.endswith("ly")
         if (
             _SIC.match(behind)
-            or _is_beside(before, behind, rights)
+            or _is_beside(before, behind, rights, is_name)
             or _is_said_misspelt(before, behind, is_name)
             or (is_name and _is_called(before, behind))
         ):
@@ -94,7 +94,7 @@ def mentioned(
     return found
 
 
-def _is_beside(before: str, behind: str, rights: str) -> bool:
+def _is_beside(before: str, behind: str, rights: str, is_name: bool) -> bool:
     """Returns whether a right form stands next to a word, set against it."""
     right = re.compile(rf"(?i)(?<!\w)(?:{rights})(?!\w)")
     gaps = [before[match.end() :] for match in [*right.finditer(before)][-1:]]
@@ -102,14 +102,16 @@ def _is_beside(before: str, behind: str, rights: str) -> bool:
     is_change = any(word.startswith(tuple(_CHANGE)) for word in _words(before))
     for gap in gaps:
         words = _words(gap)
-        if not words and (_AGAINST.search(gap) or re.fullmatch(r"\s?\(\W{0,2}", gap)):
-            return True
-        if words and (
-            words <= _CONTRAST
-            or (words <= _BETWEEN_QUOTES and _is_quoted(gap, gap))
-            or (words <= _FILLERS | _TELLING and (words & _TELLING or _MISSPELT.search(gap)))
-            or (is_change and words & _BECOMES and words <= _FILLERS | _THINGS)
-        ):
+        if not words:
+            is_beside = bool(_AGAINST.search(gap) or re.fullmatch(r"\s?\(\W{0,2}", gap))
+        elif words <= _BETWEEN_QUOTES and _is_quoted(gap, gap):
+            is_beside = True
+        elif words <= _FILLERS | _TELLING and (words & _TELLING or _MISSPELT.search(gap)):
+            is_beside = is_name
+        else:
+            is_object = is_change and words & _BECOMES and words <= _FILLERS | _THINGS
+            is_beside = is_name and bool(words <= _CONTRAST or is_object)
+        if is_beside:
             return True
     return False
 
