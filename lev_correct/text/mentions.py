@@ -36,6 +36,7 @@ _CHANGE = "replac chang renam correct fix turn substitut swap switch convert".sp
 _BECOMES = set("by into to with".split())
 _MISSPELT = re.compile(
     r"(?i)\b(?:typo(?:s|'?ed)?\b|mis-?sp|mispel|mis-?typ|spellings?\b|spelled|spelt)[\w']*"
+    r"(?: fix\w*)?"
 )
 #: What stands between that and the misspelling, besides things; words that name none.
 _LINKS = set(
