@@ -91,14 +91,13 @@ Fixed typo in adress field | Fixed typo in address field
 I know thats true. | I know that's true.
 the childrens books | the children's books
 We use it becuase teh API asked. | We use it because the API asked.
-It isnt' there, we do'nt know | It isn't there, we don't know
+It isnt there, we do'nt know | It isn't there, we don't know
 They runned the tests. |
 La temperatura media de enero va de 1,6 en la costa |
 the dogs' bones |
 The Somme and Herat are places. |
 What it does does not matter. |
-The people who can can help if you see it it works. |
-once once the server is up, log in in time |
+The people who can can help once once the server is up. |
 the the house | the house
 to to | to
 Ich habe das nicht gewusst |
