@@ -15,8 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from lists import parser_of, write_lines
-from prepare_typos import SPACE, as_characters
+from lists import Pair, parser_of, write_lines, write_pairs
 
 from lev_correct.text.units import core_of
 from lev_runtime.errors import UserError
@@ -25,7 +24,8 @@ from lev_runtime.io.text_files import read_parallel
 from lev_runtime.text.words import aligned
 
 MAJORITY = 0.8  # of the clean words of a noisy one are the same
-Pairs = Sequence[tuple[str, str]]  # noisy, clean
+SPACE = "▁"
+Pairs = Sequence[Pair]
 
 
 def main() -> None:
@@ -37,9 +37,8 @@ def main() -> None:
     texts = {part: _read(args.work / "text", part) for part in ("train", "dev", "test")}
     for part, pairs in texts.items():
         segments = [segment for pair in pairs for segment in paired_pieces(*pair, args.words)]
-        for side, place in (("noisy", 0), ("clean", 1)):
-            lines = (as_characters(segment[place]) for segment in segments)
-            write_lines(args.work / "characters" / f"{part}.{side}", lines)
+        spaced = [(as_characters(noisy), as_characters(clean)) for noisy, clean in segments]
+        write_pairs(args.work / "characters" / part, spaced)
     words = Counter(filter(None, (core_of(w) for _, line in texts["train"] for w in line.split())))
     write_lines(
         args.work / "lexicon.txt", sorted(f"{word} {count}" for word, count in words.items())
@@ -56,6 +55,11 @@ def main() -> None:
     )
     write_lines(args.work / "text" / "test.look-up", looked_up)
     write_lines(args.work / "words", [str(args.words)])
+
+
+def as_characters(text: str) -> str:
+    """Returns ``"a ▁ l o t"`` for ``"a lot"``."""
+    return " ".join(text.replace(" ", SPACE))
 
 
 def corrections(pairs: Pairs) -> dict[str, Counter[str]]:

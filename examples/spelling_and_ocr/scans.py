@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from lists import parser_of, write_lines
+from lists import parser_of, write_lines, write_pairs
 from prepare_ocr import MAJORITY, Pairs, corrections
 from rapidfuzz.distance import Levenshtein
 
@@ -97,12 +97,6 @@ def misread(words: Pairs, text: Collection[str] = ()) -> Iterator[str]:
         is_sure = times >= MAJORITY * meant.total() and times >= TWICE * (word in right)
         if best != word and is_sure:
             yield f"{word}\t{best}"
-
-
-def write_pairs(path: Path, pairs: Pairs) -> None:
-    """The sides of pairs, as PATH.noisy and PATH.clean."""
-    write_lines(Path(f"{path}.noisy"), (noisy for noisy, _ in pairs))
-    write_lines(Path(f"{path}.clean"), (clean for _, clean in pairs))
 
 
 if __name__ == "__main__":
