@@ -1,5 +1,4 @@
-"""What the benchmarks have in common: the machine, who begins, and random sentences for
-fairseq's models."""
+"""What the benchmarks have in common: the machine, and random sentences for fairseq's models."""
 
 import argparse
 import contextlib
@@ -8,9 +7,9 @@ import io
 import platform
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 # fairseq before lev_plugins, which then registers its components
 import fairseq  # noqa: F401
@@ -23,8 +22,6 @@ from fairseq import options
 from fairseq.data import Dictionary, data_utils
 from fairseq.optim.adam import Adam
 from torch import Tensor
-
-Contestant = TypeVar("Contestant")
 
 
 def processor() -> str:
@@ -40,15 +37,6 @@ def processor() -> str:
     if {"cpu family", "model"} <= details.keys():
         return f"{name} (family {details['cpu family']}, model {details['model']})"
     return name
-
-
-# ---------------------------------------------------------------- pairs of measurements
-
-
-def in_turn(contestants: Iterable[Contestant], number: int) -> list[Contestant]:
-    """Who begins changes with the number of the measurement."""
-    order = list(contestants)
-    return order if number % 2 else order[::-1]
 
 
 @contextlib.contextmanager
