@@ -14,6 +14,8 @@ from lev_runtime.errors import UserError, require_count, require_number, strings
 from lev_runtime.io.text_files import require_files
 
 from .document import Document, Text, groups
+from .files.escapes import as_escaped
+from .files.markup import as_asked, is_shouted
 from .judge.confidence import calibrated, competed
 from .judge.evidence import Evidence, Run, inside
 from .judge.judge import Judge, OfLine, kind_of
@@ -36,8 +38,6 @@ from .propose import loading
 from .propose.backend import Backend
 from .propose.vocabulary import with_case
 from .settings import DEFAULTS, Settings, chosen
-from .text.escapes import as_escaped
-from .text.markup import as_asked, is_shouted
 from .text.mentions import mentioned
 from .text.protection import (
     CodeProtection,

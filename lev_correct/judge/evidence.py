@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
+from ..files.markup import is_shouted
 from ..propose.backend import Backend
-from ..text.markup import is_shouted
 from ..text.units import Span
 from ..words.known_words import SPELLED, KnownWords
 from .features import LEFT_ALONE, SHORT, LineFeatures
