@@ -1,11 +1,10 @@
 """Says what becomes of an edit's probability on its way from the model to the text, in this order:
 
 1. a temperature makes it come true as often as it says (:func:`calibrated`);
-2. of a sentence's first word it is lower, which may be a name (:func:`of_opening`);
-3. the text's judge has its say (:mod:`.judge`);
-4. what spaces explain as well loses their share (:func:`competed`);
-5. of the edits of one word the least sure counts (:func:`.whole_words`);
-6. it is compared with the least that the text asks for (:meth:`.Judge.least`).
+2. the text's judge has its say (:mod:`.judge`);
+3. what spaces explain as well loses their share (:func:`competed`);
+4. of the edits of one word the least sure counts (:func:`.whole_words`);
+5. it is compared with the least that the text asks for (:meth:`.Judge.least`).
 """
 
 import math
@@ -19,22 +18,8 @@ from ..propose.fitting import most_likely
 from ..propose.spacing import SURE, Respaced
 
 LOWEST, HIGHEST = 0.05, 20.0
-#: By how much the odds of an edit of a sentence's first word are divided.
-OPENING = 4.0
 _SMALLEST = 1e-9
 _LARGEST = 700.0  # whose exponential is finite
-
-
-def times_odds(probability: float, factor: float) -> float:
-    """Returns a probability with its odds multiplied by a factor."""
-    if factor == 1:
-        return probability
-    return probability * factor / (probability * factor + max(1 - probability, _SMALLEST))
-
-
-def of_opening(probability: float, odds_of_capital: float) -> float:
-    """Returns that of an edit of a sentence's first word, which may be a name."""
-    return times_odds(probability, 1 / min(OPENING, odds_of_capital))
 
 
 def calibrated(probability: float, temperature: float) -> float:

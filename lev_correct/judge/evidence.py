@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
-from rapidfuzz.distance import OSA
-
 from ..files.markup import is_shouted
 from ..propose.backend import Backend
 from ..text.units import Span
@@ -29,8 +27,6 @@ from .weights import Weights
 
 #: Characters on each side of an edit that tell which language it stands in; words of such a line.
 AROUND, FEW = 200, 5
-#: How often the files of a run have a word of which a slip is met once.
-SEVERAL = 3
 #: Words by which a place of a line is known: a copy of it, as of a page, says nothing more.
 PLACE = 7
 #: The words of identifiers (*getFormatedText*), of four letters or more.
@@ -210,13 +206,6 @@ class Evidence(Judge):
         ]  # *dtype*, *dtypes*
         strange = [form for form in forms if not self.run.words.knows(form)] or [word.lower()]
         return any(self.run.met[form] > 1 for form in strange)
-
-    def is_slip(self, word: str, other: str) -> bool:
-        """Returns whether a word that the files of the run have once is one slip from one that they
-        have several times."""
-        met = self.run.met
-        word, other = word.lower(), other.lower()
-        return met[word] == 1 and met[other] >= SEVERAL and OSA.distance(word, other) == 1
 
 
 class LineJudge:

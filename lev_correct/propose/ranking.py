@@ -146,11 +146,6 @@ class WordRanker(Backend):
             del weights["lookup"]
         return weights
 
-    @property
-    def odds_of_capital(self) -> float:
-        """See :class:`~.backend.Backend`."""
-        return math.exp(min(self.weights[CAPITAL], 100.0))
-
     def write(
         self,
         units: Sequence[str],

@@ -160,13 +160,6 @@ def test_a_line_that_stands_twice_counts_once(line):
     assert text.leaves_alone("runkle") == (line != "runkle")
 
 
-def test_a_word_is_rather_an_error_that_is_a_slip_of_one_the_files_have_often():
-    text = evidence()
-    before = chance(text, "rumpel", "rumple")
-    text.survey(["rumpel", *(f"{name}.rumple()" for name in "abc")])
-    assert chance(text, "rumpel", "rumple") > before == chance(evidence(), "rumpel", "rumple")
-
-
 def test_a_word_alone_in_its_line_is_judged_by_its_letters_and_the_reasons_are_told():
     judge = evidence().line("runkle", [(0, 6)])
     judge.probability(0, "runkle", "rumple", 0.9)
