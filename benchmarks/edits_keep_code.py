@@ -32,8 +32,8 @@ from pygments.token import Comment, Generic, Literal, String, Text
 from pygments.util import ClassNotFound
 
 from lev_correct.cli.main import main as correct
+from lev_correct.files.file_kinds import kind_of
 from lev_correct.repository.checked_files import kind_left_out
-from lev_correct.text.file_kinds import kind_of
 
 
 def python(path: Path) -> str:

@@ -31,10 +31,10 @@ from made_up_typos import Typist
 
 from lev_correct import Corrector, settings
 from lev_correct.corrector import RIGHT
+from lev_correct.files.markup import opens_sentence
 from lev_correct.judge.evidence import OF_LISTS, Evidence, LineJudge, Run
 from lev_correct.judge.judge import Judge, Kind
 from lev_correct.judge.weights import Weights
-from lev_correct.text.markup import opens_sentence
 from lev_correct.words.known_words import TEXT, KnownWords
 from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file

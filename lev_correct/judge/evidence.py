@@ -17,8 +17,8 @@ from operator import itemgetter
 
 from rapidfuzz.distance import OSA
 
+from ..files.markup import is_shouted
 from ..propose.backend import Backend
-from ..text.markup import is_shouted
 from ..text.units import Span
 from ..words.known_words import SPELLED, KnownWords
 from .features import LEFT_ALONE, SHORT, LineFeatures

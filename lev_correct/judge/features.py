@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import OSA
 
-from ..text.markup import case_of, is_shouted, without_markup
+from ..files.markup import case_of, is_shouted, without_markup
 from ..text.units import Span, context, looked_up
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
+from ..files.markup import case_of, is_shouted
 from ..lines import Chance
-from ..text.markup import case_of, is_shouted
 from ..text.units import (
     Span,
     bare_letters,

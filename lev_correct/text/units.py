@@ -13,26 +13,23 @@ from unicodedata import category, normalize
 from lev_runtime.errors import UserError, require_count
 from lev_runtime.io.lines import UNREADABLE
 
-from .markup import without_markup
+from ..files.markup import APOSTROPHES as APOSTROPHES
+from ..files.markup import HYPHENS as HYPHENS
+from ..files.markup import Span as Span
+from ..files.markup import without_markup
 
 UnitKind = Literal["word", "letters", "line", "window"]
 KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
 
-Span = tuple[int, int]
 Context = tuple[str, str]
 NO_CONTEXT: Context = ("", "")
 
 _BYTE_ORDER_MARK = "\ufeff"
-#: Marks that are written for an apostrophe, as :func:`plain_apostrophes` has it.
-APOSTROPHES = "'\u2019\u00b4\u02b9\u02bb\u02bc\u02c8\u2018\u201b\u2032\u2035\ua78c\uff07"
 #: Parts of a word with hyphens on each side that are looked for, at most, and letters of each.
 MOST_PARTS, LONGEST_PART = 4, 40
 #: Lines whose words are remembered, as those of tables and licences return in many files; and
 #: characters of one.
 MOST_KEPT, LONGEST_KEPT = 10_000, 200
-#: Marks that divide a word or join two, the soft one as far as it ends a line; recognisers of
-#: print write U+00AC for it.
-HYPHENS = "-\u2010\u2011\u00ad\u00ac"
 _WORD = re.compile(r"\S+")
 _WORD_OR_CONTROL = re.compile(r"[\S\x85]+")  # which is whitespace for Python
 #: What a line has in which words are clipped, divided or in brackets.

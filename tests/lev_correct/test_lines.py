@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
 from tables import json_rows, rows
 
+from lev_correct.files.markup import without_markup
 from lev_correct.lines import (
     Edit,
     placed,
     splice,
     whole_words,
 )
-from lev_correct.text.markup import without_markup
 from lev_correct.text.protection import Protection, protected_spans, touched
 from lev_correct.text.units import (
     KINDS,
