@@ -27,7 +27,7 @@ from .file_kinds import (
 )
 from .formats import CODE, FORMATS, as_code, hidden, masked, one_of, settled
 from .keys import Literal, headings, keys
-from .markdown import Markdown, read_markdown
+from .markdown import Prose, read_markdown
 from .markup import Span, is_prose
 from .places import String, apostrophe
 from .python import Token, python_tokens
@@ -96,7 +96,7 @@ _FUNCTION_WORDS = set(
 )
 
 
-def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Markdown | None:
+def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Prose | None:
     """Reads a whole text, of lines without their ends; None where its kind has no grammar.
 
     Args:
@@ -113,9 +113,9 @@ def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Markdo
     return _read(kind, lines, knows) if kind != PROSE else None
 
 
-def _read(kind: str, lines: Sequence[str], knows: Knows) -> Markdown:
+def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
     if kind in (PROSE, MARKDOWN):
-        return read_markdown(lines) if kind == MARKDOWN else Markdown([False] * len(lines), lines)
+        return read_markdown(lines) if kind == MARKDOWN else Prose([False] * len(lines), lines)
     text, strings = "\n".join(lines).translate(_UNREADABLE), list[String]()
     stay: Sequence[Span] = ()
     if kind == NOTEBOOK:
@@ -137,7 +137,7 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Markdown:
         bool(line.strip()) and not (part.strip(_HIDDEN) and _LETTER.search(part))
         for part, line in pairs
     ]
-    return Markdown(code, parts, strings, stay)
+    return Prose(code, parts, strings, stay)
 
 
 # source -------------------------------------------------------------------------------------------
