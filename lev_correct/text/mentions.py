@@ -7,8 +7,8 @@ from functools import cache, reduce
 
 from .units import Span, core_of
 
-#: A change, ``line[start:end]`` and its new text, with its probability.
-Change = tuple[tuple[int, int, str], float]
+#: A change, ``line[start:end]``, its new text and its probability.
+Change = tuple[int, int, str, float]
 #: Characters on each side of a word that tell whether it is mentioned.
 AROUND = 200
 #: A pattern and, in the order in which they are put into it, its parts. What an edit writes stands
@@ -166,7 +166,7 @@ def mentioned(
         listed: the corrections that a list has for a word.
     """
     found = list[Span]()
-    for (start, end, after), _ in changes:
+    for start, end, after, _ in changes:
         word = core_of(line[start:end]).lower()
         others = map(re.escape, filter(None, (core_of(after), *listed(word))))
         right = re.compile(rf"(?i)(?<!\w)(?:{'|'.join(others)})(?!\w)")
