@@ -22,16 +22,13 @@ from .judge.judge import Judge, OfLine, kind_of
 from .judge.languages import Languages
 from .judge.weights import Weights
 from .lines import (
-    Chance,
+    Change,
     Correction,
     Edit,
     Line,
-    Patch,
     Reason,
     apply_edits,
-    between,
     placed,
-    whole_words,
 )
 from .packaged import ENGLISH_SPELLING, installed_misspellings
 from .propose import loading
@@ -404,7 +401,7 @@ class Corrector:
         if line.skipped or not (line.words or line.units):
             return Correction(source, source, (), code=line.is_code)
         judge = text.judge.line(line.shown, line.words)
-        wanted, respaced = self._wanted(line, judge), list[Chance]()
+        wanted, respaced = self._wanted(line, judge), list[Change]()
         if self.backend.spacing and line.words:
 
             def judged(start: int, before: str, after: str, chance: float) -> float:
@@ -415,28 +412,27 @@ class Corrector:
         answers = zip(line.units, line.answers, strict=True)
         silent = (unit for unit, answer in answers if answer is None)
         unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)
-        sure = [change for change in (*wanted, *respaced) if change[1] >= threshold]
+        sure = [change for change in (*wanted, *respaced) if change.probability >= threshold]
         masks = self._masks(line, sure, protections, bool(respaced)) if sure else None
         edits = []
-        for patch, chance in whole_words(line.text, sorted([*wanted, *respaced])):
-            start, end, after = patch
-            spaced = between(respaced, start, end)
-            fitting = (
-                text.document.fitted(line.number, line.text, patch) if text.document else after
-            )
+        for change in sorted([*wanted, *respaced]):
+            start, end, after, chance = change
+            is_spaced, new = change in respaced, _written(text, line, change)
+            if after == line.text[start:end]:
+                continue
             reason: Reason | None = None
             if UNREADABLE in after:
                 reason = "unknown"
-            elif masks is None or chance < text.judge.least(threshold, bool(spaced)):
+            elif masks is None or chance < text.judge.least(threshold, is_spaced):
                 reason = "confidence"
             else:
-                reason = self._objection(line, patch, spaced, masks)
-            place, before = origins[start], source[origins[start] : origins[end]]
-            if fitting is not None:
-                fitting = as_escaped(fitting, (line.text, origins), source, (start, end))
-            if reason is None and fitting is None:
-                reason = "reported"
-            after = fitting or after
+                reason = self._objection(line, change, is_spaced, masks)
+            reason = "reported" if reason is None and new is None else reason
+            place, before, after = (
+                origins[start],
+                source[origins[start] : origins[end]],
+                new or after,
+            )
             if not is_normalized("NFC", source):
                 after = normalize("NFD", after)
             terms = next((judge.why[at] for at in range(start, end) if at in judge.why), {})
@@ -446,7 +442,7 @@ class Corrector:
         return Correction(source, apply_edits(source, edits), tuple(edits), unterminated)
 
     def _masks(
-        self, line: Line, sure: Sequence[Chance], protections: Sequence[Protection], spaced: bool
+        self, line: Line, sure: Sequence[Change], protections: Sequence[Protection], spaced: bool
     ) -> tuple[bytearray, bytearray]:
         """Returns where nothing is edited, and where no spaces are."""
         stay = line.foreign
@@ -460,30 +456,41 @@ class Corrector:
     def _objection(
         self,
         line: Line,
-        patch: Patch,
-        spaced: Sequence[Chance],
+        change: Change,
+        is_spaced: bool,
         masks: tuple[bytearray, bytearray],
     ) -> Reason | None:
         """Returns why an edit that is sure enough is not made."""
-        (start, end, after), (protected, asked) = patch, masks
+        (start, end, after, _), (protected, asked) = change, masks
         before, longest = line.text[start:end], self.settings.longest
-        is_covered = any(covered(asked, first, last) for (first, last, _), _ in spaced)
+        is_covered = is_spaced and covered(asked, start, end)
         if is_covered or touched(protected, start, before, after):
             return "protected"
         is_long = longest is not None and len(after) - len(before) > longest
         return "length" if is_long else None
 
-    def _wanted(self, line: Line, judge: OfLine) -> list[Chance]:
+    def _wanted(self, line: Line, judge: OfLine) -> list[Change]:
         """The changes of units that the model wants in a line, each with its probability there."""
         shouted = self.unit == "letters" and is_shouted(line.shown)
-        wanted: list[Chance] = []
+        wanted: list[Change] = []
         for unit, answer in zip(line.units, line.answers, strict=True):
             written = line.shown[unit.start : unit.end]
             for edit, probability in (answer or {}).items():
                 chance = calibrated(probability, self.settings.temperature)
-                start, end, after = placed(line.shown, unit.start, unit.end, edit)
+                start, end, after, _ = placed(line.shown, unit.start, unit.end, edit)
                 chance = judge.probability(unit.start, written, after, chance)
                 cased = after.upper() if shouted else with_case(after, written)
                 after = cased if unit.text != written else after
-                wanted.append(((start, end, after), chance))
+                wanted.append(Change(start, end, after, chance))
         return wanted
+
+
+def _written(text: Text, line: Line, change: Change) -> str | None:
+    """Returns the new text of a change as its file has it; None where it does not fit there."""
+    start, end, after, _ = change
+    fitting: str | None = after
+    if text.document:
+        fitting = text.document.fitted(line.number, line.text, (start, end, after))
+    if fitting is None:
+        return None
+    return as_escaped(fitting, (line.text, line.origins), line.written, (start, end))

@@ -47,7 +47,7 @@ def edited(text, marks=()):
         if after != word[0] and word.start() not in kept:
             before = word[0] + " " * (not after)
             edits.append(Edit(word.start(), before, after, 0.5 if stem == "big" else 0.99))
-    return {"text": apply_edits(text, edits), "edits": [edit.bare().to_dict() for edit in edits]}
+    return {"text": apply_edits(text, edits), "edits": [edit.to_dict() for edit in edits]}
 
 
 def correct(asked, rows):
