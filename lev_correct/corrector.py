@@ -37,11 +37,15 @@ from .propose.vocabulary import with_case
 from .settings import DEFAULTS, Settings, chosen
 from .text.mentions import mentioned
 from .text.protection import (
+    FOREIGN,
+    FREE,
+    LISTED,
+    MENTIONED,
+    PROTECTED,
     CodeProtection,
     Protection,
-    covered,
     differing,
-    protected_spans,
+    mark,
     touched,
 )
 from .text.units import (
@@ -67,6 +71,12 @@ RIGHT = 0.3
 #: Terms of a probability that an edit carries.
 REASONS = 3
 _CODE = CodeProtection()
+_STAYS: Mapping[int, Reason] = {
+    LISTED: "protected",
+    PROTECTED: "protected",
+    FOREIGN: "foreign",
+    MENTIONED: "mentioned",
+}
 
 
 class Options(TypedDict, total=False):
@@ -300,10 +310,12 @@ class Corrector:
                     inside(unit.start, parts) or judge.leaves_alone(line[unit.start : unit.end])
                 )
             ]
-        if shown is not read:  # what is hidden stands in the units
-            pairs = zip(lines, read, foreign, strict=True)
-            foreign = [[*parts, *differing(line, seen)] for line, seen, parts in pairs]
-        columns = zip(written, *zip(*forms), shown, numbers, code, skipped, words, units, foreign)
+        stays = [bytearray(len(line)) for line in lines]
+        for line, seen, line_stays, parts in zip(lines, read, stays, foreign, strict=True):
+            mark(line_stays, parts, FOREIGN)
+            if shown is not read:  # what is hidden stands in the units
+                mark(line_stays, differing(line, seen), PROTECTED)
+        columns = zip(written, *zip(*forms), shown, numbers, code, words, units, stays)
         return Text([Line(*row) for row in columns], document, judge)
 
     def document(
@@ -398,7 +410,7 @@ class Corrector:
     ) -> Correction:
         """A line of a text with the edits that are sure enough and touch nothing protected."""
         source, origins = line.written, line.origins
-        if line.skipped or not (line.words or line.units):
+        if not (line.words or line.units):
             return Correction(source, source, (), code=line.is_code)
         judge = text.judge.line(line.shown, line.words)
         wanted, respaced = self._wanted(line, judge), list[Change]()
@@ -413,7 +425,8 @@ class Corrector:
         silent = (unit for unit, answer in answers if answer is None)
         unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)
         sure = [change for change in (*wanted, *respaced) if change.probability >= threshold]
-        masks = self._masks(line, sure, protections, bool(respaced)) if sure else None
+        if sure:
+            self._protect(line, sure, protections)
         edits = []
         for change in sorted([*wanted, *respaced]):
             start, end, after, chance = change
@@ -423,10 +436,10 @@ class Corrector:
             reason: Reason | None = None
             if UNREADABLE in after:
                 reason = "unknown"
-            elif masks is None or chance < text.judge.least(threshold, is_spaced):
+            elif not sure or chance < text.judge.least(threshold, is_spaced):
                 reason = "confidence"
             else:
-                reason = self._objection(line, change, is_spaced, masks)
+                reason = self._objection(line, change, is_spaced)
             reason = "reported" if reason is None and new is None else reason
             place, before, after = (
                 origins[start],
@@ -441,31 +454,26 @@ class Corrector:
             edits.append(Edit(place, before, after, chance, reason is None, reason, (*largest,)))
         return Correction(source, apply_edits(source, edits), tuple(edits), unterminated)
 
-    def _masks(
-        self, line: Line, sure: Sequence[Change], protections: Sequence[Protection], spaced: bool
-    ) -> tuple[bytearray, bytearray]:
-        """Returns where nothing is edited, and where no spaces are."""
-        stay = line.foreign
+    def _protect(
+        self, line: Line, sure: Sequence[Change], protections: Sequence[Protection]
+    ) -> None:
+        """Notes in a line what is protected and what it mentions."""
+        for protection in protections:
+            reason = LISTED if protection is self.protections[0] else PROTECTED
+            mark(line.stays, protection.in_line(line.text, line.shown), reason)
         if _CODE in protections:
-            stay = [*stay, *mentioned(line.text, sure, self.backend.misspelt)]
-        protected = protected_spans(protections, line.text, line.shown, stay)
-        others = [other for other in protections if other is not self.protections[0]]
-        markup = differing(line.text, line.shown)
-        return protected, protected_spans(others if spaced else (), line.text, line.shown, markup)
+            mark(line.stays, mentioned(line.text, sure, self.backend.misspelt), MENTIONED)
 
-    def _objection(
-        self,
-        line: Line,
-        change: Change,
-        is_spaced: bool,
-        masks: tuple[bytearray, bytearray],
-    ) -> Reason | None:
+    def _objection(self, line: Line, change: Change, is_spaced: bool) -> Reason | None:
         """Returns why an edit that is sure enough is not made."""
-        (start, end, after, _), (protected, asked) = change, masks
+        start, end, after, _ = change
         before, longest = line.text[start:end], self.settings.longest
-        is_covered = is_spaced and covered(asked, start, end)
-        if is_covered or touched(protected, start, before, after):
+        if is_spaced and before != line.shown[start:end]:  # markup
             return "protected"
+        why = touched(line.stays, start, before, after)
+        covered = max(line.stays[start:end], default=FREE) if is_spaced else FREE
+        if why or covered > LISTED:
+            return _STAYS[max(why, covered)]
         is_long = longest is not None and len(after) - len(before) > longest
         return "length" if is_long else None
 

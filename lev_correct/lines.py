@@ -26,7 +26,7 @@ class Change(NamedTuple):
 Answer = Mapping[WordEdit, float]
 #: The word, or its beginning, that a text ends with.
 _LAST_WORD = re.compile(rf"[^\W_][{HYPHENS}\w{APOSTROPHES}\u0300-\u036f]*\Z")
-Reason = Literal["unknown", "protected", "length", "confidence", "reported"]
+Reason = Literal["unknown", "protected", "foreign", "mentioned", "length", "confidence", "reported"]
 
 
 @dataclass
@@ -35,9 +35,8 @@ class Line:
 
     written: as it stands there. text: as its words are read, of which all places are. origins:
     where each character of the text begins in ``written``. shown: as of :meth:`.TextReader.forms`.
-    number: in its text, from 0. skipped: whether it stays. words: where its words are. foreign: its
-    parts in other languages, and what is hidden in its units. answers: the model's, one for each
-    unit.
+    number: in its text, from 0. words: where its words are. stays: of each character of the text
+    why no edit changes it, as of :func:`.protection.mark`. answers: the model's, one for each unit.
     """
 
     written: str
@@ -46,10 +45,9 @@ class Line:
     shown: str
     number: int
     is_code: bool
-    skipped: bool
     words: Sequence[Span]
     units: Sequence[Unit]
-    foreign: Sequence[Span]
+    stays: bytearray
     answers: Sequence[Answer | None] = field(default_factory=list)
 
 
@@ -61,9 +59,10 @@ class Edit:
     offset: where it begins, in characters of the line, from 0. before, after: what stood there and
     what the model wants there; of words that come or go with the space next to them, and the other
     is empty. probability: in [0, 1]. applied: whether the corrected line has it. reason: why not:
-    ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``length`` (it adds
-    more characters than any correction that the model was tuned on), ``confidence``, or
-    ``reported`` (a person is to make it: it would end a string, stands in a key, or the file's kind
+    ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``foreign`` (in
+    another language), ``mentioned`` (the line speaks of the misspelling), ``length`` (it adds more
+    characters than any correction that the model was tuned on), ``confidence``, or ``reported`` (a
+    person is to make it: it would end a string, stands in a key, or the file's kind
     is unknown).
     why: the largest terms of the probability's log-odds, by name, in nats (:mod:`.features`).
     """

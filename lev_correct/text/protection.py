@@ -10,6 +10,11 @@ from lev_runtime.errors import UserError, strings
 from ..files.markup import is_prose, is_shouted, without_markup
 from .units import Span, composed
 
+#: Why a character stays, from the weakest reason on: a word of the corrector's own list, between
+#: whose parts spaces come and go; what is protected, or hidden in what a model reads; another
+#: language; a misspelling that the line mentions.
+FREE, LISTED, PROTECTED, FOREIGN, MENTIONED = range(5)
+
 #: What is code, an address or a name inside a line of prose. A run of characters is read once,
 #: from its beginning: a long line would else take the square of its length.
 CODE = "|".join(
@@ -83,6 +88,10 @@ class Protection:
         matched = [match.span() for match in matches if match.group()]
         return [*matched, *self._words(line)]
 
+    def in_line(self, line: str, shown: str) -> list[Span]:
+        """Returns the spans of a line of a file; ``shown``: as its words are read."""
+        return self.spans(line)
+
     def _words(self, line: str) -> Iterator[Span]:
         for match in _FIRST_TOKEN.finditer(line) if self.words else ():
             start = match.start()
@@ -109,28 +118,17 @@ class CodeProtection(Protection):
             spans += self._capitals.spans(line)
         return spans
 
-    def names(self, line: str) -> list[Span]:
-        """The spans but for those of markup alone, such as tags, which end at words: an edit may
-        write a letter there."""
-        words = without_markup(line)
-        return [(start, end) for start, end in self.spans(line) if not words[start:end].isspace()]
+    def in_line(self, line: str, shown: str) -> list[Span]:
+        """Returns the spans but for those of markup alone, such as tags, which end at words: an
+        edit may write a letter there."""
+        words = without_markup(shown)
+        return [(start, end) for start, end in self.spans(shown) if not words[start:end].isspace()]
 
 
-def protected_spans(
-    protections: Iterable[Protection], line: str, shown: str, others: Iterable[Span] = ()
-) -> bytearray:
-    """Returns, for each character of a line, 1 where it is protected or in one of other spans;
-    code as it is shown, less markup, which no word touches."""
-    spans = [*others]
-    for protection in protections:
-        if isinstance(protection, CodeProtection):
-            spans += protection.names(shown)
-        else:
-            spans += protection.spans(line)
-    mask = bytearray(len(line))
-    for first, end in spans:
-        mask[first:end] = b"\1" * (end - first)
-    return mask
+def mark(stays: bytearray, spans: Iterable[Span], reason: int) -> None:
+    """Notes why the characters of spans stay; the strongest reason of a character counts."""
+    for start, end in spans:
+        stays[start:end] = bytes(max(reason, noted) for noted in stays[start:end])
 
 
 def differing(line: str, shown: str) -> list[Span]:
@@ -139,11 +137,12 @@ def differing(line: str, shown: str) -> list[Span]:
     return [(place, place + 1) for place, (written, read) in pairs if written != read]
 
 
-def touched(protected: bytearray, start: int, before: str, after: str) -> bool:
-    """Returns whether an edit changes a protected character, or writes between two or onto one.
+def touched(stays: bytearray, start: int, before: str, after: str) -> int:
+    """Returns the strongest reason of the characters that an edit changes, or between which or onto
+    which it writes; 0 for none.
 
     Args:
-        protected: as of :func:`protected_spans`.
+        stays: of each character of the line, as of :func:`mark`.
         start: where ``before`` stands. What both begin and end with is not touched.
     """
     same = len(commonprefix([before, after]))
@@ -151,12 +150,9 @@ def touched(protected: bytearray, start: int, before: str, after: str) -> bool:
     alike = len(commonprefix([before[::-1], after[::-1]]))
     first, end = start + same, start + same + len(before) - alike
     if first < end:
-        return covered(protected, first, end)
+        return max(stays[first:end])
     new = after[: len(after) - alike]
-    at_end, at_start = covered(protected, first - 1, first), covered(protected, first, first + 1)
-    return (at_end and (at_start or not new[0].isspace())) or (at_start and not new[-1].isspace())
-
-
-def covered(protected: bytearray, start: int, end: int) -> bool:
-    """Returns whether one of the characters between two places is protected."""
-    return 1 in protected[max(start, 0) : end]
+    at_end = max(stays[max(first - 1, 0) : first], default=FREE)
+    at_start = max(stays[first : first + 1], default=FREE)
+    is_onto = (at_end and not new[0].isspace()) or (at_start and not new[-1].isspace())
+    return max(at_end, at_start) if is_onto or (at_end and at_start) else FREE

@@ -11,7 +11,7 @@ from lev_correct.lines import (
     placed,
     splice,
 )
-from lev_correct.text.protection import Protection, protected_spans, touched
+from lev_correct.text.protection import PROTECTED, Protection, mark, touched
 from lev_correct.text.units import (
     KINDS,
     UNREADABLE,
@@ -152,10 +152,11 @@ APART = """
 
 @pytest.mark.parametrize("edits, expected", [(TOUCHING, True), (APART, False)])
 def test_an_edit_touches_what_it_changes_writes_into_or_onto(edits, expected):
-    protected = protected_spans([Protection(["[0-9]+"])], "ab 12 cde", "ab 12 cde")
+    stays = bytearray(9)
+    mark(stays, Protection(["[0-9]+"]).spans("ab 12 cde"), PROTECTED)
     for edit in edits.strip().splitlines():
         start, texts = edit.split(" ", 1)
-        assert touched(protected, int(start), *texts.split(">")) == expected, edit
+        assert bool(touched(stays, int(start), *texts.split(">"))) == expected, edit
 
 
 def test_words_and_phrases_are_protected_whole_and_in_their_spelling():

@@ -6,7 +6,7 @@ import time
 import pytest
 from fake_backend import Scripted, document, ranking
 
-from lev_correct.text.protection import CodeProtection, protected_spans
+from lev_correct.text.protection import PROTECTED, CodeProtection, mark
 from lev_correct.text.units import spans
 
 #: What is code stands between ‹ and ›.
@@ -29,8 +29,9 @@ THE OLD WORD STANDS IN CAPITALS, ‹B2› TOO.
 @pytest.mark.parametrize("marked", LINES.splitlines())
 def test_code_in_a_line_is_found_and_prose_is_not(marked):
     line = re.sub("[‹›]", "", marked)
-    code = protected_spans((), line, line, CodeProtection().spans(line))
-    prose = "".join(" " if mark else char for char, mark in zip(line, code, strict=True))
+    stays = bytearray(len(line))
+    mark(stays, CodeProtection().spans(line), PROTECTED)
+    prose = "".join(" " if why else char for char, why in zip(line, stays, strict=True))
     assert re.findall(r"\w", prose) == re.findall(r"\w", re.sub("‹[^›]*›", " ", marked))
 
 
