@@ -118,7 +118,7 @@ def test_the_description_has_labels_counts_and_lengths(folder):
     assert (description.labels, description.counts) == (["bad", "b c", "good"], [1, 0, 2])
 
 
-@pytest.mark.parametrize(("kind", "flags", "content", "texts", "labels"), READ)
+@pytest.mark.parametrize("kind, flags, content, texts, labels", READ)
 def test_every_format_is_read(folder, kind, flags, content, texts, labels):
     folder.write(train=content)
     folder.prepare(kind, flags)

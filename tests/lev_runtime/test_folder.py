@@ -61,7 +61,7 @@ def test_a_description_that_is_none_is_refused(copied):
 
 
 @pytest.mark.parametrize(
-    ("changes", "named"),
+    "changes, named",
     [
         ({"format": 2}, "format 2.* reads 1"),
         ({"files": {"../secret": {"size": 0, "sha256": ""}}}, "elsewhere"),

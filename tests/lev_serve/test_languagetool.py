@@ -5,15 +5,11 @@ import re
 import time
 
 import pytest
+from serving import TOKEN, client
 from tables import rows
 
-pytest.importorskip("fastapi")
-pytest.importorskip("uvicorn")
-pytest.importorskip("prometheus_client")
-from serving import TOKEN, client  # noqa: E402
-
-from lev_correct import Edit  # noqa: E402
-from lev_serve.model import ServedModel  # noqa: E402
+from lev_correct import Edit
+from lev_serve.model import ServedModel
 
 
 def spelled(asked, rows):

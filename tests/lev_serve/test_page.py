@@ -9,20 +9,15 @@ import time
 from importlib import resources
 
 import pytest
+from serving import serving
 
-pytest.importorskip("fastapi")
-pytest.importorskip("uvicorn")
-pytest.importorskip("prometheus_client")
+from lev_correct import Edit
+from lev_correct.lines import apply_edits
+from lev_serve.app import make_app
+from lev_serve.model import ServedModel
+
 webdriver = pytest.importorskip("selenium.webdriver")
-from selenium.webdriver.chrome.service import Service  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from serving import serving  # noqa: E402
-
-from lev_correct import Edit  # noqa: E402
-from lev_correct.lines import apply_edits  # noqa: E402
-from lev_serve.app import make_app  # noqa: E402
-from lev_serve.model import ServedModel  # noqa: E402
-
+Keys = webdriver.Keys
 DRIVER = shutil.which("chromedriver")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = [
@@ -160,7 +155,7 @@ def driver(tmp_path_factory):
     options.add_argument(f"--user-data-dir={folder / 'profile'}")
     options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     browser.downloads = folder
     yield browser
     browser.quit()
