@@ -115,7 +115,6 @@ def start(name: str, path: str) -> None:
         (LOAD, [["my/run/model.pt", "no.pt"]], "no.pt does not exist"),
         (LOAD, [["my"]], "my contains none of"),
         (file_utils.cached_path, ["no.model"], "no.model does not exist"),
-        (start, ["restore_file", "gone.pt"], "--restore-file gone.pt does not exist"),
         (start, ["restore_file", "gone/checkpoint_last.pt"], "--restore-file gone/"),
         (start, ["finetune_from_model", "gone.pt"], "--finetune-from-model gone.pt"),
     ],
