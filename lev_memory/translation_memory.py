@@ -35,7 +35,7 @@ from .memory import Memory, Pair
 from .proposals import WAYS, Change, Model, is_first, propose, read_terms
 from .repair.code import is_nested_like, other_kind, same_entities
 from .repair.confidence import least_probability, probability
-from .repair.entries import EXACT, RULE, Repair, Repairer
+from .repair.entries import EXACT, RULE, Repair, Repairer, stated, to_do
 from .repair.invented import lost_code, vocabulary
 from .repair.lines import to_line, to_text, with_ends
 from .repair.plurals import Category, counting
@@ -351,7 +351,7 @@ class TranslationMemory:
                 why = why or ("as they are" if reason not in (BY_RULE, BY_LOOK_UP) else "")
                 continue
             unsure = "not sure enough"
-            if repair.left.changes_meaning and reason in (BY_RULE, BY_LOOK_UP):
+            if repair.says_something_else and reason in (BY_RULE, BY_LOOK_UP):
                 unsure = "where a repair in part would say something else"
             lacking = self.lacking(document, draft, proposal, change.draft)
             if proposal.probability >= least and not lacking:
@@ -392,7 +392,7 @@ class TranslationMemory:
             reason = "edited matches" if draft.way == "match" else "edited by the model"
             candidates.append(Candidate(output._replace(probability=edited), reason, least))
         if draft.old:
-            proposal = Proposal(repair.text, chance, repair.is_all, repair.left.text)
+            proposal = Proposal(repair.text, chance, repair.is_all, to_do(repair.left))
             reason = BY_RULE if repair.kinds == (RULE,) else BY_LOOK_UP
             if draft.way == "match":
                 reason = "matches"
@@ -402,7 +402,7 @@ class TranslationMemory:
         yield from candidates
         if draft.way == "match":
             left = self.repairer.unfollowed(draft.old, change.new)
-            match = Proposal(draft.text, left.stated(chance), False, left.text)
+            match = Proposal(draft.text, stated(chance, left), False, to_do(left))
             yield Candidate(match, "matches")
 
     def written(self, unit: Unit, line: str) -> str:

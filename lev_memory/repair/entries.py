@@ -18,7 +18,7 @@ from .layout import closed
 from .lines import changes, replaced, to_text
 from .lookup import ENDING, Lookup, Translation, joined, span, stretch
 from .marks import Habits
-from .meaning import Change, changes_meaning
+from .meaning import Unfollowed
 from .plurals import Category
 from .repair import UNKNOWN, Repaired, Terms, repaired
 from .scripts import goes_on
@@ -37,18 +37,6 @@ class Edit(NamedTuple):
     text: str
     kind: str
     features: Mapping[str, float] = {}
-
-
-class Unfollowed(NamedTuple):
-    """Tells what of a source's change a text does not follow, and whether it therefore says
-    something else."""
-
-    text: str = ""
-    changes_meaning: bool = False
-
-    def stated(self, chance: float) -> float:
-        """Returns the probability that is stated: of fewer edits, or of an acceptable text."""
-        return min(chance, ACCEPTED) if self.changes_meaning else chance
 
 
 class Repair(NamedTuple):
@@ -70,7 +58,11 @@ class Repair(NamedTuple):
     probability: float
     features: dict[str, float]
     ruled: str = ""
-    left: Unfollowed = Unfollowed()
+    left: Sequence[Unfollowed] = ()
+
+    @property
+    def says_something_else(self) -> bool:
+        return any(change.changes_meaning() for change in self.left)
 
 
 class Words:
@@ -87,17 +79,17 @@ class Words:
         """Yields what differs: tokens of the old source and those of the new one."""
         return changes(*self.keys)
 
-    def changes(self, stretches: Iterable[tuple[range, range]]) -> Unfollowed:
-        """Returns what stretches change that nothing is done for."""
-        changed, (old, new) = list[Change](), self.sources
-        for gone, come in stretches:
-            before = old[slice(*span(self.old, gone))] if gone else ""
-            after = new[slice(*span(self.new, come))] if come else ""
-            around = self.new[: come.start], self.new[come.stop :]
-            left, right = (" ".join(token.text for token in side) for side in around)
-            changed.append(Change(to_text(before), to_text(after), left, right))
-        described = "; ".join(dict.fromkeys(change.described() for change in changed))
-        return Unfollowed(described, changes_meaning(changed))
+    def unfollowed(self, old: range, new: range) -> Unfollowed:
+        """Returns what a stretch changes, where nothing is done for it."""
+        before, after = self.sources
+        return Unfollowed(
+            to_text(before[slice(*span(self.old, old))]) if old else "",
+            to_text(after[slice(*span(self.new, new))]) if new else "",
+            *(
+                " ".join(token.text for token in side)
+                for side in (self.new[: new.start], self.new[new.stop :])
+            ),
+        )
 
     def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Edit | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
@@ -269,7 +261,7 @@ class Repairer:
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
             edits = []
         stretches = [stretch for stretch, edit in repairs if edit not in edits]
-        left = words.changes(stretches)
+        left = [words.unfollowed(*stretch) for stretch in stretches]
         opened = sum(sum(map(len, stretch)) for stretch in stretches)
         share = opened / max(len(words.old) + len(words.new), 1)
         text = replaced(words.draft, (edit[:3] for edit in edits))
@@ -286,15 +278,26 @@ class Repairer:
                 "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
                 "length": math.log(1 + len(old.split())),
             }
-        chance = left.stated(probability(features))
         ruled = rule.text if rule.is_all else ""
-        sure = chance, features, ruled, left
+        sure = stated(probability(features), left), features, ruled, left
         return Repair(text, tuple(sorted(kinds)), not opened, *sure)
 
-    def unfollowed(self, old: str, new: str) -> Unfollowed:
+    def unfollowed(self, old: str, new: str) -> list[Unfollowed]:
         """Returns what a text of the older source does not follow."""
         words = Words(self.lookup, old, new, "")
-        return words.changes(words.stretches())
+        return [words.unfollowed(*stretch) for stretch in words.stretches()]
+
+
+def stated(chance: float, left: Iterable[Unfollowed]) -> float:
+    """Returns the probability that is stated: of fewer edits; where what is left changes the
+    meaning, of a text that may be accepted."""
+    is_other = any(change.changes_meaning() for change in left)
+    return min(chance, ACCEPTED) if is_other else chance
+
+
+def to_do(left: Iterable[Unfollowed]) -> str:
+    """Returns what is left, for a reader: ``up → down; left → right``."""
+    return "; ".join(dict.fromkeys(change.described() for change in left))
 
 
 def means(features: Sequence[Mapping[str, float]]) -> dict[str, float]:
