@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from .alignment import Lexicon, is_word, tokens_of
+from .alignment import TranslationTable, is_word, tokens_of
 from .confidence import ACCEPTED, CHOICE, probability
 from .invented import usual_repeats, without_repeats
 from .layout import closed
 from .lines import changes, replaced, to_text
-from .lookup import ENDING, Lookup, Translation, joined, span, stretch
+from .lookup import ENDING, Concordance, Translation, joined, span, stretch
 from .marks import Habits
 from .meaning import Unfollowed
 from .plurals import Category
@@ -29,7 +29,7 @@ MOST_FOUND = 5  # translations of a phrase that are tried
 RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 
 
-class Edit(NamedTuple):
+class Replacement(NamedTuple):
     """A replacement in a draft; ``features`` tell how sure a look-up is."""
 
     start: int
@@ -68,7 +68,7 @@ class Repair(NamedTuple):
 class Words:
     """Both sources and the draft of an entry as tokens, linked between old source and draft."""
 
-    def __init__(self, lookup: Lookup, old: str, new: str, draft: str) -> None:
+    def __init__(self, lookup: Concordance, old: str, new: str, draft: str) -> None:
         self.lookup, self.draft, self.sources = lookup, draft, (old, new)
         self.old, self.new, self.target = map(tokens_of, (old, new, draft))
         self.forward, self.backward = lookup.lexicon.links(self.old, self.target)
@@ -91,7 +91,7 @@ class Words:
             ),
         )
 
-    def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Edit | None:
+    def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Replacement | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
         than none; else the deletion, if there is one."""
         best, least = None, 0.5
@@ -103,11 +103,11 @@ class Words:
             best = self.deletion(old)
         return None if best and self.is_closed(best) else best
 
-    def is_closed(self, edit: Edit) -> bool:
+    def is_closed(self, edit: Replacement) -> bool:
         """Returns whether a replacement is in a line that gets none."""
         return any(start < edit.end and edit.start < end for start, end in self.closed)
 
-    def replacements(self, old: range, new: range) -> Iterator[Edit]:
+    def replacements(self, old: range, new: range) -> Iterator[Replacement]:
         """Yields the look-ups of the new words of a stretch, with neighbours on both sides."""
         before, after = self.keys
         most = min(len(before) - old.stop, len(after) - new.stop)
@@ -121,7 +121,9 @@ class Words:
                     words = range(new.start - left, new.stop + right)
                     yield from self.looked_up(places, words, there, left + right)
 
-    def looked_up(self, old: range, new: range, there: range, neighbours: int) -> Iterator[Edit]:
+    def looked_up(
+        self, old: range, new: range, there: range, neighbours: int
+    ) -> Iterator[Replacement]:
         """Yields what may replace the tokens of the draft that are ``there``."""
         before, after = (keys[s.start : s.stop] for keys, s in zip(self.keys, (old, new)))
         start, end = span(self.target, there)
@@ -140,7 +142,7 @@ class Words:
                 if any(map(is_word, sides[1])):
                     sure = features | self.sureness(translation, there.stop, *sides)
                     sure["alone"] = translation.is_alone and len(old) == len(self.old)
-                    yield Edit(place, end, self.apart(place, end, form), LOOKED_UP, sure)
+                    yield Replacement(place, end, self.apart(place, end, form), LOOKED_UP, sure)
 
     def sureness(
         self,
@@ -209,7 +211,7 @@ class Words:
                 return small.start, form + joined(form, self.draft[small.end : start]) + text
         return start, text
 
-    def deletion(self, old: range) -> Edit | None:
+    def deletion(self, old: range) -> Replacement | None:
         """Returns the deletion of what all words of a stretch are linked to."""
         there = stretch(old, self.forward, self.backward)
         if not there or any(i not in self.forward for i in old):
@@ -219,7 +221,7 @@ class Words:
             start -= 1
         elif self.draft[end:].startswith(" "):
             end += 1
-        return Edit(start, end, "", DELETED)
+        return Replacement(start, end, "", DELETED)
 
 
 class Repairer:
@@ -231,7 +233,7 @@ class Repairer:
         choice: Mapping[str, float] = CHOICE,
         terms: Terms | None = None,
     ) -> None:
-        self.lookup, self.habits, self.choice = Lookup(pairs), Habits(pairs), choice
+        self.lookup, self.habits, self.choice = Concordance(pairs), Habits(pairs), choice
         self.terms, self.sign = terms, group_sign(pairs)
         self.repeats = usual_repeats(target for _, target in pairs)
 
@@ -306,7 +308,7 @@ def means(features: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: sum(each[name] for each in features) / len(features) for name in names}
 
 
-def fit(lexicon: Lexicon, old: str, draft: str) -> dict[str, float]:
+def fit(lexicon: TranslationTable, old: str, draft: str) -> dict[str, float]:
     """Returns how much of the older source has a link to the draft, and of the draft to it."""
     source, target = tokens_of(old), tokens_of(draft)
     sides = [[i for i, t in enumerate(side) if is_word(t.text)] for side in (source, target)]
