@@ -22,7 +22,6 @@ from .meaning import Unfollowed
 from .plurals import Category
 from .repair import UNKNOWN, Repaired, Terms, repaired
 from .scripts import goes_on
-from .values import group_sign
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 MOST_FOUND = 5  # translations of a phrase that are tried
@@ -234,14 +233,14 @@ class Repairer:
         terms: Terms | None = None,
     ) -> None:
         self.lookup, self.habits, self.choice = Concordance(pairs), Habits(pairs), choice
-        self.terms, self.sign = terms, group_sign(pairs)
+        self.terms = terms
         self.repeats = usual_repeats(target for _, target in pairs)
 
     def words(
         self, old: str, new: str, draft: str, category: Category
     ) -> tuple[Words, Repaired, set[str]]:
         """Returns an entry after its repairs by rule, marks and capitals; and their kinds."""
-        rule = repaired(old, new, draft, self.terms, self.sign, category)
+        rule = repaired(old, new, draft, self.terms, category)
         text, between, kinds = self.habits.marked(rule.old, new, rule.text)
         if rule.text != draft:
             kinds.add(RULE)

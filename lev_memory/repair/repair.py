@@ -18,9 +18,9 @@ from .plurals import Category, counting
 from .scripts import PREFIXING, SINGLE, places
 from .values import (
     INSIDE,
+    THOUSANDS,
     Written,
     digits,
-    grouped,
     numbers,
     replacement,
 )
@@ -142,6 +142,8 @@ class _Text:
 
     def ways(self, old: str, new: str, terms: Terms) -> Iterator[list[tuple[Span, str]]]:
         """Yields the ways to repair it: what would replace its characters."""
+        if old.isdigit() and THOUSANDS.fullmatch(new):  # nothing tells what parts them here
+            return
         if old in terms and new in terms:
             yield [(span, terms[new][0]) for text in terms[old] for span in self.places(text)]
         yield [(span, new) for span in self.places(old)]
@@ -311,7 +313,6 @@ def repaired(
     new: str,
     draft: str,
     terms: Terms | None = None,
-    sign: str | None = None,
     category: Category = UNKNOWN,
 ) -> Repaired:
     """Returns the draft after those changes of its source that need no translation.
@@ -323,7 +324,6 @@ def repaired(
     alone.
 
     Args:
-        sign: what parts thousands in the language, if that is known.
         category: plural categories of the language.
     """
     old, draft = followed(old, new, draft)
@@ -355,7 +355,6 @@ def repaired(
             continue
         after = group[0].after
         way = next(filter(None, target.ways(before, after, terms)), [])
-        way = [(span, grouped(before, text, sign)) for span, text in way]
         if before == old.strip() in after:
             way = [((0, len(draft)), after.replace(before, draft.strip()))]
         ends = [*((draft, end) for (_, end), _ in way), *((old, end) for _, end in there)]
