@@ -92,9 +92,10 @@ def as_written(old: str, new: str, like: str) -> str | None:
     if written is None or zero == ord("0"):
         return written
     is_decimal = _GROUPED.fullmatch(written) or re.fullmatch(r"[\d,]+\.\d+", written)
-    signs = {".": "٫", ",": "٬"} if is_decimal and zero in _ARABIC else {}
-    digits = {str(digit): chr(zero + digit) for digit in range(10)}
-    return written.translate(str.maketrans(signs | digits))
+    table: dict[str, str | int] = {str(digit): chr(zero + digit) for digit in range(10)}
+    if is_decimal and zero in _ARABIC:
+        table |= {".": "٫", ",": "٬"}
+    return written.translate(str.maketrans(table))
 
 
 _ARABIC = (0x660, 0x6F0)  # zero, in Arabic and in Persian

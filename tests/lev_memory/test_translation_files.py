@@ -394,7 +394,7 @@ amounts = st.builds(in_source, st.integers(0, 10**9), st.none() | st.integers(1,
 @given(amounts, amounts, st.sampled_from(rows(STYLES)), st.sampled_from(rows(FRAMES)))
 def test_a_number_is_written_as_the_draft_writes_it(old, new, style, frame):
     has_signs = all(sign in old or sign not in new for sign in ",.")
-    if old == new or (not has_signs and style[0] != "ja"):
+    if old == new or not has_signs:
         return  # how the draft's language writes the new number is not told
     source, draft = frame
     before, after = (draft.format(written_in(style, number)) for number in (old, new))
