@@ -33,7 +33,7 @@ from lev_memory.repair.entries import Repairer
 from lev_memory.repair.lines import replaced
 from lev_memory.repair.plurals import counting
 from lev_memory.scores import ter
-from lev_memory.translation_memory import Draft, TranslationMemory, stripped
+from lev_memory.translation_memory import FuzzyMatch, TranslationMemory, stripped
 
 #: names and versions on PyPI
 PROJECTS = """
@@ -143,7 +143,7 @@ class Entries(NamedTuple):
     """Entries of a project in a language, with their files and what was written."""
 
     memory: TranslationMemory
-    entries: list[tuple[Document, Draft, str]]
+    entries: list[tuple[Document, FuzzyMatch, str]]
 
 
 def entries_of(folder: Path, name: str, language: str, most: int) -> Entries:
