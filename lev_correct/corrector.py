@@ -14,9 +14,11 @@ from lev_runtime.errors import UserError, require_count, require_number, strings
 from lev_runtime.io.text_files import require_files
 
 from .document import Document, Text, groups
-from .judge.confidence import calibrated, competed, of_opening
+from .files.escapes import as_escaped
+from .files.markup import as_asked, is_shouted
+from .judge.confidence import calibrated, competed
 from .judge.evidence import Evidence, Run, inside
-from .judge.judge import Judge, OfLine, Terms, kind_of
+from .judge.judge import Judge, OfLine, kind_of
 from .judge.languages import Languages
 from .judge.weights import Weights
 from .lines import (
@@ -36,8 +38,6 @@ from .propose import loading
 from .propose.backend import Backend
 from .propose.vocabulary import with_case
 from .settings import DEFAULTS, Settings, chosen
-from .text.escapes import as_escaped
-from .text.markup import as_asked, is_shouted
 from .text.mentions import mentioned
 from .text.protection import (
     CodeProtection,
@@ -322,12 +322,8 @@ class Corrector:
         """
         if not self.settings.protect_code:
             return None
-        judge = self.judge(others.judge if others else Terms(self.backend.unknown), path)
-        lines = [composed(line)[0] for line in text]
-        knows = self.backend.knows
-        if not isinstance(judge, Evidence):
-            knows = lambda word: not self.backend.unknown(word)  # noqa: E731
-        return Document(judge, knows, path, lines)
+        judge = self.judge(others.judge if others else None, path)
+        return Document(judge, self.backend.knows, path, [composed(line)[0] for line in text])
 
     def judge(self, others: Judge | None = None, path: str | None = None) -> Judge:
         """Returns one of the edits of a text.
@@ -340,7 +336,7 @@ class Corrector:
             run = others.run if isinstance(others, Evidence) else None
             run = run or Run(self.backend, self._known, self._weights, self.languages)
             return Evidence(run, path)
-        return Terms(self.backend.unknown, others.met) if isinstance(others, Terms) else Judge()
+        return Judge()
 
     @property
     def min_confidence(self) -> float:
@@ -485,8 +481,6 @@ class Corrector:
             written = line.shown[unit.start : unit.end]
             for edit, probability in (answer or {}).items():
                 chance = calibrated(probability, self.settings.temperature)
-                if unit.text[:1] != written[:1] and not shouted:  # it may be a name
-                    chance = of_opening(chance, self.backend.odds_of_capital)
                 start, end, after = placed(line.shown, unit.start, unit.end, edit)
                 chance = judge.probability(unit.start, written, after, chance)
                 cased = after.upper() if shouted else with_case(after, written)

@@ -86,11 +86,10 @@ class Settings:
         """Reads :attr:`judge`, by default that of English; raises UserError where it cannot be."""
         return Weights.read(self.judge or ENGLISH)
 
-    def vocabulary(self, by_word: bool) -> Vocabulary:
+    def vocabulary(self) -> Vocabulary:
         """The files of words; raises UserError where one cannot be read."""
         lexicon = Lexicon.read(self.lexicon) if self.lexicon else None
         return Vocabulary(
-            by_word,
             lexicon,
             Lookup.read(self.lookup) if self.lookup else None,
             Bigrams.read(self.bigrams) if self.bigrams else None,

@@ -15,9 +15,8 @@ from lev_runtime.text.words import CorrectionCounts
 from .corrector import Corrector
 from .judge.confidence import calibrated, temperature
 from .lines import Correction, Edit
-from .propose.ranking import FEATURES, OF_LANGUAGE, Ranker
+from .propose.ranking import FEATURES, OF_LANGUAGE, Example, WordRanker
 from .text.units import (
-    Context,
     UnitKind,
     context,
     spans,
@@ -30,8 +29,6 @@ UNCHANGED = FEATURES.index("unchanged")
 #: Where a judge has the last word (:mod:`.evidence`), a ranking expects errors: it says of each
 #: word what would be written if it were wrong.
 EXPECTED = 0.95
-#: A unit, as it should be, and its context.
-Example = tuple[str, str, Context]
 #: Threshold, and what it gives; words that are not as many as they were are wrong.
 Point = tuple[float, CorrectionCounts]
 
@@ -94,10 +91,10 @@ def tune(
     corrector.eager = not is_judged
     use = replace(corrector.settings, longest=longest, temperature=1.0, min_confidence=0.0)
     corrector.settings = use
-    if isinstance(ranker, Ranker):
+    if isinstance(ranker, WordRanker):
         ranker.longest = longest
         if weights_too or is_judged:
-            kind: UnitKind = "letters" if ranker.by_word else corrector.unit
+            kind: UnitKind = "letters" if corrector.unit == "word" else corrector.unit
             names = FEATURES if weights_too else OF_LANGUAGE
             share = ranker.fit(_examples(noisy, clean, kind, corrector.window), names=names)
         if is_judged:
@@ -115,7 +112,7 @@ def tune(
 
 
 def _weigh_unchanged(
-    corrector: Corrector, ranker: Ranker, noisy: Sequence[str], clean: Sequence[str], goal: Goal
+    corrector: Corrector, ranker: WordRanker, noisy: Sequence[str], clean: Sequence[str], goal: Goal
 ) -> None:
     """Gives the unchanged word the weight that is best for a goal, of equal ones the nearest."""
 

@@ -6,17 +6,17 @@ from typing import Any
 
 from lev_correct import Corrector
 from lev_correct.document import Document
-from lev_correct.judge.judge import Judge, Terms
+from lev_correct.judge.judge import Judge
 from lev_correct.propose.backend import (
     Answer,
     Backend,
     Tokens,
     rewriting,
 )
-from lev_correct.propose.ranking import LineRanker, Ranker, WordRanker
+from lev_correct.propose.ranking import WordRanker
+from lev_correct.propose.rescoring import Rescorer
 from lev_correct.propose.searching import Pair, Searching, Written
 from lev_correct.propose.vocabulary import Vocabulary
-from lev_correct.text.units import spans
 from lev_correct.words.lexicon import Lexicon, Lookup
 from lev_runtime.text.codec import TextProcessing
 
@@ -25,18 +25,9 @@ def document(
     unknown: Callable[[str], bool] = lambda word: False,
     path: str | None = None,
     text: Sequence[str] = (),
-    others: Judge | None = None,
 ) -> Document:
-    """A text of which some words are in no list."""
-    judge = Terms(unknown, others.met if isinstance(others, Terms) else None)
-    return Document(judge, lambda word: not unknown(word), path, text)
-
-
-def read(text: Document | Judge, lines: Sequence[str], ignored: Sequence[bool] = ()) -> Any:
-    """What a judge says of lines that it reads next."""
-    judge = text.judge if isinstance(text, Document) else text
-    words = [[*spans(line, "letters")] for line in lines]
-    return judge.read(lines, ignored or [False] * len(lines), words)
+    """A text of which some words do not exist."""
+    return Document(Judge(), lambda word: not unknown(word), path, text)
 
 
 class Characters:
@@ -165,15 +156,12 @@ def ranking(
 ) -> Corrector:
     """A corrector that ranks what a scripted model and some lists propose."""
     table = Lookup(pairs) if (pairs := list(pairs)) else None
-    by_word = unit in ("letters", "word")
-    known, ranker = (
-        Vocabulary(by_word, lexicon, table, **more),
-        WordRanker if by_word else LineRanker,
-    )
-    return Corrector(ranker(model or Scripted(), known, weights, longest), unit)
+    model, known = model or Scripted(), Vocabulary(lexicon, table, **more)
+    ranker = Rescorer if unit == "line" else WordRanker
+    return Corrector(ranker(model, known, weights, longest), unit)
 
 
-def ranker_of(corrector: Corrector) -> Ranker:
+def ranker_of(corrector: Corrector) -> WordRanker:
     ranker = corrector.backend
-    assert isinstance(ranker, Ranker)
+    assert isinstance(ranker, WordRanker)
     return ranker

@@ -146,7 +146,20 @@ def test_every_import_of_a_script_exists():
     assert not faults
 
 
-# ---------------------------------------------------------------- references in docstrings
+# ---------------------------------------------------------------- docstrings
+
+
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def test_no_docstring_begins_with_what_of_or_whether():
+    faults = []
+    for path in sorted(ROOT.glob("lev_*/**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            text = ast.get_docstring(node) if isinstance(node, DOCUMENTED) else None
+            if text and re.match(r"(What|Of|Whether)\b", text):
+                faults.append(f"{name_of(path)}: {text.splitlines()[0]}")
+    assert not faults
 
 
 def names_in(tree: ast.AST, place: str) -> Iterator[str]:

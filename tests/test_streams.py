@@ -8,14 +8,16 @@ from fake_backend import FakeBackend, replaced
 from fake_folder import fake_editor, fake_labeler
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_files import ROOT
 from refusals import NO_NUMBERS, refuses
 
 from lev_correct import Corrector
+from lev_runtime import Generator
 from lev_runtime.batching import Pause
 
 LETTERS = st.text("ab cd", max_size=9)
 DRAFTS = st.one_of(LETTERS, st.tuples(LETTERS), st.tuples(LETTERS, st.none() | LETTERS))
-ITEMS = {"corrector": LETTERS, "editor": DRAFTS, "labeler": LETTERS}
+ITEMS = {"corrector": LETTERS, "editor": DRAFTS, "generator": LETTERS, "labeler": LETTERS}
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +25,7 @@ def models(tmp_path_factory) -> dict[str, Any]:
     return {
         "corrector": Corrector(FakeBackend(replaced("b", "xy")), "word"),
         "editor": fake_editor(tmp_path_factory.mktemp("editor")),
+        "generator": Generator(ROOT / "tests/exports/generator", threads=1),
         "labeler": fake_labeler(tmp_path_factory.mktemp("labeler"), "classification"),
     }
 
@@ -31,6 +34,8 @@ def listed(model: Any, items: list[Any]) -> list[str]:
     """What the model makes of a list."""
     if isinstance(model, Corrector):
         return [correction.text for correction in model.correct(items)]
+    if isinstance(model, Generator):
+        return [written.text for written in model.generate(items)]
     if not hasattr(model, "edit"):
         return [prediction.label for prediction in model.predict(items)]
     rows = [[item] if isinstance(item, str) else item for item in items]
@@ -66,7 +71,7 @@ def test_a_stream_answers_as_a_list_and_reads_no_more_than_its_buffer_ahead(
 
 
 @pytest.mark.parametrize(
-    ("name", "items", "options", "named"),
+    "name, items, options, named",
     [
         ("corrector", "a", {}, "takes a list, not 'a'"),
         ("corrector", ["a", "b", None], {}, "line 3: None "),
@@ -74,17 +79,24 @@ def test_a_stream_answers_as_a_list_and_reads_no_more_than_its_buffer_ahead(
         ("editor", ["a", ()], {}, "source 2: None "),
         ("editor", ["a", "b", ("c", "b " * 63)], {}, "sentence 3: 65 draft tokens"),
         ("editor", ["a", "b", ("c", 7)], {}, "draft 3: 7 "),
+        ("generator", "a b", {}, "takes a list"),
+        ("generator", ["a", None], {}, "source 2: None "),
+        ("generator", ["a", "a " * 999], {}, "source 2: 1000 tokens where the model's limit is"),
+        ("generator", ["a"], {"nbest": 3, "beam": 2}, "nbest=3"),
         ("labeler", ["a", None], {}, "texts: takes a list, not None"),
     ],
 )
 def test_mistakes_are_named_by_the_number_in_the_stream(models, name, items, options, named):
     with refuses(named):
-        list(models[name].stream(items, **{"buffer": 2} | options))
+        model = models[name]
+        stream = model.stream_nbest if name == "generator" else model.stream
+        list(stream(items, **{"buffer": 2} | options))
 
 
 NUMBERS = {
     "editor": "nbest max_iter batch_size buffer empty_penalty delete_threshold candidates seed",
     "corrector": "min_confidence batch_size buffer",
+    "generator": "beam max_len_b batch_size buffer",
     "labeler": "top_k buffer",
 }
 

@@ -16,7 +16,6 @@ from fairseq import utils
 from fairseq.data import Dictionary, data_utils, indexed_dataset
 from torch import Tensor
 
-from lev_plugins.nn.arrays import TORCH
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.expert import States, make_states
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
@@ -227,16 +226,3 @@ def training_batch(of: TranslationEditTask, rows: Sequence[Triple], **options: A
     roll_in = {name: options.pop(name) for name in names}
     sample = batch(of, rows, **options)
     return {**sample, "states": states(of, sample, **roll_in)}
-
-
-class LevTPolicy(EditPolicy):
-    """A policy whose logits are methods of its own."""
-
-    arrays = TORCH
-
-    def logits(self, head, state):
-        if head == "deletion":
-            return self.deletion_logits(state.tokens, state.encoder_out)
-        if head == "placeholder":
-            return self.placeholder_logits(state.tokens, state.encoder_out, state.trace)
-        return self.token_logits(state.tokens, state.encoder_out, state.where, state.trace)

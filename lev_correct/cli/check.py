@@ -16,7 +16,8 @@ from lev_runtime.io.text_files import few
 from ..lines import Correction
 from ..report import Report, diff
 from ..repository.checked_files import CheckedFiles, checked_files
-from ..repository.findings import FORMATS, Finding, findings
+from ..repository.findings import Finding, findings
+from ..repository.formats import FORMATS
 from ..repository.git import ChangedLines, changed_lines, is_committed, lines_that_count
 from ..repository.identifiers import Identifier, identifiers
 from ..repository.repository import Repository, common_folder, find_repository

@@ -157,7 +157,7 @@ def corrected_files(
     if others:
         others.judge.survey(chain(around, *(text.lines for text in texts)))
     done = 0
-    if args.jobs > 1 and len(texts) > 1 and not (others and others.judge.counts_as_it_reads):
+    if args.jobs > 1 and len(texts) > 1:
         with contextlib.suppress(Exception):  # one process tells it, and what came before
             for file in _in_processes(corrector, texts, args, others):
                 done += 1

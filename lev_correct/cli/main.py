@@ -105,10 +105,7 @@ def correct(
 
 #: seconds; longer than others wait, as lines that are read together tell more of their text
 PAUSE = 0.2
-FOREIGN = (
-    "most words are unknown, as in another language, so its lines stay, or edits below 0.9 "
-    "(--protect none makes them)"
-)
+FOREIGN = "most words are unknown, as in another language, so its lines stay"
 
 
 @dataclass

@@ -18,7 +18,7 @@ from lev_runtime.io.options import (
 from lev_runtime.io.output import refuse_overwriting
 from lev_runtime.io.text_files import read_bytes
 
-from ..repository.findings import FORMATS
+from ..repository.formats import FORMATS
 from ..repository.repository import NAMED
 
 LISTS = ("lexicon", "lookup", "bigrams", "confusions", "protect_words")

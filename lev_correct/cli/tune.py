@@ -18,7 +18,7 @@ SHOWN = 5
 def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]) -> int:
     """Chooses, writes the settings next to the checkpoint, prints the outcome."""
     from .. import settings, tuning
-    from ..propose.ranking import Ranker
+    from ..propose.ranking import WordRanker
 
     if not args.path:
         raise UserError("tune needs your own model: add --path")
@@ -27,7 +27,7 @@ def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Correct
     if args.protect_words:
         use = replace(corrector.settings, protect_words=args.protect_words)
         corrector.settings, corrector.protections = use, [use.protection()]
-    if args.tune_weights and not isinstance(corrector.backend, Ranker):
+    if args.tune_weights and not isinstance(corrector.backend, WordRanker):
         raise UserError("--tune-weights: only rankings have weights; add --lexicon or --lookup")
     noisy, clean = (list(read_lines(path)) for path in (args.noisy, args.clean))
     counts, left_out = tuning.tune(corrector, noisy, clean, goal, args.tune_weights)
@@ -41,7 +41,7 @@ def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Correct
         corrector.settings,
         unit=corrector.unit,
         window=corrector.window or None,
-        weights=ranker.named_weights() if isinstance(ranker, Ranker) else {},
+        weights=ranker.named_weights() if isinstance(ranker, WordRanker) else {},
         tuned=summary,
     )
     path = settings.write(use, args.path)

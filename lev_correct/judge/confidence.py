@@ -1,11 +1,10 @@
 """Says what becomes of an edit's probability on its way from the model to the text, in this order:
 
 1. a temperature makes it come true as often as it says (:func:`calibrated`);
-2. of a sentence's first word it is lower, which may be a name (:func:`of_opening`);
-3. the text's judge has its say (:mod:`.judge`);
-4. what spaces explain as well loses their share (:func:`competed`);
-5. of the edits of one word the least sure counts (:func:`.whole_words`);
-6. it is compared with the least that the text asks for (:meth:`.Judge.least`).
+2. the text's judge has its say (:mod:`.judge`);
+3. what spaces explain as well loses their share (:func:`competed`);
+4. of the edits of one word the least sure counts (:func:`.whole_words`);
+5. it is compared with the least that the text asks for (:meth:`.Judge.least`).
 """
 
 import math
@@ -14,28 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from lev_runtime.logistic import most_likely
+
 from ..lines import Chance, overlaps
-from ..propose.fitting import most_likely
-from ..propose.spacing import SURE, Respaced, with_mark_behind
-from ..text.units import Span
+from ..propose.spacing import SURE, Respaced
 
 LOWEST, HIGHEST = 0.05, 20.0
-#: By how much the odds of an edit of a sentence's first word are divided.
-OPENING = 4.0
 _SMALLEST = 1e-9
 _LARGEST = 700.0  # whose exponential is finite
-
-
-def times_odds(probability: float, factor: float) -> float:
-    """Returns a probability with its odds multiplied by a factor."""
-    if factor == 1:
-        return probability
-    return probability * factor / (probability * factor + max(1 - probability, _SMALLEST))
-
-
-def of_opening(probability: float, odds_of_capital: float) -> float:
-    """Returns that of an edit of a sentence's first word, which may be a name."""
-    return times_odds(probability, 1 / min(OPENING, odds_of_capital))
 
 
 def calibrated(probability: float, temperature: float) -> float:
@@ -56,7 +41,7 @@ def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
         inner = min(max(chance, _SMALLEST), 1 - _SMALLEST)
         odds = math.log(inner / (1 - inner))
         units.append((np.array([[odds], [0.0]]), [is_right, not is_right]))
-    (weight,) = most_likely(units, np.ones(1), [True]).tolist()
+    (weight,) = most_likely(units, np.ones(1), ridge=1e-4 * len(units)).tolist()
     return round(1 / min(max(weight, 1 / HIGHEST), 1 / LOWEST), 4)
 
 
@@ -75,11 +60,8 @@ def competed(
     """
     chances = {(start, end): chance for (start, end, _), chance in wanted}
     respaced: list[Chance] = []
-    doubtful: set[Span] = set()  # words which may as well have lost a letter to the next one
     for places, text, chance, share, is_models in proposed:
         start, end = span = places[0][0], places[-1][1]
-        if len(places) > 1 and 1 - SURE < share < SURE:
-            doubtful.update(places)
         if text and is_models and span in chances:
             if "'" not in text:  # no model takes an apostrophe for a term
                 chance = judge(start, line[start:end], text, chance)
@@ -90,23 +72,12 @@ def competed(
         if text:
             respaced.append(((*span, text), chance))
 
-    kept = disjoint([change for change in respaced if _is_clear(change, doubtful)])
+    kept = disjoint(respaced)
     others = [((start, end, after), chances[start, end]) for (start, end, after), _ in wanted]
-    others = [
-        with_mark_behind(line, other)
-        for other in others
-        if _is_clear(other, doubtful) and not overlaps(kept, other)
+    return [other for other in others if not overlaps(kept, other)], [
+        ((start, end, after), judge(start, line[start:end], after, chance))
+        for (start, end, after), chance in kept
     ]
-    judged = []
-    for (start, end, after), chance in kept:
-        chance = judge(start, line[start:end], after, chance)
-        judged.append(with_mark_behind(line, ((start, end, after), chance)))
-    return others, judged
-
-
-def _is_clear(change: Chance, doubtful: set[Span]) -> bool:
-    start, end, after = change[0]
-    return (start, end) not in doubtful or " " in after
 
 
 def disjoint(changes: Sequence[Chance]) -> list[Chance]:

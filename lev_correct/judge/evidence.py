@@ -14,11 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import NamedTuple
 
-from rapidfuzz.distance import OSA
-
+from ..files.markup import is_shouted
 from ..propose.backend import Backend
-from ..text.markup import is_shouted
 from ..text.units import Span
 from ..words.known_words import SPELLED, KnownWords
 from .features import LEFT_ALONE, SHORT, LineFeatures
@@ -28,8 +27,6 @@ from .weights import Weights
 
 #: Characters on each side of an edit that tell which language it stands in; words of such a line.
 AROUND, FEW = 200, 5
-#: How often the files of a run have a word of which a slip is met once.
-SEVERAL = 3
 #: Words by which a place of a line is known: a copy of it, as of a page, says nothing more.
 PLACE = 7
 #: The words of identifiers (*getFormatedText*), of four letters or more.
@@ -64,6 +61,17 @@ PROSE = {"", ".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex
          ".po", ".pot", ".srt", ".noisy", ".en"}  # fmt: skip
 
 
+class Measured(NamedTuple):
+    """An edit of a line, and what tells of it."""
+
+    line: str
+    start: int
+    before: str
+    after: str
+    kind: Kind
+    features: Mapping[str, float]
+
+
 @dataclass
 class Run:
     """Holds what texts of one run share: the lists, and how often unknown words were met."""
@@ -74,6 +82,7 @@ class Run:
     languages: Languages = field(default_factory=Languages)
     met: Counter[str] = field(default_factory=Counter)  # in small letters
     seen: set[int] = field(default_factory=set)  # places in lines, by their words
+    measured: "list[Measured] | None" = None  # edits, which then are not judged
 
 
 class Evidence(Judge):
@@ -198,13 +207,6 @@ class Evidence(Judge):
         strange = [form for form in forms if not self.run.words.knows(form)] or [word.lower()]
         return any(self.run.met[form] > 1 for form in strange)
 
-    def is_slip(self, word: str, other: str) -> bool:
-        """Returns whether a word that the files of the run have once is one slip from one that they
-        have several times."""
-        met = self.run.met
-        word, other = word.lower(), other.lower()
-        return met[word] == 1 and met[other] >= SEVERAL and OSA.distance(word, other) == 1
-
 
 class LineJudge:
     """Judges the edits of one line, and says why."""
@@ -224,8 +226,12 @@ class LineJudge:
         kind = self.kind_of(before, kind)
         if kind == "slip" and self._text.leaves_alone(before):
             return 0.0
-        features = self.features.of(start, before, after, chance)
-        odds, self.why[start] = self._text.run.weights.judged(kind, features)
+        features, run = self.features.of(start, before, after, chance), self._text.run
+        if run.measured is not None:
+            if kind in OF_LISTS or not self.is_foreign(start, start + len(before), after):
+                run.measured.append(Measured(self.line, start, before, after, kind, features))
+            return chance
+        odds, self.why[start] = run.weights.judged(kind, features)
         probability = 1 / (1 + math.exp(-odds))
         may_be_foreign = kind not in OF_LISTS and probability > FAINT  # others are not asked for
         if may_be_foreign and self.is_foreign(start, start + len(before), after):

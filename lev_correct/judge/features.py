@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import OSA
 
-from ..text.markup import case_of, is_shouted, without_markup
+from ..files.markup import case_of, is_shouted, without_markup
 from ..text.units import Span, context, looked_up
 
 if TYPE_CHECKING:
@@ -139,7 +139,6 @@ class LineFeatures:
         is_first = bool(listed) and looked_up(after) == looked_up(listed[0])
         yield "not the first correction", len(listed) > 1 and not is_first
         yield "returns in the files", self._text.is_term(before)
-        yield "slip of a word of the files", not level and self._text.is_slip(before, after)
 
     def _is_lone_slip(self, before: str, after: str) -> bool:
         """Returns whether a word is alone in its line and an unheard slip, not of its ending.

@@ -5,29 +5,20 @@ A :class:`Judge` is asked about every edit that the model or the spaces propose,
 text has is chosen by :meth:`.Corrector.judge`:
 
 - :class:`Judge`: the model's word is taken;
-- :class:`Terms`: an unknown word that returns is rather a term;
 - :class:`.Evidence`: lists of known words, and weights that were learnt, tell.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from ..propose.spacing import SURE as SURE_OF_SPACES
 from ..text.units import Span, bare_letters
-from .confidence import times_odds
 
 #: What an edit does: to a word as the model proposes it, one that is alone in its line, that is
 #: listed as a misspelling, or is written for another one; to spaces or apostrophes, or a slip.
 Kind = Literal[
     "word", "alone", "listed", "confused", "slip", "left out", "put in", "apostrophe", "doubled"
 ]
-#: The power of how often an unknown word is met, by which the odds of a change are divided.
-REPEATED = 3.0
-#: Words from which on a text may be foreign, and what an edit's probability has to be in such one.
-ENOUGH, SURE = 20, 0.9
-#: Words of a line that count for that, at least.
-SEVERAL = 3
 
 
 class OfLine(Protocol):
@@ -53,8 +44,6 @@ class Judge:
 
     #: Whether most of the text is in another language.
     foreign = False
-    #: Whether the texts of a run have to be read before the first of them is judged.
-    counts_as_it_reads = False
     why: Mapping[int, Mapping[str, float]] = {}  # nothing but the model
 
     def read(
@@ -91,56 +80,6 @@ class Judge:
     def least(self, threshold: float, is_spaced: bool) -> float:
         """Returns the probability from which on an edit is made; is_spaced: one of spaces."""
         return max(threshold, SURE_OF_SPACES) if is_spaced else threshold
-
-
-class Terms(Judge):
-    """Judges unknown words by how often the text has them.
-
-    Args:
-        unknown: as of :attr:`.Backend.unknown`.
-        met: how often unknown words were met, as they are spelt, shared by the texts of a run.
-    """
-
-    counts_as_it_reads = True
-
-    def __init__(self, unknown: Callable[[str], bool], met: Counter[str] | None = None) -> None:
-        self._unknown = unknown
-        self.met = Counter[str]() if met is None else met
-        self._words = self._strange = 0  # in lines of several words, not in lists of single ones
-
-    def read(
-        self,
-        lines: Sequence[str],
-        silent: Sequence[bool],
-        places: Sequence[Sequence[Span]],
-    ) -> Sequence[Sequence[Span]]:
-        """See :class:`Judge`."""
-        for line, skip, line_places in zip(lines, silent, places, strict=True):
-            words = [] if skip else [line[start:end] for start, end in line_places]
-            unknown = [word for word in words if self._unknown(word)]
-            self.met.update(unknown)
-            if len(words) >= SEVERAL:
-                self._words += len(words)
-                self._strange += len(unknown)
-        return super().read(lines, silent, places)
-
-    @property
-    def foreign(self) -> bool:  # type: ignore[override]
-        """Returns whether most of so many words are in no list: the text is in another language."""
-        return self._words >= ENOUGH and 2 * self._strange > self._words
-
-    def probability(
-        self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
-    ) -> float:
-        """Returns that of an edit: the odds of one of an unknown word are divided by the third
-        power of how often it was met."""
-        return (
-            times_odds(chance, max(self.met[before], 1) ** -REPEATED) if kind == "word" else chance
-        )
-
-    def least(self, threshold: float, is_spaced: bool) -> float:
-        """See :class:`Judge`; higher in a text of another language."""
-        return super().least(max(threshold, SURE) if self.foreign else threshold, is_spaced)
 
 
 def kind_of(before: str, after: str) -> Kind:

@@ -12,7 +12,8 @@ from lev_runtime.folder import Folder, is_export
 from ..settings import Settings
 from .backend import Backend
 from .exported import THREADS, Exported
-from .ranking import LineRanker, WordRanker, defaults
+from .ranking import WEIGHTS, WordRanker
+from .rescoring import LINE_WEIGHTS, Rescorer
 from .searching import Searching
 
 #: Units that are ranked as single words; None: what settings without a unit were tuned for.
@@ -114,7 +115,7 @@ def ranked(
         return backend
     if not isinstance(backend, Searching):
         raise UserError("--lexicon and --lookup need a left-to-right model")
-    stored = use.weights if by_word == (use.unit in WORDS) else {}
-    weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}
-    ranker = WordRanker if by_word else LineRanker
-    return ranker(backend, use.vocabulary(by_word), weights, use.longest)
+    tuned = use.weights if by_word == (use.unit in WORDS) else {}
+    ranker, defaults = (WordRanker, WEIGHTS) if by_word else (Rescorer, LINE_WEIGHTS)
+    weights = {**defaults, "lookup": LISTED, **tuned, **weights}
+    return ranker(backend, use.vocabulary(), weights, use.longest)

@@ -1,21 +1,21 @@
-"""Choosing among candidates for a unit: a word, or a line or window of several.
+"""Choosing among what a word may become.
 
-A log-linear model: a candidate's score is a weighted sum of its features, those of the unit's words
-and the model's log-probability of the whole, its probability the softmax over all candidates.
+A log-linear model: a candidate's score is a weighted sum of its features, its probability the
+softmax over all candidates.
 """
 
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from itertools import repeat
+from functools import lru_cache
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from lev_runtime.errors import LARGEST, UserError, require_number
-from lev_runtime.text.words import WordEdit, word_edits
+from lev_runtime.logistic import most_likely
+from lev_runtime.text.words import WordEdit
 
 from ..text.units import (
     APOSTROPHES,
@@ -29,13 +29,11 @@ from .vocabulary import (
     ACRONYM,
     MOST_KEPT,
     Vocabulary,
-    changes,
     with_case,
     without_emphasis,
 )
 
-#: Name of a feature → its weight where nothing was tuned, of words that are ranked one by one
-#: (found on misspellings of English words).
+#: Name of a feature → its weight where nothing was tuned (found on misspellings of English words).
 WEIGHTS: Mapping[str, float] = {
     "model": 0.23,  # log-probability of the model
     "lexicon": 6.9,  # words that stand in the lexicon, or are listed corrections
@@ -56,15 +54,14 @@ WEIGHTS: Mapping[str, float] = {
     "confused": -5.0,  # it is another word, for one of the lexicon (:class:`.Confusions`)
     "likelier": 1.0,  # which fits better: the logarithm of how much more often it is met
 }
-#: Of lines and windows; all others are 0.
-OF_LINES = {"model": 1.0, "lexicon": 2.5, "frequency": 0.1, "unchanged": 0.5, "capital": 0.5,
-            "lookup": 1.0, "edits": -1.0}  # fmt: skip
 FEATURES = tuple(WEIGHTS)
 #: Features of the words, as :meth:`.Vocabulary.features` has them, and of a place in a text.
 OF_WORDS = slice(1, 15)
 CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
     FEATURES.index, ("capital", "bigrams", "confused", "likelier")
 )
+#: How strongly fitting holds the weights to where they began.
+HELD = 2e-4
 #: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
 KEPT = ("capital", "short", "confused", "likelier")
 #: What words of a language look like, which made-up errors teach; what people make of them, the
@@ -74,6 +71,8 @@ OF_LANGUAGE = ("unchanged", "length")
 LONGEST = 4
 #: Words whose candidates are remembered, some kilobytes each.
 MOST_FOUND = 10_000
+#: A unit, as it should be, and its context.
+Example = tuple[str, str, Context]
 #: What is put after a word, in small letters.
 _ENDING = re.compile(r"'(?:s|d|ll|re|ve)")
 _APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
@@ -84,26 +83,20 @@ def _errors(text: str, right: str) -> tuple[int, int]:
     return Levenshtein.distance(text.split(), right.split()), Levenshtein.distance(text, right)
 
 
-def defaults(by_word: bool) -> dict[str, float]:
-    """Returns the weights where nothing was tuned."""
-    return dict(WEIGHTS) if by_word else dict.fromkeys(WEIGHTS, 0.0) | OF_LINES
-
-
 @dataclass(frozen=True)
 class Candidates:
-    """Holds the texts that a unit may become, itself first, their features (texts ×
-    :data:`FEATURES`; of words those of their place are 0), and their edits of words."""
+    """Holds the texts that a word may become, itself first, and their features (texts ×
+    :data:`FEATURES`; those of their place are 0)."""
 
     texts: tuple[str, ...]
     features: np.ndarray
-    edits: Sequence[Sequence[WordEdit]]
 
 
-class Ranker(Backend):
-    """A :class:`~.backend.Backend` that writes the best candidate of a unit.
+class WordRanker(Backend):
+    """Writes the best candidate of a word, in its context: asked for in small letters, with the
+    capitals back that it had. A word that lists have stays, and what is not :attr:`readable`.
 
-    The probability of an edit is that of all candidates together that have it. Base of
-    :class:`WordRanker` and :class:`LineRanker`. What is not :attr:`readable` stays.
+    The probability of an edit is that of all candidates together that have it.
 
     Args:
         model: asked for texts and their log-probabilities.
@@ -114,9 +107,8 @@ class Ranker(Backend):
         UserError: a weight that there is not, or that is no number.
     """
 
-    by_word: bool
-    #: Features whose weights fitting keeps.
-    kept: Sequence[str] = ()
+    #: Whether the model searches among the words of the lexicon, too.
+    searches_lexicon = True
 
     def __init__(
         self, model: Searching, vocabulary: Vocabulary, weights: Mapping[str, float],
@@ -134,12 +126,21 @@ class Ranker(Backend):
         self.longest = LONGEST if longest is None else longest
         self.limit, self.processing = model.limit, model.processing
         self.tokens = self.processing.tokens
-        self.knows_spaces = model.knows_spaces and not self.by_word
-        self.words_learnt = model.words_learnt
+        self.words_learnt, self.knows_spaces = model.words_learnt, model.knows_spaces
         self._found: dict[str, Candidates] = {}
+        self.uses_context = vocabulary.bigrams is not None
+        self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
         cached = lru_cache(MOST_KEPT)
         self.readable, self.knows = cached(self._readable), cached(self._is_right)
         self.unknown, self.misspelt = cached(self._in_no_list), cached(self._corrections_of)
+        self.is_confused = cached(self._may_be_another)
+        if lexicon := vocabulary.lexicon:
+            model.lexicon = lexicon if self.searches_lexicon else None
+            self.shape = lexicon.letters.per_letter
+        if self.spacing:
+            self.rating = self.spacing.rating
+        if vocabulary.bigrams:
+            self.association = vocabulary.bigrams.association
 
     def named_weights(self) -> dict[str, float]:
         """Weights by the names of their features; without that of a table where there is none."""
@@ -169,18 +170,19 @@ class Ranker(Backend):
     def _answer(self, unit: str, candidates: Candidates, context: Context, doubts: bool) -> Answer:
         chances = self.probabilities(candidates, unit, context)
         best = self._best(candidates, unit, chances, doubts)
-        if self.cased(candidates.texts[best], unit) == unit:
+        text = self.cased(candidates.texts[best], unit)
+        if text == unit:
             return {}
-        answer = {}
-        for edit in candidates.edits[best]:
-            written = tuple(self.cased(" ".join(edit.words), unit).split())
-            has_edit = [edit in edits for edits in candidates.edits]
-            answer[edit._replace(words=written)] = float(sum(chances[has_edit]))
-        return answer
+        words = WordEdit(0, 1, tuple(text.split()))
+        return {words: float(chances[best])}
 
     def _best(self, candidates: Candidates, unit: str, chances: np.ndarray, doubts: bool) -> int:
         """Returns the number of the candidate that is written."""
-        return int(chances.argmax())
+        listed = self.misspelt(unit)
+        if len(listed) == 1 and listed[0] in candidates.texts:  # the text tells how sure it is
+            return candidates.texts.index(listed[0])
+        first = int(doubts and self.unknown(unit) and len(chances) > 1)
+        return first + int(chances[first:].argmax())
 
     # lists ----------------------------------------------------------------------------------------
 
@@ -193,9 +195,12 @@ class Ranker(Backend):
     def _is_right(self, word: str) -> bool:
         return self._known(word) and not self._listed(word.lower())
 
+    def _may_be_another(self, word: str) -> bool:
+        return self._known(word) and word.lower() in self.confused
+
     def _listed(self, small: str) -> bool:
         """Returns whether a word is known to be wrong, or to be written for another."""
-        return bool(self.vocabulary.corrections(small))
+        return small in self.confused or bool(self.vocabulary.corrections(small))
 
     def _known(self, word: str) -> bool:
         """Returns whether a word is one letter, such as the *s* of *it 's*, or in the lexicon, with
@@ -217,25 +222,30 @@ class Ranker(Backend):
         units = list(units)
         cached = self._found = self._found if len(self._found) < MOST_FOUND else {}
         new = [unit for unit in dict.fromkeys(units) if unit not in cached]
-        cached |= zip(new, self._new_candidates(new, batch_size), strict=True)
+        others = [unit for unit in new if unit not in self.confused]
+        cached |= {unit: self._confusable(unit) for unit in new if unit in self.confused}
+        cached |= zip(others, self._proposed(others, batch_size), strict=True)
         return [cached[unit] for unit in units]
 
-    def _new_candidates(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
-        return self._proposed(units, batch_size)
+    def _confusable(self, word: str) -> Candidates:
+        """Returns those of a word of the lexicon; the model is not asked."""
+        texts = (word, *self.confused[word])
+        features = np.zeros((len(texts), len(FEATURES)))
+        features[1:, CONFUSED] = 1
+        met = np.array([math.log1p(self.vocabulary.count(text)) for text in texts])
+        features[:, LIKELIER] = met - met[0]
+        return Candidates(texts, features)
 
     def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
         """Returns those that the model writes and the lists have."""
-        tokens = [self.tokens(self.shown(unit)) for unit in units]
-        edits = list(map(self.vocabulary.edits, units))
-        texts_of = partial(self.vocabulary.texts, longest=self.longest, spelt=self._spelt)
+        tokens = [self.tokens(self._shown(unit)) for unit in units]
         # what the lists have for a word is rated in the same search
-        listed = map(texts_of, units, repeat(()), edits) if self.by_word else ()
-        others = [list(map(self._asked, texts)) for texts in listed]
+        others = [list(map(self._asked, self._texts(unit))) for unit in units]
         written = self.model.nbest(tokens, batch_size, others)
         rows: list[dict[str, Pair]] = []
         scores: dict[Pair, float] = {}
-        for unit, read, hypotheses, unit_edits in zip(units, tokens, written, edits, strict=True):
-            texts = texts_of(unit, map(self.processing.text, hypotheses), unit_edits)
+        for unit, read, hypotheses in zip(units, tokens, written, strict=True):
+            texts = self._texts(unit, map(self.processing.text, hypotheses))
             rows.append({text: (read, self._asked(text)) for text in texts})
             scores |= {(read, text): score for text, score in hypotheses.items()}
         asked = [pair for row in rows for pair in row.values() if pair not in scores]
@@ -250,17 +260,27 @@ class Ranker(Backend):
         for text, score in scores.items():
             spelled = self.vocabulary.spelled.get(text, text)
             score_of[spelled] = max(score, score_of.get(spelled, score))
-        words, edits = unit.split(), [self._edits(unit, text) for text in score_of]
         features = np.zeros((len(score_of), len(FEATURES)))
         features[:, 0] = list(score_of.values())
-        for row, text_edits in zip(features, edits, strict=True):
-            pairs = changes(words, text_edits)
-            row[OF_WORDS] = sum(self.vocabulary.features(*pair) for pair in pairs)
-        return Candidates(tuple(score_of), features, edits)
+        features[:, OF_WORDS] = [self._features_of(unit, text) for text in score_of]
+        return Candidates(tuple(score_of), features)
 
     def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
-        """Returns those of the candidates at the place of a unit, as it is written there."""
-        return candidates.features
+        """Returns those of the candidates at the place of a unit, as it is written there, where a
+        capital counts, and neighbours."""
+        features = candidates.features.copy()
+        features[0, CAPITAL] = unit[0] != unit[0].lower()
+        # another word that exists is written where both neighbours are there and speak for it: how
+        # often it is met is no reason by itself
+        enough = all(context) if candidates.features[-1, CONFUSED] else any(context)
+        if (bigrams := self.vocabulary.bigrams) and enough:
+            fits = np.array([bigrams.score(text.lower(), *context) for text in candidates.texts])
+            # that of a word which no pair has is 0 whatever stands next to it: it does not fit
+            # better than words which are met next to others
+            is_met = candidates.texts[0] in bigrams
+            features[:, BIGRAMS] = fits if is_met else np.maximum(fits, 0)
+        features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
+        return features
 
     def probabilities(
         self, candidates: Candidates, unit: str, context: Context = NO_CONTEXT
@@ -273,7 +293,7 @@ class Ranker(Backend):
     # fitting --------------------------------------------------------------------------------------
 
     def fit(
-        self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64,
+        self, examples: Iterable[Example], batch_size: int = 64,
         names: Collection[str] = FEATURES,
     ) -> float:  # fmt: skip
         """Conditional maximum likelihood: the best candidates get most probable.
@@ -289,94 +309,36 @@ class Ranker(Backend):
         """
         kept = [(" ".join(unit.split()), right, context) for unit, right, context in examples]
         kept = [example for example in kept if example[0] and self.readable(example[0])]
-        kept = [example for example in kept if self._teaches(self.form(example[0]))]
+        kept = [example for example in kept if self.form(example[0]) not in self.confused]
         candidates = self.candidates((self.form(unit) for unit, _, _ in kept), batch_size)
         telling = []
         for unit_candidates, (unit, right, context) in zip(candidates, kept, strict=True):
             texts = [self.cased(text, unit) for text in unit_candidates.texts]
             errors = [_errors(text, right) for text in texts]
-            if len(set(errors)) > 1 and self._may_be_right(right, texts):
+            if len(set(errors)) > 1 and right.lower() in map(str.lower, texts):
                 features = self.features(unit_candidates, self.form(unit), context)
                 fewest = min(errors)
                 telling.append((features, [number == fewest for number in errors]))
         if telling:
-            from .fitting import most_likely
-
-            free = [name in names and name not in self.kept for name in FEATURES]
-            self.weights = most_likely(telling, self.weights, free)
+            free = [name in names and name not in KEPT for name in FEATURES]
+            spread = np.concatenate([features for features, _ in telling]).var(0)
+            held = HELD * len(telling) * np.maximum(spread, 1e-12)
+            self.weights = most_likely(telling, self.weights, free, ridge=held)
         return sum(not best[0] for _, best in telling) / max(len(telling), 1)
-
-    def _teaches(self, form: str) -> bool:
-        """Returns whether a unit counts in fitting."""
-        return True
-
-    def _may_be_right(self, right: str, texts: Sequence[str]) -> bool:
-        """Returns whether it counts with these candidates."""
-        return True
 
     # a unit and its texts -------------------------------------------------------------------------
 
-    def _readable(self, unit: str) -> bool:
-        """Returns whether a unit is one to rank: its model can spell it."""
-        return self._spelt(unit) and len(self.tokens(unit)) <= self.limit
+    def _texts(self, unit: str, written: Iterable[str] = ()) -> list[str]:
+        """Returns what a unit may become, itself first, by the lists and what the model wrote."""
+        return self.vocabulary.texts(unit, written, self.longest, self._spelt)
 
-    def _spelt(self, text: str) -> bool:
-        return self.model.knows(self.tokens(text))
+    def _features_of(self, unit: str, text: str) -> np.ndarray:
+        """Returns the features :data:`OF_WORDS` of a text."""
+        return self.vocabulary.features(unit, text)
 
-    def form(self, unit: str) -> str:
-        """A unit as it is asked for."""
-        return unit
-
-    def shown(self, form: str) -> str:
-        """A unit as the model reads it."""
-        return form
-
-    def cased(self, text: str, unit: str) -> str:
-        """A candidate as it is written for a unit."""
-        return text
-
-    def _asked(self, text: str) -> Tokens:
-        """A candidate as the model writes it."""
-        return self.tokens(text)
-
-    def _edits(self, unit: str, text: str) -> list[WordEdit]:
-        """Returns the edits of words that make a unit into a text."""
-        return word_edits(unit.split(), text.split())
-
-
-class LineRanker(Ranker):
-    """Ranks what lines and windows may become."""
-
-    by_word = False
-
-
-class WordRanker(Ranker):
-    """Ranks what single words may become: asked for in small letters and judged in their context;
-    they get the capitals back that they had. A word that lists have stays."""
-
-    by_word = True
-    kept = KEPT
-
-    def __init__(
-        self, model: Searching, vocabulary: Vocabulary, weights: Mapping[str, float],
-        longest: int | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(model, vocabulary, weights, longest)
-        self.uses_context = vocabulary.bigrams is not None
-        self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
-        cached = lru_cache(MOST_KEPT)
-        if lexicon := vocabulary.lexicon:
-            model.lexicon, self.shape = lexicon, lexicon.letters.per_letter
-        self.is_confused = cached(self._may_be_another)
-        if self.spacing:
-            self.rating = self.spacing.rating
-        if vocabulary.bigrams:
-            self.association = vocabulary.bigrams.association
-
-    @property
-    def odds_of_capital(self) -> float:
-        """See :class:`~.backend.Backend`."""
-        return math.exp(min(self.weights[CAPITAL], 100.0))
+    def _shown(self, unit: str) -> str:
+        """Returns a unit, as :meth:`form` has it, as the model reads it."""
+        return without_emphasis(unit)
 
     def suggestions(self, word: str) -> Sequence[str]:
         """See :class:`~.backend.Backend`."""
@@ -395,71 +357,19 @@ class WordRanker(Ranker):
             forms.append(plain.upper())
         if unit not in forms or (self._known(unit) and not self._listed(small)):
             return False
-        return super()._readable(small)
+        return self._spelt(small) and len(self.tokens(small)) <= self.limit
 
-    def _may_be_another(self, word: str) -> bool:
-        return self._known(word) and word.lower() in self.confused
-
-    def _listed(self, small: str) -> bool:
-        return small in self.confused or super()._listed(small)
+    def _tokens(self, text: str) -> Tokens:
+        """Returns those of a candidate as the model writes it."""
+        return self.tokens(text.lower())
 
     def _spelt(self, text: str) -> bool:
-        return super()._spelt(text.lower())
+        return self.model.knows(self._tokens(text))
 
     def _asked(self, text: str) -> Tokens:
-        """See :class:`Ranker`; one that is listed without what the model cannot spell."""
-        tokens, knows = self.tokens(text.lower()), self.model.knows
+        """Returns those of a candidate; of a listed one without what the model cannot spell."""
+        tokens, knows = self._tokens(text), self.model.knows
         return tokens if knows(tokens) else tuple(token for token in tokens if knows([token]))
-
-    def _new_candidates(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
-        others = [unit for unit in units if unit not in self.confused]
-        found = dict(zip(others, self._proposed(others, batch_size), strict=True))
-        return [found[unit] if unit in found else self._confusable(unit) for unit in units]
-
-    def _confusable(self, word: str) -> Candidates:
-        """Returns those of a word of the lexicon; the model is not asked."""
-        texts = (word, *self.confused[word])
-        features = np.zeros((len(texts), len(FEATURES)))
-        features[1:, CONFUSED] = 1
-        met = np.array([math.log1p(self.vocabulary.count(text)) for text in texts])
-        features[:, LIKELIER] = met - met[0]
-        edits = [self._edits(word, text) for text in texts]
-        return Candidates(texts, features, edits)
-
-    def _edits(self, unit: str, text: str) -> list[WordEdit]:
-        """See :class:`Ranker`; all of a word is one."""
-        if text == unit:
-            return super()._edits(unit, text)
-        return [WordEdit(0, 1, tuple(text.split()))]
-
-    def _best(self, candidates: Candidates, unit: str, chances: np.ndarray, doubts: bool) -> int:
-        listed = self.misspelt(unit)
-        if len(listed) == 1 and listed[0] in candidates.texts:  # the text tells how sure it is
-            return candidates.texts.index(listed[0])
-        first = int(doubts and self.unknown(unit) and len(chances) > 1)
-        return first + super()._best(candidates, unit, chances[first:], doubts)
-
-    def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
-        """See :class:`Ranker`: a capital counts there, and neighbours."""
-        features = candidates.features.copy()
-        features[0, CAPITAL] = unit[0] != unit[0].lower()
-        # another word that exists is written where both neighbours are there and speak for it: how
-        # often it is met is no reason by itself
-        enough = all(context) if candidates.features[-1, CONFUSED] else any(context)
-        if (bigrams := self.vocabulary.bigrams) and enough:
-            fits = np.array([bigrams.score(text.lower(), *context) for text in candidates.texts])
-            # that of a word which no pair has is 0 whatever stands next to it: it does not fit
-            # better than words which are met next to others
-            is_met = candidates.texts[0] in bigrams
-            features[:, BIGRAMS] = fits if is_met else np.maximum(fits, 0)
-        features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
-        return features
-
-    def _teaches(self, form: str) -> bool:
-        return form not in self.confused
-
-    def _may_be_right(self, right: str, texts: Sequence[str]) -> bool:
-        return right.lower() in map(str.lower, texts)
 
     def form(self, unit: str) -> str:
         """In small letters; an unknown word without what an apostrophe adds to it."""
@@ -468,12 +378,8 @@ class WordRanker(Ranker):
         ends = word and _ENDING.fullmatch(mark + rest)
         return word if ends and not (self._known(word) or self._listed(small)) else small
 
-    def shown(self, form: str) -> str:
-        """See :class:`Ranker`."""
-        return without_emphasis(form)
-
     def cased(self, text: str, unit: str) -> str:
-        """See :class:`Ranker`."""
+        """A candidate as it is written for a unit."""
         form, plain = self.form(unit), plain_apostrophes(unit)
         word = plain[: len(form)] if plain.lower().startswith(form) else plain
         text = with_case(text, word) + plain[len(word) :]

@@ -13,17 +13,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import nlargest
-from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
+from ..files.markup import case_of, is_shouted
 from ..lines import Chance
-from ..text.markup import case_of, is_shouted
 from ..text.units import (
-    APOSTROPHES,
     Span,
     bare_letters,
     context,
@@ -31,12 +29,7 @@ from ..text.units import (
     looked_up,
 )
 from ..words.lexicon import Bigrams, LetterModel
-from .doubled import (
-    CLAUSE,
-    NEVER_TWICE,
-    TWICE_BEHIND_GAPS,
-    may_be_twice,
-)
+from .doubled import NEVER_TWICE, TWICE_AFTER_GAPS, may_be_twice
 
 #: Words of English: those that are met next to any others, other frequent ones, and names of which
 #: no word in small letters is as frequent (from SCOWL's lists those that are met 16 times or more
@@ -54,16 +47,13 @@ PUT_IN, PUT_IN_WORDS, MOVED = -9.0, -12.0, -9.0
 DOUBLED, APOSTROPHE, SLIP = 0.0, -4.0, -10.5
 #: Of a slip in a common word, and in a name, the longest word that is taken for a common one.
 SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
-#: Of writing two words as one on purpose (*toolchain*), where none of them is common and no other
-#: word of the list begins or ends with them.
+#: Of writing two words as one on purpose (*toolchain*), where none of them is common.
 COMPOUND = -21.0
 #: Added where no word is next to it, and for a pair of neighbours that is not listed.
 ALONE, NOT_LISTED = -3.0, -1.0
 #: Where so many of the most frequent words are not English, common ones are those in this share of
 #: all pairs.
 MOST_MET, COMMON = 3, 1 / 1000
-#: The mark that a quotation begins with.
-_OPENS_QUOTE = re.compile(rf"(?<!\w)[{APOSTROPHES}](?:\w|\Z)")
 #: An apostrophe inside a word, of many on a line each.
 _INSIDE = re.compile(r"'(?<!\n')(?!\n)")
 #: Log-probability from which on a letter is a word.
@@ -71,8 +61,7 @@ LETTER = -6.0
 #: Letters of a word, of which both halves of another may be without being common; log-probability
 #: of a shorter half (of the words of two and three letters, 800 are rarer: mostly abbreviations).
 WHOLE, USUAL = 4, -12.0
-#: Mean log-probability of the other words of a line, below which it is in another language.
-FOREIGN, RAREST = -12.5, -20.0
+RAREST = -20.0
 #: Probability from which on spaces are changed.
 SURE = 0.8
 #: A known word that is met so often is not divided.
@@ -157,7 +146,6 @@ class Spacing:
             if contraction.endswith("n't") and 0 < counts.get(bare, 0) < counts[contraction]
         }
         self.word = lru_cache(MOST_KEPT)(self._word)
-        self._compound = lru_cache(MOST_KEPT)(self._compounding)
         self._options = lru_cache(MOST_KEPT)(self._options_of)
 
     def _set_common_words(self) -> None:
@@ -167,7 +155,7 @@ class Spacing:
         function, frequent, names = (" ".join(lines).split() for lines in lists.values())
         most = nlargest(MOST_MET, self._counts.values())
         if most == nlargest(MOST_MET, (self._counts.get(word, 0.0) for word in {*function})):
-            self._common, self._once = {*function}, NEVER_TWICE | TWICE_BEHIND_GAPS
+            self._common, self._once = {*function}, NEVER_TWICE | TWICE_AFTER_GAPS
             frequent += function
         else:
             self._common = self._bigrams.common(COMMON)
@@ -254,16 +242,8 @@ class Spacing:
             yield Option((joined,), PUT_IN_WORDS if both else PUT_IN)
         for cut in () if both else (len(first) - 1, len(first) + 1):
             pair = joined[:cut], joined[cut:]
-            if self._side_by_side(*pair) or self._were_moved((first, second), pair):
+            if self._side_by_side(*pair):
                 yield Option(pair, MOVED)
-
-    def _were_moved(self, words: Words, pair: Words) -> bool:
-        """Returns whether two parts of several letters are words, or one is common where two
-        unknown words stand."""
-        if min(map(len, pair)) < 2:
-            return False
-        known = any(word in self._counts for word in words)
-        return all(map(self._stands, pair)) or not (known or self._common.isdisjoint(pair))
 
     def _side_by_side(self, left: str, right: str) -> bool:
         """Returns whether two parts are words that are listed so, or none is short, or one is
@@ -281,18 +261,6 @@ class Spacing:
 
     def _stands(self, word: str) -> bool:
         return word in self._counts and (len(word) > 1 or self.word(word) >= LETTER)
-
-    def _compounding(self, words: Words) -> float:
-        """Returns the log-probability that a word was made of these two, the higher, the more words
-        were."""
-        first, second = words
-        _, *with_first = self._lines.split(f"\n{first}")
-        *with_second, _ = self._lines.split(f"{second}\n")
-        ends = (text.partition("\n")[0] for text in with_first)
-        begins = (text.rpartition("\n")[2] for text in with_second)
-        count_first = sum(map(self._stands, ends))
-        count_second = sum(map(self._stands, begins))
-        return COMPOUND + math.log1p(count_first) + math.log1p(count_second)
 
     # choosing -------------------------------------------------------------------------------------
 
@@ -319,24 +287,23 @@ class Spacing:
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
         """Yields what may be respaced in a line: no names, nor parts of words with hyphens, nor
         what is rightly written twice, nor what stands in another language."""
-        words, ratings = [looked_up(line[start:end]) for start, end in places], list[float]()
+        words = [looked_up(line[start:end]) for start, end in places]
         shouted = is_shouted(line)
         for first, last in self._openings(words):
             slot_words = tuple(words[first : last + 1])
             slot_places = tuple(places[first : last + 1])
             if any(hyphens_beside(line, *place) for place in slot_places):
                 continue
+            if len({*slot_words}) < len(slot_words) and may_be_twice(slot_words[0], words[:first]):
+                continue
             has_space = line[slot_places[0][1] : slot_places[-1][0]] == " "
             case, *others = ["small" if shouted else case_of(line, *at) for at in slot_places]
             if case == "mixed" or (others and not (has_space and others == ["small"])):
                 continue
-            ratings = ratings or [*accumulate(map(self.rating, words), initial=0.0)]
-            if not self._options(slot_words, case) or self._is_foreign(words, ratings, first, last):
+            if not self._options(slot_words, case):
                 continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]
-            slot = Slot(slot_places, slot_words, left, right, case)
-            if not (slot.is_twice and may_be_twice(words[first], line, places[first][0])):
-                yield slot
+            yield Slot(slot_places, slot_words, left, right, case)
 
     def _openings(self, words: Sequence[str]) -> Iterator[Span]:
         """Yields the numbers of the first and the last of words that have options in any case: with
@@ -351,18 +318,6 @@ class Spacing:
                     continue
                 if self._options((word, other), "first"):
                     yield number, number + 1
-
-    def _is_foreign(
-        self, words: Sequence[str], ratings: Sequence[float], first: int, last: int
-    ) -> bool:
-        """Returns whether the other words of a line are those of another language; ``ratings``:
-        their sums up to each word."""
-        if words[first - 1 : first] and words[first - 1] not in self._counts:
-            first -= 1  # unknown words may be wrong there, too
-        if words[last + 1 : last + 2] and words[last + 1] not in self._counts:
-            last += 1
-        others = ratings[-1] - (ratings[last + 1] - ratings[first])
-        return others < FOREIGN * (len(words) - (last + 1 - first))
 
     def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:
         """Returns the best of what may have been meant, its probability, and that of all changes of
@@ -380,8 +335,8 @@ class Spacing:
         for words, price in options:
             text = self._text(words, slot)
             meant_there = text + price + alone
-            if price == LEFT_OUT[0]:
-                rated.append((text + self._compound(words), None))
+            if price == LEFT_OUT[0]:  # two words as one on purpose (*toolchain*)
+                rated.append((text + COMPOUND, None))
             rated.append((meant_there, words))
             if has_letters_of(slot.words, words):
                 of_spaces.append(meant_there)
@@ -398,17 +353,6 @@ class Spacing:
             first_price = APOSTROPHE
         words = tuple(" ".join(meant).split())
         return self._text(words, slot) + first_price + SLIP * (slips - 1)
-
-
-def with_mark_behind(line: str, change: Chance) -> Chance:
-    """Returns a change that puts an apostrophe into a word with the one after it (*isnt'*), unless
-    that ends a quotation."""
-    (start, end, after), chance = change
-    before = looked_up(line[start:end])
-    added = "'" in looked_up(after) and "'" not in before and line[end : end + 1] in {*APOSTROPHES}
-    if added and not _OPENS_QUOTE.search(line[max(start - CLAUSE, 0) : start]):
-        end += 1
-    return (start, end, after), chance
 
 
 def has_letters_of(words: Words, others: Words) -> bool:

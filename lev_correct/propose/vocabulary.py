@@ -3,15 +3,11 @@
 import math
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
-from itertools import islice
 from types import MappingProxyType
 
 import numpy as np
-
-from lev_runtime.text.words import WordEdit, word_edits
 
 from ..text.units import core_of
 from ..words.lexicon import (
@@ -30,11 +26,8 @@ ABBREVIATION, ACRONYM = 3, 5
 #: A letter that is repeated for emphasis (soooo).
 _REPEATED = re.compile(r"(.)\1{2,}")
 _DOUBLED, _SILENT = re.compile(r"(.)\1+"), re.compile("[aeiouyhw'’]")
-#: Near words at most, of a word that is ranked alone (of 681 learners' errors 508 become right with
-#: 4, 6 or 12) and of each unknown one in a line.
-NEAR_ALONE, NEAR_IN_LINE = 6, 3
-#: Candidates of a line, at most.
-MOST = 32
+#: Near words at most (of 681 learners' errors 508 become right with 4, 6 or 12).
+NEAR = 6
 #: Letters of a word that are wrong at most (of 3,414 misspellings 13 have more), and all letters of
 #: one that is no chain of symbols or words.
 MOST_EDITS, MOST_LETTERS = 5, 40
@@ -43,23 +36,20 @@ MOST_KEPT = 100_000
 
 
 class Vocabulary:
-    """Lists as words are looked up in them: alone and in small letters (``by_word``), or in a line,
-    with the punctuation and the capitals that they have there."""
+    """Lists as words are looked up in them: in small letters."""
 
     def __init__(
         self,
-        by_word: bool,
         lexicon: Lexicon | None = None,
         lookup: Lookup | None = None,
         bigrams: Bigrams | None = None,
         confusions: Confusions = MappingProxyType({}),
     ) -> None:
-        self.by_word, self.lexicon, self.lookup, self.bigrams = by_word, lexicon, lookup, bigrams
+        self.lexicon, self.bigrams = lexicon, bigrams
+        self.lookup = lookup and lookup.in_small_letters(lexicon or Lexicon({}))
         self.spelled: Mapping[str, str] = {}  # small letters → as the lexicon has it
-        if by_word and self.lookup:
-            self.lookup = self.lookup.in_small_letters(self.lexicon or Lexicon({}))
-        if by_word and self.lexicon:
-            self.lexicon, self.spelled = self.lexicon.in_small_letters()
+        if lexicon:
+            self.lexicon, self.spelled = lexicon.in_small_letters()
         #: Words of the lexicon and the bigrams, and others of these that are written for them.
         self.confused: dict[str, tuple[str, ...]] = {}
         if self.lexicon and bigrams:
@@ -68,32 +58,27 @@ class Vocabulary:
                 others = tuple(other for other in confusions[word] if other in met)
                 if others and not self._listed(word):
                     self.confused[word] = others
-        #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
+        #: Those of :data:`.ranking.OF_WORDS`, for a word that becomes another text, or stays.
         self.features = lru_cache(MOST_KEPT)(self._measured)
         #: What the table has for a text.
         self.corrections = lru_cache(MOST_KEPT)(self._corrections)
 
     @cached_property
     def spacing(self) -> Spacing | None:
-        """Returns it for words that are ranked one by one, with counts and bigrams."""
+        """Returns it where there are counts and bigrams."""
         words = self.lexicon
-        if not (self.by_word and self.bigrams and words and any(words.counts.values())):
+        if not (self.bigrams and words and any(words.counts.values())):
             return None
         return Spacing(words.counts, self.bigrams, words.letters, self.corrections)
 
     def count(self, word: str) -> float:
-        """How often the lexicon has a word, in a line also without punctuation around it or in
-        small letters; 0 for what has no letters, −1 if it has not."""
+        """How often the lexicon has a word; 0 for what has no letters, −1 if it has not."""
         if self.lexicon is None:
             return -1.0
-        if self.by_word:
-            small = word.lower()
-            forms = [small] if self.spelled.get(small, small) == word else []
-        else:
-            core = core_of(word)
-            forms = [word, core, core.lower()]
-        counts = (self.lexicon.counts[form] for form in forms if form in self.lexicon)
-        return max(counts, default=-1.0 if any(map(str.isalpha, word)) else 0.0)
+        small = word.lower()
+        if self.spelled.get(small, small) == word and small in self.lexicon:
+            return self.lexicon.counts[small]
+        return -1.0 if any(map(str.isalpha, word)) else 0.0
 
     def _corrections(self, text: str) -> tuple[str, ...]:
         """Returns what the table has for a text as it stands, else without punctuation, else in
@@ -109,75 +94,28 @@ class Vocabulary:
     def _listed(self, word: str) -> tuple[str, ...]:
         return self.lookup.corrections(word) if self.lookup else ()
 
-    def edits(self, unit: str) -> tuple[list[WordEdit], list[WordEdit]]:
-        """Returns what the lists have for the words of a unit: listed, and near ones, the
-        nearest first; in a line for words that the lexicon lacks, alone for those not listed."""
-        listed: list[WordEdit] = []
-        near: list[WordEdit] = []
-        for n, word in enumerate(unit.split()):
-            corrections = sorted(self.corrections(word))
-            listed += [WordEdit(n, n + 1, (text,)) for text in corrections]
-            others = () if corrections and self.by_word else self._near(word)
-            near += [WordEdit(n, n + 1, (text,)) for text in others]
-        return listed, near
-
     def texts(
-        self,
-        unit: str,
-        written: Iterable[str],
-        edits: tuple[Sequence[WordEdit], Sequence[WordEdit]],
-        longest: int,
-        spelt: Callable[[str], bool],
+        self, word: str, written: Iterable[str], longest: int, spelt: Callable[[str], bool]
     ) -> list[str]:
-        """Lists what a unit may become, itself first: what the model wrote, single edits of that
-        and of the lists (:meth:`edits`), and all of the lists at once; what grows by more than
-        ``longest`` letters a word, or of a word is :func:`far`, only where it is listed; of a line
-        the first few.
+        """Lists what a word may become, itself first: its listed corrections; where it has none,
+        what the model wrote, and near words, the nearest first, but for what grows by more than
+        ``longest`` letters or is :func:`far`.
 
         Args:
-            spelt: whether the model can write a text, other than the unit.
+            spelt: whether the model can write a text.
         """
-        words, (listed, near) = unit.split(), edits
-        candidates = dict.fromkeys([unit, *(" ".join(text.split()) for text in written)])
-        several = len(words) > 1  # else each text is an edit of the whole
-        single: list[WordEdit] = []
-        for text in candidates if several else ():
-            single += word_edits(words, text.split())
-        combinations = [[edit] for edit in dict.fromkeys([*single, *listed, *near])]
-        listed_for = Counter(edit.start for edit in listed)
-        alone = [edit for edit in listed if listed_for[edit.start] == 1]
-        if several:
-            nearest = {edit.start: edit for edit in (*reversed(near), *alone)}
-            combinations += [alone, [nearest[place] for place in sorted(nearest)]]
-        candidates |= dict.fromkeys(edited(words, edits) for edits in combinations)
-        limit = len(unit) + longest * len(words)
-        of_lists = {edited(words, [edit]) for edit in listed} | {edited(words, alone)}
-        plain = without_emphasis(unit) if self.by_word else unit
-
-        def may_stand(text: str) -> bool:
-            if text == unit:
-                return True
-            if self.by_word and listed:  # nothing else, also where the model cannot spell it
-                return text in of_lists
-            is_near = 0 < len(text) <= limit and not (self.by_word and far(plain, text))
-            return (is_near or text in of_lists) and spelt(text)
-
-        able = filter(may_stand, candidates)
-        return list(able if self.by_word else islice(able, MOST))
-
-    def _near(self, word: str) -> Iterable[str]:
-        if self.lexicon and self.by_word:
-            return self.lexicon.near(without_emphasis(word), NEAR_ALONE)
-        if self.lexicon is None or self.count(word) >= 0:
-            return ()
-        # also those in small letters, with the capitals of the word
-        core = core_of(word)
-        nearest = self.lexicon.near(core, NEAR_IN_LINE)
-        if core != core.lower():
-            small = self.lexicon.near(core.lower(), NEAR_IN_LINE)
-            nearest = list(dict.fromkeys([*nearest, *(with_case(other, core) for other in small)]))
-            nearest.sort(key=lambda other: distance(core, other))
-        return [word.replace(core, other, 1) for other in nearest[:NEAR_IN_LINE]]
+        if listed := sorted(self.corrections(word)):
+            return list(dict.fromkeys([word, *listed]))
+        plain = without_emphasis(word)
+        near = self.lexicon.near(plain, NEAR) if self.lexicon else ()
+        others = [" ".join(text.split()) for text in written]
+        limit = len(word) + longest
+        able = [
+            text
+            for text in dict.fromkeys([*others, *near])
+            if text != word and 0 < len(text) <= limit and not far(plain, text) and spelt(text)
+        ]
+        return [word, *able]
 
     def _measured(self, before: str, after: str) -> np.ndarray:
         # a correction of several words is known where all of them are
@@ -188,9 +126,9 @@ class Vocabulary:
         is_listed = after in corrections
         misspellings = self.lookup.times(after) if self.lookup else 0
         # the lexicon's capital counts as an edit where nothing else differs
-        small = after.lower() if self.by_word and is_known and after.lower() != before else after
+        small = after.lower() if is_known and after.lower() != before else after
         stays = before == after
-        plain = before if stays or not self.by_word else without_emphasis(before)
+        plain = before if stays else without_emphasis(before)
         edits = distance(plain, small)
         heard = distance(consonants(before), consonants(small)) if edits else 0
         capital = short = False
@@ -217,21 +155,6 @@ class Vocabulary:
             short,
         ]
         return np.array(features, dtype=np.float64)
-
-
-def changes(words: Sequence[str], edits: Sequence[WordEdit]) -> Iterable[tuple[str, str]]:
-    """Each word that stays, with itself, and the words of each edit before and after it."""
-    place = 0
-    for edit in edits:
-        yield from ((word, word) for word in words[place : edit.start])
-        yield " ".join(words[edit.start : edit.end]), " ".join(edit.words)
-        place = edit.end
-    yield from ((word, word) for word in words[place:])
-
-
-def edited(words: Sequence[str], edits: Sequence[WordEdit]) -> str:
-    """A text of words with edits made, which are in order and do not overlap."""
-    return " ".join(after for _, after in changes(words, edits) if after)
 
 
 def far(word: str, other: str) -> bool:

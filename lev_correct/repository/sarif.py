@@ -3,14 +3,13 @@
 import json
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from lev_runtime import __version__
 from lev_runtime.errors import printable
 
-if TYPE_CHECKING:
-    from .findings import Reported
+from .findings import Reported
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 RULES = {
@@ -19,7 +18,7 @@ RULES = {
 }
 
 
-def as_sarif(findings: Iterable["Reported"]) -> str:
+def as_sarif(findings: Iterable[Reported]) -> str:
     """Returns a log of one run, with a fix for each finding that is corrected without a person.
 
     Paths are relative to the current folder, as code scanning expects of the top of a repository.
@@ -31,7 +30,7 @@ def as_sarif(findings: Iterable["Reported"]) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
-def _result(finding: "Reported") -> dict[str, Any]:
+def _result(finding: Reported) -> dict[str, Any]:
     file = {"artifactLocation": {"uri": quote(os.fsencode(os.path.relpath(finding.file)))}}
     region = _region(finding.line, finding.column, finding.before)
     result: dict[str, Any] = {

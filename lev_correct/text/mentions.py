@@ -2,12 +2,13 @@
 says that they are misspelt, or that a thing is called so."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache, reduce
 
-from ..lines import Chance
 from .units import Span, core_of
 
+#: A change, ``line[start:end]`` and its new text, with its probability.
+Change = tuple[tuple[int, int, str], float]
 #: Characters on each side of a word that tell whether it is mentioned.
 AROUND = 200
 #: A pattern and, in the order in which they are put into it, its parts. What an edit writes stands
@@ -155,7 +156,9 @@ def _mention() -> re.Pattern[str]:
 
 
 def mentioned(
-    line: str, changes: Sequence[Chance], listed: Callable[[str], Iterable[str]]
+    line: str,
+    changes: Iterable[Change],
+    listed: Callable[[str], Iterable[str]],
 ) -> list[Span]:
     """Returns where the words stand that a line mentions, of those that changes are of.
 

@@ -7,7 +7,7 @@ from os.path import commonprefix
 
 from lev_runtime.errors import UserError, strings
 
-from .markup import is_prose, is_shouted, without_markup
+from ..files.markup import is_prose, is_shouted, without_markup
 from .units import Span, composed
 
 #: What is code, an address or a name inside a line of prose. A run of characters is read once,

@@ -13,30 +13,27 @@ from unicodedata import category, normalize
 from lev_runtime.errors import UserError, require_count
 from lev_runtime.io.lines import UNREADABLE
 
-from .markup import without_markup
+from ..files.markup import APOSTROPHES as APOSTROPHES
+from ..files.markup import HYPHENS as HYPHENS
+from ..files.markup import Span as Span
+from ..files.markup import without_markup
 
 UnitKind = Literal["word", "letters", "line", "window"]
 KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
 
-Span = tuple[int, int]
 Context = tuple[str, str]
 NO_CONTEXT: Context = ("", "")
 
 _BYTE_ORDER_MARK = "\ufeff"
-#: Marks that are written for an apostrophe, as :func:`plain_apostrophes` has it.
-APOSTROPHES = "'\u2019\u00b4\u02b9\u02bb\u02bc\u02c8\u2018\u201b\u2032\u2035\ua78c\uff07"
 #: Parts of a word with hyphens on each side that are looked for, at most, and letters of each.
 MOST_PARTS, LONGEST_PART = 4, 40
 #: Lines whose words are remembered, as those of tables and licences return in many files; and
 #: characters of one.
 MOST_KEPT, LONGEST_KEPT = 10_000, 200
-#: Marks that divide a word or join two, the soft one as far as it ends a line; recognisers of
-#: print write U+00AC for it.
-HYPHENS = "-\u2010\u2011\u00ad\u00ac"
 _WORD = re.compile(r"\S+")
 _WORD_OR_CONTROL = re.compile(r"[\S\x85]+")  # which is whitespace for Python
-#: What a line has in which words are clipped, divided or in brackets.
-_MARKS = re.compile(rf"[{HYPHENS}'\u2019()\[\]]")
+#: What a line has in which words are clipped or in brackets.
+_MARKS = re.compile(r"['\u2019()\[\]]")
 # Letters, with apostrophes inside; not in what holds more than letters and punctuation: numbers,
 # addresses, paths, names of programs; nor in words cut short (goin', heav'n, ev'ry, giv'st), nor
 # next to what was no text: controls, bytes that are no UTF-8, a ? for a letter.
@@ -60,9 +57,6 @@ _FIELD = rf"[\"'(]*(?:[^\W\d_{_NUMERALS}]+|\d[\d.:/-]*)[\"')]*"
 _FIELDS = re.compile(rf"[,;|]*{_FIELD}(?:[,;|]+{_FIELD})+[,;|.]*")
 # What stands inside a word, but for the ending of word(s).
 _INSIDE_WORD = re.compile(r"(?<=[^\W\d_])(?:-?[)\]]|[(\[](?!e?s\)))(?=[^\W\d_])")
-# Halves of a word that the end of a line once divided (gov- ernment); the second of two
-# alternatives (pre- and post-war) is a word anyway.
-_DIVIDED = re.compile(rf"(?<![^\W\d_])({_LETTER}++)[{HYPHENS}]\s++(?=({_LETTER}++))")
 # The first letters are left out (\u2019tis); a straight mark may begin a quotation, which ends.
 _BEGINS_WITH_MARK = re.compile(r"(?<!\w)['\u2019](?=\w)")
 _CLIPPED = re.compile(r"\u2019|'(?i:tis|twas|twill|twere|twould)\b")
@@ -146,7 +140,7 @@ def _letters(line: str, begin: int) -> Iterator[Span]:
     written, line = line, without_markup(with_marks_as_letters(line))
     left_alone, parted = set[int](), set[int]()
     if _MARKS.search(line):
-        left_alone = {*_halves(line), *_clipped(line)}
+        left_alone = {*_clipped(line)}
         parted = {place for match in _INSIDE_WORD.finditer(line) for place in match.span()}
     stretches = [(begin, len(line))]  # no word goes beyond its token
     if _NO_WORDS.search(line, begin):
@@ -161,13 +155,6 @@ def _letters(line: str, begin: int) -> Iterator[Span]:
 
 def _may_have_words(line: str, token: re.Match[str]) -> bool:
     return not _NO_WORDS.search(line, *token.span()) or bool(_FIELDS.fullmatch(token[0]))
-
-
-def _halves(line: str) -> Iterator[int]:
-    """Where the halves of divided words begin inside a line."""
-    for match in _DIVIDED.finditer(line):
-        if match[2].islower():
-            yield from (match.start(1), match.start(2))
 
 
 def _clipped(line: str) -> Iterator[int]:

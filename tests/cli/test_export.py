@@ -11,7 +11,6 @@ from refusals import refusal
 from safetensors.torch import load_file
 
 from lev_correct import Corrector
-from lev_plugins import LevenshteinEditor
 from lev_plugins.cli import export
 from lev_runtime import Editor
 
@@ -19,18 +18,6 @@ from lev_runtime import Editor
 @pytest.fixture
 def checkpoint(tmp_path):
     return saved.save(tmp_path / "model.pt", tiny.dictionaries(tmp_path / "data"), "editor")
-
-
-def test_a_checkpoint_becomes_a_folder_that_edits_as_it_does(checkpoint, tmp_path, capsys):
-    out = tmp_path / "new" / "exported"
-    export.main([str(checkpoint), str(out), "--bpe", "characters"])
-    assert str(out) in capsys.readouterr().out
-    ours = LevenshteinEditor.from_pretrained(checkpoint, bpe="characters")
-    texts = ["abc", "hgf a", "", "bbbb"]
-    traces = ours.edit(texts, ["abd", None, "c", None])
-    outputs = Editor(out).edit(texts, ["abd", None, "c", None])
-    assert [trace.text for trace in outputs] == [trace.text for trace in traces]
-    assert [trace.iterations for trace in outputs] == [trace.iterations for trace in traces]
 
 
 def test_a_corrector_of_letters_without_bpe_reads_words_from_its_export_too(tmp_path):
@@ -93,25 +80,6 @@ def test_a_card_has_the_head_of_the_run_and_the_parameters_are_those_of_the_chec
     assert parameters.keys() == state["model"].keys()
     assert all(torch.equal(parameters[name], state["model"][name]) for name in parameters)
     Editor(out)
-
-
-def test_layers_that_training_drops_are_all_exported(tmp_path):
-    """A model in training mode would draw its layers anew in each pass."""
-    data = tiny.dictionaries(tmp_path / "data")
-    cfg = saved.parsed(data.parent / "bin", "stock")
-    cfg = saved.copy.deepcopy(cfg)
-    cfg.task.data = str(data)
-    cfg.model.encoder_layerdrop = cfg.model.decoder_layerdrop = 0.5
-    cfg.model.encoder_layers = cfg.model.decoder_layers = 4
-    task = saved.tasks.setup_task(cfg.task)
-    path = saved.write(tmp_path / "m.pt", cfg, saved.untrained(cfg, task), task.state_dict())
-    export.main([str(path), str(tmp_path / "out"), "--bpe", "characters"])
-    ours = Corrector.from_pretrained(path, bpe="characters", beam=1)
-    theirs = Corrector.from_pretrained(tmp_path / "out", beam=1)
-    lines = ["abc", "hgf a", "bbbb"]
-    assert [line.text for line in theirs.correct(lines)] == [
-        line.text for line in ours.correct(lines)
-    ]
 
 
 def test_an_export_that_answers_otherwise_is_refused(checkpoint, tmp_path, refused, monkeypatch):

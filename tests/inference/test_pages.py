@@ -5,7 +5,6 @@ import tiny
 
 
 def test_the_gates_are_shown_as_the_page_shows_them(root, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(saved.KINDS, "gated", "--task translation --arch gated_transformer_char")
     monkeypatch.chdir(tmp_path)
     data = tiny.dictionaries(tmp_path / "my/text")
     saved.save(tmp_path / "my/gated/checkpoint_best.pt", data, "gated")

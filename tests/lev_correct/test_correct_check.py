@@ -129,19 +129,21 @@ def test_no_model_is_loaded_where_there_is_nothing_to_check(run, monkeypatch):
     assert correct.main(["check", "."]) == 0
 
 
-def test_a_word_that_returns_counts_in_all_files_of_a_run(run, monkeypatch):
-    def probabilities(files):
-        corrector = ranking(Scripted(likes={"the": 0.0}))
-        corrector.settings = replace(corrector.settings, protect_code=True)
-        monkeypatch.setattr(correct, "load_corrector", lambda args: corrector)
-        assert correct.main(f"check {files} --edits edits".split()) == 1
-        edits = map(json.loads, Path("edits").read_text().splitlines())
-        return [edit["probability"] for edit in edits]
+def test_a_word_that_returns_counts_in_all_files_of_a_run(run, monkeypatch, tmp_path):
+    (tmp_path / "known").write_text("zog\t3\n")
 
-    put(a=b"teh\n", b=b"the teh\n", c=b"teh\n")
-    (alone,) = probabilities("a")
-    together = probabilities("a b c")
-    assert together == [together[0]] * 3 and together[0] < alone
+    def changed(files):
+        corrector = ranking(Scripted(likes={"receive": 0.0}))
+        use = replace(corrector.settings, protect_code=True, known=str(tmp_path / "known"))
+        corrector.settings = use
+        monkeypatch.setattr(correct, "load_corrector", lambda args: corrector)
+        correct.main(f"check {files} --edits edits".split())
+        edits = map(json.loads, Path("edits").read_text().splitlines())
+        return [edit["after"] for edit in edits]
+
+    put(a=b"to recieve the\n", b=b"the cats recieve\n")
+    assert changed("a") == changed("b") == ["receive"]
+    assert changed("a b") == []
 
 
 SETTINGS = """\

@@ -4,9 +4,8 @@ import re
 import time
 
 import pytest
-from fake_backend import Scripted, document, ranking, read
+from fake_backend import Scripted, document, ranking
 
-from lev_correct.judge.judge import ENOUGH
 from lev_correct.text.protection import CodeProtection, protected_spans
 from lev_correct.text.units import spans
 
@@ -102,38 +101,9 @@ def test_a_document_is_corrected_some_lines_at_a_time(path, before, after, size)
     assert [correction.text for correction in changed] == after.split("/")
 
 
-def test_an_unknown_word_that_returns_is_rather_a_term():
-    judge = document(lambda word: word == "runkle").judge
-    for line, times in (("A runkle is a runkle.", 2), ("runkle", 3)):
-        read(judge, [line])
-        odds = 9 / times**3
-        assert judge.probability(0, "runkle", "", 0.9) == pytest.approx(odds / (1 + odds))
-    assert judge.probability(0, "right", "", 0.9) == 0.9
-
-
-def test_a_text_of_unknown_words_is_foreign():
-    judge, foreign = document(lambda word: word == "habe").judge, []
-    many = ENOUGH // 3
-    texts = (
-        ["habe"] * ENOUGH,
-        ["habe habe habe"] * many,
-        ["habe habe habe"],
-        ["have have have"] * ENOUGH,
-    )
-    for text in texts:
-        read(judge, text)  # at first a list of words, which is no text
-        foreign.append(judge.foreign)
-    assert foreign == [False, False, True, False]
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_texts_of_a_run_are_read_before_the_first_is_corrected_and_asked_for_together(shared):
+def test_texts_of_a_run_are_asked_for_together():
     model = Scripted(likes={"the": 0.0})
-    first = document(lambda word: word == "teh")
-    second = document(lambda word: word == "teh", others=first.judge if shared else None)
-    texts = [(["teh a"], first, ()), (["a teh", "teh"], second, ())]
-    lines = [line for done in ranking(model).correct_documents(texts) for line in done]
-    assert [line.text for line in lines] == ["the a", "a the", "the"]
-    before, after = (line.edits[0].probability for line in lines[:2])
-    assert before == after if shared else before > after
+    texts = [(["teh a"], document(), ()), (["a teh", "teh"], document(), ())]
+    done = ranking(model).correct_documents(texts)
+    assert [line.text for lines in done for line in lines] == ["the a", "a the", "the"]
     assert model.asked.count("teh") == 1

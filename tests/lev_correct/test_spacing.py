@@ -39,9 +39,8 @@ Inthe home we sat | Inthe | In the
 the im portant home | im portant | important
 we see th ecat in the home | th ecat | the cat
 we see thec at in the home | thec at | the cat
-we see boxc hain in the home | boxc hain | box chain
-we sat in zilo kwith the cat | zilo kwith | zilok with
 we sat in the the home | the the | the
+we sat in in the home | in in | in
 we dont see the home | dont | don't
 we cant see the home | cant | can't
 we dont the home | dont | don't
@@ -70,7 +69,7 @@ we see the toolchain in the home
 in the Onthe home
 we do n't see the home
 the the- of the home
-zw im portant qx jk vz bq
+what the home is is very very important
 we sat in the, the home
 we sat in the  the home
 we sat in lonodn
@@ -92,11 +91,6 @@ def test_a_change_of_one_word_that_spaces_explain_better_is_not_made():
     assert not kept and len(changes) == 1
     kept, changes = combined("we sat in onthe home", ((10, 15, "on the"), 0.1))
     assert not changes and kept[0][1] > 0.8  # both say the same
-
-
-def test_neither_half_is_changed_where_it_may_as_well_have_lost_a_letter_to_the_other():
-    kept, changes = combined("we see hom esat in the home", ((11, 15, "sat"), 0.9))
-    assert not kept and all(chance < 0.8 for _, chance in changes)
 
 
 def test_names_of_english_are_no_corrections_in_another_language():

@@ -179,4 +179,4 @@ def test_settings_name_no_file_elsewhere_and_what_is_gone_is_named(tmp_path):
     read_settings = settings.read(str(stored(tmp_path, lexicon="/etc/passwd")))
     assert read_settings.lexicon == str(tmp_path / "passwd")
     with refuses(read_settings.lexicon):
-        read_settings.vocabulary(True)
+        read_settings.vocabulary()

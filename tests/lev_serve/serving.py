@@ -3,13 +3,17 @@
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-import uvicorn
-from starlette.testclient import TestClient
+import pytest
 
-from lev_runtime.errors import UserError
-from lev_serve import cli
-from lev_serve.app import HttpProtocol, make_app
-from lev_serve.model import ServedModel
+for needed in ("fastapi", "prometheus_client", "uvicorn"):
+    pytest.importorskip(needed)
+import uvicorn  # noqa: E402
+from starlette.testclient import TestClient  # noqa: E402
+
+from lev_runtime.errors import UserError  # noqa: E402
+from lev_serve import cli  # noqa: E402
+from lev_serve.app import HttpProtocol, make_app  # noqa: E402
+from lev_serve.model import ServedModel  # noqa: E402
 
 TOKEN = "right-token"
 

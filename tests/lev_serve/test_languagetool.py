@@ -5,24 +5,21 @@ import re
 import time
 
 import pytest
+from serving import TOKEN, client
 from tables import rows
 
-pytest.importorskip("fastapi")
-pytest.importorskip("uvicorn")
-pytest.importorskip("prometheus_client")
-from serving import TOKEN, client  # noqa: E402
-
-from lev_correct import Edit  # noqa: E402
-from lev_serve.model import ServedModel  # noqa: E402
+from lev_correct import Edit
+from lev_serve.model import ServedModel
 
 
 def spelled(asked, rows):
-    """Puts *teh* right; where it is *perhaps* one, or a *string*, it is only said."""
+    """Puts *teh* right; where it is *perhaps* an error, or a *string*, it is only said."""
 
     def edit(row, start):
         head = row[:start]
         reason = "reported" if "string" in head else "confidence" if "perhaps" in head else None
-        return Edit(start, "teh", "the", 0.25, reason is None, reason).to_dict()
+        chance = 0.01 if "hardly" in head else 0.03
+        return Edit(start, "teh", "the", chance, reason is None, reason).to_dict()
 
     return [
         {
@@ -122,7 +119,7 @@ def test_several_replacements_come_the_correction_first_and_never_the_word_itsel
 
 
 def test_what_is_in_doubt_is_a_hint_that_can_be_switched_off(editor):
-    text = "a teh\nperhaps teh\na string teh"
+    text = "a teh\nperhaps teh\na string teh\nperhaps, but hardly, teh"
     sure, *doubts = check(editor, text)
     assert [match["type"]["typeName"] for match in (sure, *doubts)] == [
         "UnknownWord",

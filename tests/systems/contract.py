@@ -6,8 +6,7 @@ A system takes part by a test class with a fixture that returns a :class:`System
         @pytest.fixture(params=[...])
         def system(self, request) -> System: ...
 
-Every law holds in two forms: as installed, and in the plain form (marked slow), which has nothing
-that is there for speed alone.
+One law is that the plain form, which has nothing that is there for speed alone, does the same.
 
 A training pass returns, for each head, the logits of the positions that are trained (P × classes)
 and their labels (P), in the order of the batch. Everything below follows from that: what one
@@ -138,11 +137,6 @@ class DecodingContract:
     @pytest.fixture
     def system(self):
         raise NotImplementedError("a contract needs a system")
-
-    @pytest.fixture(autouse=True, params=["", pytest.param("plain", marks=pytest.mark.slow)])
-    def form(self, request, monkeypatch):
-        if request.param:
-            leave_out_what_is_fast(monkeypatch)
 
     def test_neither_the_batch_nor_its_padding_changes_a_hypothesis(self, system):
         model = system.model()

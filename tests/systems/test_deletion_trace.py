@@ -17,7 +17,7 @@ from lev_plugins.nn.transformer import EncoderOutput
 from lev_plugins.ops.alignment import lcs_masks
 from lev_plugins.ops.edits import Compaction, insertion_labels
 from lev_plugins.systems.levenshtein.expert import deletion_state, insertion_inputs
-from lev_runtime.refine.policy import Trace
+from lev_runtime.refine.policy import EditPolicy, EditState, Trace
 
 pytestmark = pytest.mark.device
 
@@ -114,39 +114,34 @@ def test_only_the_experts_deletions_from_drafts_leave_a_trace():
         assert bool(counting.deleted.any()) == leaves
 
 
-class Editing(tiny.LevTPolicy):
+class Editing(EditPolicy):
     """Edits as the expert does, the targets being its memory; notes the traces it is given."""
 
-    traces = True
+    arrays, traces = TORCH, True
 
     def __init__(self, target: Tensor, placeholder: int) -> None:
         self.target, self.placeholder = target, placeholder
-        self.seen: dict[str, dict[int, list]] = {"count": {}, "write": {}}
+        self.seen: dict[str, dict[int, list]] = {"placeholder": {}, "token": {}}
 
     def encode(self, src_tokens: Tensor) -> EncoderOutput:
         return EncoderOutput(self.target, None, rows=torch.arange(len(self.target)))
 
-    def note(self, phase: str, tokens: Tensor, memory: EncoderOutput, trace: Trace | None) -> None:
-        if trace is None:
-            trace = Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool), TORCH)
+    def logits(self, head: str, state: EditState) -> Tensor:
+        tokens, goal = state.tokens, state.encoder_out.states
+        kept, found = lcs_masks(tokens, goal, PAD)
+        if head == "deletion":
+            return torch.stack([9.0 * kept, 9.0 * ~kept], 2)
+        trace = state.trace or Trace(tokens, torch.zeros_like(tokens, dtype=torch.bool), TORCH)
         assert torch.equal(compact(trace), tokens[:, : compact(trace).size(1)])
-        for row, *sides in zip(memory.rows.tolist(), trace.tokens, trace.deleted):
-            self.seen[phase].setdefault(row, [side[sides[0].ne(PAD)].tolist() for side in sides])
-
-    def deletion_logits(self, tokens: Tensor, memory: EncoderOutput) -> Tensor:
-        keep, _ = lcs_masks(tokens, memory.states, PAD)
-        return torch.stack([9.0 * keep, 9.0 * ~keep], 2)
-
-    def placeholder_logits(self, tokens, memory, trace=None):
-        self.note("count", tokens, memory, trace)
-        _, kept = lcs_masks(tokens, memory.states, PAD)
-        counts = insertion_labels(memory.states, kept, PAD, self.placeholder).counts
-        return F.one_hot(F.pad(counts, (0, tokens.size(1) - 1 - counts.size(1))), 12).float()
-
-    def token_logits(self, tokens, memory, where, trace=None):
-        self.note("write", tokens, memory, trace)
-        goal = F.pad(memory.states, (0, tokens.size(1) - memory.states.size(1)), value=PAD)
-        return F.one_hot(goal[where], 20).float()
+        rows = state.encoder_out.rows.tolist()
+        for row, read, gone in zip(rows, trace.tokens, trace.deleted):
+            sides = [side[read.ne(PAD)].tolist() for side in (read, gone)]
+            self.seen[head].setdefault(row, sides)
+        if head == "placeholder":
+            counts = insertion_labels(goal, found, PAD, self.placeholder).counts
+            return F.one_hot(F.pad(counts, (0, tokens.size(1) - 1 - counts.size(1))), 12).float()
+        goal = F.pad(goal, (0, tokens.size(1) - goal.size(1)), value=PAD)
+        return F.one_hot(goal[state.where], 20).float()
 
 
 @given(seed=st.integers(0, 10_000))
@@ -160,8 +155,8 @@ def test_step_by_step_the_heads_read_what_they_read_in_training(seed):
     for row, (hypothesis,) in enumerate(hypotheses):
         target = sample["target"][row]
         assert hypothesis["tokens"].tolist() == target[target.ne(PAD)].tolist()
-    for phase, trace in (("count", counting), ("write", writing)):
-        for row in policy.seen["write"]:
+    for phase, trace in (("placeholder", counting), ("token", writing)):
+        for row in policy.seen["token"]:
             real = trace.tokens[row].ne(PAD)
             assert policy.seen[phase][row] == [
                 side[row][real].tolist() for side in (trace.tokens, trace.deleted)

@@ -198,7 +198,7 @@ CANDIDATES = {"iter_decode_with_beam": 2, "nbest": 2, "iter_decode_force_max_ite
 
 
 @pytest.mark.parametrize(
-    ("policies", "options", "flags"),
+    "policies, options, flags",
     [
         (1, {"rotary_positions": True}, {}),
         (2, {}, {}),

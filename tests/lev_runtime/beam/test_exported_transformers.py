@@ -36,6 +36,7 @@ WIDE = "--encoder-embed-dim 128 --encoder-ffn-embed-dim 160"
 ARCHITECTURES = {
     "normed, unscaled embeddings": f"{STOCK} --layernorm-embedding --no-scale-embedding "
     f"--encoder-learned-pos --decoder-learned-pos {JOINED}",
+    "layers that training drops": f"{STOCK} --encoder-layerdrop 0.5 --decoder-layerdrop 0.5",
     "no positions": f"{STOCK} --no-token-positional-embeddings",
     "narrow decoder": f"{STOCK} --decoder-embed-dim 16 --decoder-attention-heads 2 "
     "--encoder-normalize-before",
@@ -79,7 +80,7 @@ def build(flags: str, folder: Path, int8: bool = False) -> Both:
     if JOINED not in flags and "pbd" not in flags:
         target = tiny.dictionary(SYMBOLS[:50:-1] + SYMBOLS[:40])
     task = tasks.TASK_REGISTRY[cfg.task._name](cfg.task, source, target)
-    model = saved.untrained(cfg, task).eval()
+    model = saved.untrained(cfg, task)  # as a training has it: layers would be dropped
     parts = GeneratingParts(model, task, cfg, TextProcessing(None, None), True)
     write_folder(folder / "exported", generator_writer(parts, {}, int8), int8)
     return Both(parts, Generator(folder / "exported", threads=1))

@@ -251,6 +251,7 @@ POLICIES = st.fixed_dictionaries(
         "seed": st.integers(0, 10**6),
         "growth": st.sampled_from([-1.0, 0.0, 2.0]),
         "traces": st.booleans(),
+        "apart": st.booleans(),
         "longest": st.sampled_from([14, 40]),
     }
 )

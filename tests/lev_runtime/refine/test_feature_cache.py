@@ -33,13 +33,6 @@ def test_a_batch_reads_what_its_sentences_read_alone_and_none_is_read_twice(arra
     assert len(batch) > 1.1 * len(alone)
 
 
-def test_forced_iterations_answer_alike_with_and_without_what_is_kept(arrays):
-    policy = FakePolicy(arrays, 2, growth=-2.0, traces=True, apart=True)
-    for pairs in ([pair] for pair in PAIRS):
-        kept, read = (single(policy, pairs, reuse=reuse, adaptive=False) for reuse in (True, False))
-        assert text(kept[0]) == text(read[0])
-
-
 class Quick(FakePolicy):
     """Knows the likeliest token without logits: always the same."""
 

@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable
 from os.path import commonprefix
 
-from ..lines import Patch
-from .units import APOSTROPHES, HYPHENS
+from .markup import APOSTROPHES, HYPHENS
 
 #: Where a string of a text begins and ends, and how an apostrophe is written there; empty: never.
 String = tuple[int, int, str]
@@ -54,7 +53,7 @@ def apostrophe(language: str, string: str, before: str) -> str:
     return next(how for rule, how in _PATTERNS if rule.match(f"{language} {string}"))
 
 
-def fitted(line: str, patch: Patch, written: Callable[[int], str]) -> str | None:
+def fitted(line: str, patch: tuple[int, int, str], written: Callable[[int], str]) -> str | None:
     """Returns the new text of a change of a line as it is written at its place; None where it would
     bring or take more than words and the marks inside them.
 

@@ -4,7 +4,7 @@ import pytest
 from fake_backend import Scripted, ranking
 from tables import rows
 
-from lev_correct.text.markup import (
+from lev_correct.files.markup import (
     as_asked,
     opens_sentence,
 )

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .units import Span
+from .markup import Span
 
 #: Characters before and after a string that tell what it is for.
 BEFORE, AFTER = 200, 60

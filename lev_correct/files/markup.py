@@ -6,6 +6,13 @@ from functools import lru_cache
 
 from .formats import BREAK, masked, settled
 
+#: Where a text stands in a line: its first character, and the one after its last.
+Span = tuple[int, int]
+#: Marks that are written for an apostrophe, as :func:`.plain_apostrophes` has it.
+APOSTROPHES = "'\u2019\u00b4\u02b9\u02bb\u02bc\u02c8\u2018\u201b\u2032\u2035\ua78c\uff07"
+#: Marks that divide a word or join two, the soft one as far as it ends a line; recognisers of
+#: print write U+00AC for it.
+HYPHENS = "-\u2010\u2011\u00ad\u00ac"
 #: Words of two capitals or more that make a line one in capitals.
 SHOUTED = 3
 #: A word in capitals that is too long for an acronym.

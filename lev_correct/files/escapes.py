@@ -6,7 +6,7 @@ from functools import cache
 from html import unescape
 from unicodedata import lookup
 
-from .units import Span
+from .markup import Span
 
 #: What is shown for each character of an escape after the first, for which its meaning is shown.
 REST = "\5"

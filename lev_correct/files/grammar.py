@@ -28,10 +28,9 @@ from .file_kinds import (
 from .formats import CODE, FORMATS, as_code, hidden, masked, settled
 from .keys import Literal, headings, keys
 from .markdown import Markdown, read_markdown
-from .markup import is_prose
+from .markup import Span, is_prose
 from .places import String, apostrophe
 from .python import Token, python_tokens
-from .units import Span
 
 Knows = Callable[[str], bool]
 _UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\4\5\ufeff"), " ")

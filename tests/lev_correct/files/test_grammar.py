@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from tables import rows
 
 from lev_correct import Corrector
+from lev_correct.files.escapes import REST
+from lev_correct.files.file_kinds import PROSE, kind_of
+from lev_correct.files.formats import FORMATS, masked
+from lev_correct.files.grammar import is_sentence, read_grammar
 from lev_correct.repository.kinds import left_alone
 from lev_correct.settings import DEFAULTS
-from lev_correct.text.escapes import REST
-from lev_correct.text.file_kinds import PROSE, kind_of
-from lev_correct.text.formats import FORMATS, masked
-from lev_correct.text.grammar import is_sentence, read_grammar
 from lev_correct.text.units import composed, spans
 
 #: What is prose says *teh*, what is code *hte*.

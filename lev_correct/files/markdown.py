@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .escapes import entities
 from .formats import hidden, masked, settled
 from .keys import headings
+from .markup import Span
 from .places import String
-from .units import Span
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -1,0 +1,1 @@
+"""Reads files: their kinds, and which of their characters are prose; knows nothing of edits."""
