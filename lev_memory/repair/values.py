@@ -92,10 +92,10 @@ def as_written(old: str, new: str, like: str) -> str | None:
     if written is None or zero == ord("0"):
         return written
     is_decimal = _GROUPED.fullmatch(written) or re.fullmatch(r"[\d,]+\.\d+", written)
-    table: dict[str, str | int] = {str(digit): chr(zero + digit) for digit in range(10)}
+    table = {ord("0") + digit: chr(zero + digit) for digit in range(10)}
     if is_decimal and zero in _ARABIC:
-        table |= {".": "٫", ",": "٬"}
-    return written.translate(str.maketrans(table))
+        table |= {ord("."): "٫", ord(","): "٬"}
+    return written.translate(table)
 
 
 _ARABIC = (0x660, 0x6F0)  # zero, in Arabic and in Persian
