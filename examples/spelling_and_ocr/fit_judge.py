@@ -1,6 +1,8 @@
 """Fits the judge of a corrector, and says what it does to text that the fit has not seen.
 
     python examples/spelling_and_ocr/fit_judge.py OUT TEXT… --misspellings NOISY CLEAN
+    python examples/spelling_and_ocr/fit_judge.py OUT TEXT… --misspellings NOISY CLEAN \\
+        --typo-commits FOLDER
 
 Each TEXT is right text of one register, a paragraph a line. Of the corrector's known words a fifth,
 by a hash, is hidden: rare words of right text are then in no list, in their natural place. What
@@ -10,19 +12,22 @@ common ones, and with known ones; and in single words and short lines. A proposa
 restores the text.
 
 OUT gets the weights, those of a logistic regression for each kind of edit; a corrector.json beside
-it names it. The table has a row for each register, judged by the fit of the others. Needs
-scikit-learn.
+it names it. With --typo-commits OUT gets those of words in texts of few errors besides, fitted on
+what people corrected (typo_commits.py) and on right text with each fifth of the known words hidden
+in turn; of left-out right text as much changes as EDITS says. The table has what is done to each
+kind of text, judged by the fit of other registers. Needs scikit-learn.
 """
 
 import argparse
+import gzip
 import json
+import math
 import random
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -31,12 +36,12 @@ from made_up_typos import Typist
 
 from lev_correct import Corrector, settings
 from lev_correct.corrector import RIGHT
+from lev_correct.document import Document
 from lev_correct.files.markup import opens_sentence
-from lev_correct.judge.evidence import OF_LISTS, Evidence, LineJudge, Run
-from lev_correct.judge.judge import Judge, Kind
-from lev_correct.judge.weights import Weights
+from lev_correct.judge.evidence import OF_LISTS, Evidence, Run
+from lev_correct.judge.judge import Kind
+from lev_correct.judge.weights import FEW, Weights
 from lev_correct.words.known_words import TEXT, KnownWords
-from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines
 
@@ -54,6 +59,12 @@ COUNTS = {
     **{"few": 2.0, "right of few": 4.0, "many": 16.0},
     **dict.fromkeys(("right of many", "right of term", "right of known"), 0.0),
 }
+#: The same in texts of few errors; what else the lines of commits and ours propose is not counted:
+#: half of it are errors, too. Edits of unlisted words in 1,000 right ones, the hidden ones among
+#: them: with twice as many 3 in 100 more of the words of commits are corrected, and twice as many
+#: terms of lists.
+COUNTS_OF_FEW = {"right": 1.0, "term": 1.0, "commits": 2.0, "line": 0.4}
+EDITS = 0.03
 STRENGTH = 0.3  # of the regression's regularization, the inverse
 FEWEST = 30  # examples of either class that a kind needs; of one with fewer the model tells,
 UNLEARNT = -8.0  # nats: but not of spaces and slips, which it is sure of in any compound
@@ -69,9 +80,16 @@ BY_HAND = {"no prose": 0.5, "returns in the files": -6.0}
 SPACED, NO_PROSE = ("left out", "put in"), -1.5
 OF_SPACES = (*SPACED, "slip")
 #: Texts of a line each, which nothing else tells of.
-ALONE = ("lone wrong", "lone right", "lone known", "short wrong", "short right")
+ALONE = ("lone wrong", "lone right", "lone known", "short wrong", "short right", "commits", "line")
+#: Texts of which all is right.
+ALL_RIGHT = ("right", "term", "lone right", "short right")
 WORD = re.compile(r"(?<![\w'’/.@-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w'’/@-])")
-STEPS = (0.5, 0.7, 0.9, 1.01)
+#: A hidden word and a correction of the same stem: *automations* is in most lists, and no term.
+_ENDING = "(?:s|es|d|ed|ing|ly|al|er|r|y|n|ic|e|a)?"
+INFLECTED = re.compile(rf"(\w{{3,}}){_ENDING} > \1{_ENDING}", re.IGNORECASE)
+#: Parts of the registers that are left out in turn; bounds of what is stated.
+PARTS, STEPS = 4, (0.3, 0.5, 0.7, 0.9, 0.99, 1.01)
+Table = dict[str, tuple[float, float]]
 
 
 class Example(NamedTuple):
@@ -79,59 +97,32 @@ class Example(NamedTuple):
 
     register: str
     source: str
-    kind: Kind
+    kind: str
     features: dict[str, float]
     is_right: bool
     text: str
 
 
-class Forgetful(KnownWords):
-    """Known words without the hidden ones."""
+class Forgetful(NamedTuple):
+    """Known words without a part of them."""
 
-    def _level(self, word: str) -> int:
-        return 0 if is_hidden(word) else super()._level(word)
+    words: KnownWords
+    part: int = 0
+
+    def level(self, word: str) -> int:
+        return 0 if is_hidden(word, self.part) else self.words.level(word)
 
 
-def is_hidden(word: str) -> bool:
+def is_hidden(word: str, part: int = 0) -> bool:
     """Returns whether a word is hidden, by its hash."""
-    return zlib.crc32(word.encode()) % HIDDEN == 0
+    return zlib.crc32(word.encode()) % HIDDEN == part
 
 
-class Noting(LineJudge):
-    """Notes the features of every proposal, and judges none."""
-
-    noted: list[tuple[str, int, str, str, Kind, dict[str, float]]] = []
-
-    def probability(
-        self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
-    ) -> float:
-        if kind != "doubled":
-            kind, features = (
-                self.kind_of(before, kind),
-                self.features.of(start, before, after, chance),
-            )
-            if kind in OF_LISTS or not self.is_foreign(start, start + len(before), after):
-                self.noted.append((self.line, start, before, after, kind, features))
-        return chance
-
-
-class NotedText(Evidence):
-    """A text whose proposals are noted."""
-
-    def line(self, text: str, places: Sequence[tuple[int, int]]) -> LineJudge:
-        return Noting(self, text, places)
-
-
-class Student(Corrector):
-    """A corrector that does not know the hidden words."""
-
-    @cached_property
-    def known(self) -> KnownWords:
-        """Returns the words that are not hidden."""
-        return Forgetful.read(str(self.settings.known))
-
-    def judge(self, others: Judge | None = None, path: str | None = None) -> Judge:
-        return NotedText(Run(self.backend, self.known, Weights({}), self.languages), path)
+def forgetful(corrector: Corrector, part: int = 0) -> Run:
+    """Returns what texts share whose proposals are noted, and that do not know a part of the known
+    words."""
+    known = Forgetful(corrector.settings.known_words(), part)
+    return Run(corrector.backend, known, Weights({}), corrector.languages, measured=[])
 
 
 #: Where a word begins and ends that was changed, and what was meant there.
@@ -254,22 +245,24 @@ class Spoiler:
 
 
 def examples(
-    student: Student,
+    corrector: Corrector,
+    run: Run,
     register: str,
     source: str,
     lines: Sequence[str],
     golds: Sequence[Sequence[Gold]] = (),
 ) -> Iterator[Example]:
-    """Yields what the corrector proposes in a text; golds: what was changed in each of its
-    lines."""
-    Noting.noted.clear()
+    """Yields what the corrector proposes in a text; run: of :func:`forgetful`; golds: what was
+    changed in each of its lines."""
+    run.measured = []
     for text in [[line] for line in lines] if source in ALONE else [lines]:
-        student.correct(text, document=student.document(text=text), min_confidence=1.0)
+        document = Document(Evidence(run), corrector.backend.knows)
+        corrector.correct(text, document=document, min_confidence=1.0)
     wrong = defaultdict(list)
     for line, line_golds in zip(lines, golds or [()] * len(lines), strict=True):
         wrong[line] = list(line_golds)
     seen = set()
-    for line, start, before, after, kind, features in Noting.noted:
+    for line, start, before, after, kind, features in run.measured:
         meant, is_changed = before, not golds
         for first, last, right in wrong[line]:
             if first < start + len(before) and start < last:
@@ -284,16 +277,24 @@ def examples(
             yield Example(register, of, kind, features, is_right, f"{before} > {after}")
 
 
-def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -> Iterator[Example]:
+def collected(
+    corrector: Corrector, spoiler: Spoiler, texts: dict[str, list[str]]
+) -> Iterator[Example]:
     """Yields the examples of all registers, and of lone words in as many."""
+    run = forgetful(corrector)
+
+    def noted(register: str, source: str, pairs: Sequence[tuple[str, list[Gold]]]):
+        return examples(corrector, run, register, source, *map(list, zip(*pairs, strict=True)))
+
     for register, lines in texts.items():
-        yield from examples(student, register, "right", lines)
+        yield from examples(corrector, run, register, "right", lines)
         for number, (share, source) in enumerate(zip(SHARES, ("few", "many"), strict=True)):
             pairs = [spoiler.line(line, share) for line in lines[number::2]]
-            yield from examples(student, register, source, *map(list, zip(*pairs, strict=True)))
+            yield from noted(register, source, pairs)
         for source, terms in (("term", spoiler.hidden), ("known", spoiler.known)):
-            pairs = [spoiler.term(line, terms) for line in lines[:TERMS]]
-            yield from examples(student, register, source, *map(list, zip(*pairs, strict=True)))
+            yield from noted(
+                register, source, [spoiler.term(line, terms) for line in lines[:TERMS]]
+            )
     rng = spoiler.rng
     words = [
         word
@@ -309,115 +310,115 @@ def collected(student: Student, spoiler: Spoiler, texts: dict[str, list[str]]) -
     lone = [(wrong, right) for wrong, right in people + own if not spoiler.words.knows(wrong)]
     for number, (register, lines) in enumerate(texts.items()):
         part = [spoiler.cased(*pair) for pair in lone[number :: len(texts)]]
-        golds = [[(0, len(wrong), right)] for wrong, right in part]
-        yield from examples(student, register, "lone wrong", [wrong for wrong, _ in part], golds)
+        pairs = [(wrong, [(0, len(wrong), right)]) for wrong, right in part]
+        yield from noted(register, "lone wrong", pairs)
         for source, terms in (("lone right", spoiler.hidden), ("lone known", spoiler.known)):
-            sample = rng.sample(terms, min(LONE // 5, len(terms)))
-            yield from examples(student, register, source, [spoiler.cased(w)[0] for w in sample])
+            sample = [spoiler.cased(w)[0] for w in rng.sample(terms, min(LONE // 5, len(terms)))]
+            yield from examples(corrector, run, register, source, sample)
         short = [line for line in map(spoiler.short, rng.choices(lines, k=LONE // 5)) if line]
         right = [spoiler.term(line, spoiler.hidden)[0] for line in short]
-        yield from examples(student, register, "short right", right)
-        pairs = [spoiler.line(line, 0.5) for line in short]
-        yield from examples(student, register, "short wrong", *map(list, zip(*pairs, strict=True)))
+        yield from examples(corrector, run, register, "short right", right)
+        yield from noted(register, "short wrong", [spoiler.line(line, 0.5) for line in short])
 
 
-def fitted(rows: Sequence[Example]) -> dict[str, dict[str, tuple[float, float]]]:
-    """Returns the weights of each kind of edit, and of features their mean."""
+def collected_of_few(
+    corrector: Corrector, spoiler: Spoiler, texts: dict[str, list[str]], commits: Path
+) -> Iterator[Example]:
+    """Yields the examples of words in texts of few errors: of all registers, and of commits, each
+    line of which is a text of its own."""
+    runs = [forgetful(corrector, part) for part in range(HIDDEN)]
+    for register, lines in texts.items():
+        for run in runs:
+            yield from examples(corrector, run, register, "right", lines)
+        for source, pairs in (
+            ("term", [spoiler.term(line, spoiler.hidden) for line in lines[:TERMS]]),
+            ("line", [spoiler.line(line, SHARES[1]) for line in lines[: TERMS // 2]]),
+        ):
+            pairs = [pair for pair in pairs if pair[1]]
+            rows = [*zip(*pairs, strict=True)]
+            yield from examples(corrector, runs[0], register, source, *map(list, rows))
+    for path in sorted(commits.glob("*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as rows:
+            pairs = [corrected(json.loads(row)) for row in rows]
+        lines, golds = zip(*pairs, strict=True)
+        yield from examples(corrector, runs[0], path.name, "commits", lines, golds)
+
+
+def corrected(row: dict) -> tuple[str, list[Gold]]:
+    """Returns the line of a row of typo_commits.py, and what people corrected there; of one of code
+    nothing is left."""
+    line = row["lines"][row["line"]] if row["place"] != "fence" else ""
+    found = ((re.search(rf"\b{re.escape(old)}\b", line), new) for old, new in row["words"])
+    return line, [(*match.span(), new) for match, new in found if match]
+
+
+def table(rows: Sequence[Example], counts: dict[str, float]) -> Table | None:
+    """Returns the weights of the features in some rows of one kind, and their mean; None where
+    there are too few."""
     from sklearn.linear_model import LogisticRegression
 
+    right = np.array([row.is_right for row in rows], bool)
+    if min(right.sum(), (~right).sum()) < FEWEST:
+        return None
+    names = [name for name in rows[0].features if name not in BY_HAND]
+    values = np.array([[row.features[name] for name in names] for row in rows])
+    mean, scale = values.mean(0), np.maximum(values.std(0), 1e-6)
+    model = LogisticRegression(C=STRENGTH, max_iter=3000).fit(
+        (values - mean) / scale, right, [counts.get(row.source, 1.0) for row in rows]
+    )
+    weights = model.coef_[0] / scale
+    learnt = {n: (round(float(w), 4), round(float(m), 4)) for n, w, m in zip(names, weights, mean)}
+    by_hand = {name: (weight, 0.0) for name, weight in BY_HAND.items()}
+    return {"bias": (round(float(model.intercept_[0]), 4), 0.0)} | learnt | by_hand
+
+
+def fitted(rows: Sequence[Example]) -> dict[str, Table]:
+    """Returns the weights of each kind of edit."""
     by_hand = {name: (weight, 0.0) for name, weight in BY_HAND.items()}
     kinds = {kind: THE_MODEL | by_hand for kind in get_args(Kind)}
     kinds |= {"listed": OF_LISTED, "confused": THE_MODEL}
     for kind in kinds.keys() - {*OF_LISTS}:
-        of_kind = [row for row in rows if row.kind == kind]
-        right = np.array([row.is_right for row in of_kind], bool)
-        if min(right.sum(), (~right).sum()) < FEWEST:
-            kinds[kind] = kinds[kind] | ({"bias": (UNLEARNT, 0.0)} if kind in OF_SPACES else {})
-            continue
-        names = [name for name in of_kind[0].features if name not in BY_HAND]
-        table = np.array([[row.features[name] for name in names] for row in of_kind])
-        mean, scale = table.mean(0), np.maximum(table.std(0), 1e-6)
-        counts = [COUNTS.get(row.source, 1.0) for row in of_kind]
-        model = LogisticRegression(C=STRENGTH, max_iter=3000).fit(
-            (table - mean) / scale, right, counts
-        )
-        weights = model.coef_[0] / scale
-        kinds[kind] = {"bias": (round(float(model.intercept_[0]), 4), 0.0)}
-        kinds[kind] |= {
-            n: (round(float(w), 4), round(float(m), 4)) for n, w, m in zip(names, weights, mean)
-        }
-        kinds[kind] |= by_hand | {"no prose": (NO_PROSE, 0.0)} if kind in SPACED else by_hand
+        unlearnt = kinds[kind] | ({"bias": (UNLEARNT, 0.0)} if kind in OF_SPACES else {})
+        learnt = table([row for row in rows if row.kind == kind], COUNTS)
+        kinds[kind] = learnt or unlearnt
+        if learnt and kind in SPACED:
+            kinds[kind]["no prose"] = (NO_PROSE, 0.0)
     return kinds
 
 
-def probability(weights: Weights, row: Example) -> float:
-    """Returns what weights say of an example; 0 of a kind that they have not got."""
-    try:
-        odds, _ = weights.judged(row.kind, row.features)
-    except UserError:
-        return 0.0
-    return float(1 / (1 + np.exp(-odds)))
+def fitted_of_few(rows: Sequence[Example]) -> dict[str, Table]:
+    """Returns the weights of words in texts of few errors."""
+    return {FEW: table([row for row in rows if row.source in COUNTS_OF_FEW], COUNTS_OF_FEW) or {}}
 
 
-def main() -> None:
-    """Runs the command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("out", type=Path)
-    parser.add_argument("texts", nargs="+", type=Path)
-    parser.add_argument("--misspellings", nargs=2, required=True, metavar=("NOISY", "CLEAN"))
-    parser.add_argument("--path", help="corrector (default: the package's)")
-    parser.add_argument("--capitals", action="store_true", help="nouns have one, as in German")
-    args = parser.parse_args()
-    student = Student.from_pretrained(args.path)
-    pairs = [*zip(*map(read_lines, args.misspellings), strict=True)]
-    pairs = [pair for pair in pairs if " " not in "".join(pair)]
-    spoiler = Spoiler(student, pairs, args.capitals)
-    texts = {
-        path.stem: [line for line in read_lines(str(path)) if line.strip()] for path in args.texts
-    }
-    rows = [*collected(student, spoiler, texts)]
-    words = {name: sum(len(line.split()) for line in lines) for name, lines in texts.items()}
-    report(rows, words)
-    kinds = fitted(rows)
-    with whole_file(str(args.out)) as stream:
-        json.dump(
-            {"kinds": kinds, "fitted on": {"words": words, "examples": len(rows)}}, stream, indent=1
-        )
-    path = args.out.parent / settings.NAME
-    if path.is_file():
-        use = settings.read(str(path))
-        use = replace(use, judge=str(args.out), min_confidence=0.0, protect_code=True)
-        settings.write(use, str(args.out.parent))
-
-
-def report(rows: Sequence[Example], words: dict[str, int]) -> None:
-    """Prints what is done to each register by the fit of the others."""
-    chances = np.zeros(len(rows))
-    print("| register | right text: edits in 1,000 words | hidden words changed ", end="")
-    print("| few errors: right | many: right | lone: right | lone: right words changed |")
-    print("| --- " * 7 + "|")
-    totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for register in words:
-        weights = Weights(fitted([row for row in rows if row.register != register]))
-        counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+def left_out(
+    rows: Sequence[Example], fit: Callable[[Sequence[Example]], dict[str, Table]]
+) -> np.ndarray:
+    """Returns the log-odds of each example by the fit of other registers."""
+    odds, registers = np.zeros(len(rows)), sorted({row.register for row in rows})
+    for part in range(PARTS):
+        held = {*registers[part::PARTS]}
+        weights = Weights(fit([row for row in rows if row.register not in held]))
         for number, row in enumerate(rows):
-            if row.register == register:
-                chances[number] = probability(weights, row)
-                wanted = (
-                    row.source in ("right", "term", "lone right", "short right") or row.is_right
-                )
-                counts[row.source][0] += chances[number] >= RIGHT and wanted
-                counts[row.source][1] += wanted
-        for source, (edits, of) in counts.items():
-            totals[source] = [totals[source][0] + edits, totals[source][1] + of]
-        print(f"| {register} {cells(counts, words[register])}")
-    print(f"| all {cells(totals, sum(words.values()))}")
-    right = np.array([row.is_right for row in rows])
+            if row.register in held:
+                odds[number], _ = weights.judged(row.kind, row.features)
+    return odds
+
+
+def report(rows: Sequence[Example], odds: np.ndarray) -> None:
+    """Prints what becomes of texts of each kind, and how much of what is stated comes true."""
+    chances, counts = 1 / (1 + np.exp(-odds)), defaultdict(lambda: [0, 0])
+    for chance, row in zip(chances, rows, strict=True):
+        wanted = row.source in ALL_RIGHT or row.is_right
+        counts[row.source][0] += chance >= RIGHT and wanted
+        counts[row.source][1] += wanted
+    for source, (edits, of) in counts.items():
+        print(f"{source}: {edits} of {of} {'changed' if source in ALL_RIGHT else 'right'}")
     # terms are far more than met, and the rest of their lines is counted as right text
     met = np.array([not re.search("term|known", row.source) for row in rows])
-    listed = np.array([row.kind in OF_LISTS for row in rows])
+    right, listed = (np.array(column, bool) for column in zip(
+        *((row.is_right, row.kind in OF_LISTS) for row in rows), strict=True
+    ))  # fmt: skip
     for low, high in zip(STEPS, STEPS[1:]):
         inside = (chances >= low) & (chances < high) & met
         if inside.any():
@@ -426,15 +427,56 @@ def report(rows: Sequence[Example], words: dict[str, int]) -> None:
             print(f"{stated}: {share:.1%} of {inside.sum()} right, {unlisted:.1%} if not listed")
 
 
-def cells(counts: dict[str, list[int]], words: int) -> str:
-    """Returns the rest of a row of the table."""
-    shares = [
-        f"{edits} of {of}"
-        for edits, of in (
-            counts[name] for name in ("term", "few", "many", "lone wrong", "lone right")
-        )
-    ]
-    return " | ".join(["", f"{1000 * counts['right'][0] / words:.2f}", *shares]) + " |"
+def main() -> None:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("out", type=Path)
+    parser.add_argument("texts", nargs="+", type=Path)
+    parser.add_argument("--misspellings", nargs=2, required=True, metavar=("NOISY", "CLEAN"))
+    parser.add_argument("--typo-commits", type=Path, metavar="FOLDER")
+    parser.add_argument("--path", help="corrector (default: the package's)")
+    parser.add_argument("--capitals", action="store_true", help="nouns have one, as in German")
+    args = parser.parse_args()
+    corrector = Corrector.from_pretrained(args.path)
+    pairs = [*zip(*map(read_lines, args.misspellings), strict=True)]
+    pairs = [pair for pair in pairs if " " not in "".join(pair)]
+    spoiler = Spoiler(corrector, pairs, args.capitals)
+    texts = {
+        path.stem: [line for line in read_lines(str(path)) if line.strip()] for path in args.texts
+    }
+    words = {name: sum(len(line.split()) for line in lines) for name, lines in texts.items()}
+    if args.typo_commits:
+        stored = json.loads(args.out.read_bytes())
+        rows = [
+            row._replace(kind=FEW)
+            for row in collected_of_few(corrector, spoiler, texts, args.typo_commits)
+            if row.kind == "word"
+            and row.features["errors in the text"] < 0.5
+            and not (row.source in ALL_RIGHT and INFLECTED.fullmatch(row.text))
+        ]
+        kinds = stored["kinds"] | fitted_of_few(rows)
+        odds = left_out(rows, fitted_of_few)
+        # the bias under which as much of left-out right text changes as it may
+        is_right_text = np.array([row.source == "right" for row in rows])
+        most = round(EDITS * sum(words.values()) * HIDDEN / 1000)
+        shift = math.log(RIGHT / (1 - RIGHT)) - np.sort(odds[is_right_text])[::-1][most]
+        odds += shift
+        kinds[FEW]["bias"] = (round(kinds[FEW]["bias"][0] + float(shift), 4), 0.0)
+        told = stored["fitted on"] | {"few": {"words": words, "examples": len(rows)}}
+    else:
+        rows = [*collected(corrector, spoiler, texts)]
+        kinds, odds = fitted(rows), left_out(rows, fitted)
+        told = {"words": words, "examples": len(rows)}
+    report(rows, odds)
+    with whole_file(str(args.out)) as stream:
+        json.dump({"kinds": kinds, "fitted on": told}, stream, indent=1)
+    path = args.out.parent / settings.NAME
+    if path.is_file():
+        use = settings.read(str(path))
+        use = replace(use, judge=str(args.out), min_confidence=0.0, protect_code=True)
+        settings.write(use, str(args.out.parent))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import NamedTuple
 
 from ..files.markup import is_shouted
 from ..propose.backend import Backend
@@ -60,6 +61,17 @@ PROSE = {"", ".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex
          ".po", ".pot", ".srt", ".noisy", ".en"}  # fmt: skip
 
 
+class Measured(NamedTuple):
+    """An edit of a line, and what tells of it."""
+
+    line: str
+    start: int
+    before: str
+    after: str
+    kind: Kind
+    features: Mapping[str, float]
+
+
 @dataclass
 class Run:
     """Holds what texts of one run share: the lists, and how often unknown words were met."""
@@ -70,6 +82,7 @@ class Run:
     languages: Languages = field(default_factory=Languages)
     met: Counter[str] = field(default_factory=Counter)  # in small letters
     seen: set[int] = field(default_factory=set)  # places in lines, by their words
+    measured: "list[Measured] | None" = None  # edits, which then are not judged
 
 
 class Evidence(Judge):
@@ -199,7 +212,7 @@ class LineJudge:
     """Judges the edits of one line, and says why."""
 
     def __init__(self, text: Evidence, line: str, places: Sequence[Span]) -> None:
-        self._text, self.features = text, LineFeatures(text, line, places)
+        self._text, self.features = text, LineFeatures(text, text.run.words, line, places)
         self.line, self._places = line, places
         #: Where an edit begins → the terms of its log-odds by name, as it was judged last.
         self.why: dict[int, Mapping[str, float]] = {}
@@ -213,8 +226,12 @@ class LineJudge:
         kind = self.kind_of(before, kind)
         if kind == "slip" and self._text.leaves_alone(before):
             return 0.0
-        features = self.features.of(start, before, after, chance)
-        odds, self.why[start] = self._text.run.weights.judged(kind, features)
+        features, run = self.features.of(start, before, after, chance), self._text.run
+        if run.measured is not None:
+            if kind in OF_LISTS or not self.is_foreign(start, start + len(before), after):
+                run.measured.append(Measured(self.line, start, before, after, kind, features))
+            return chance
+        odds, self.why[start] = run.weights.judged(kind, features)
         probability = 1 / (1 + math.exp(-odds))
         may_be_foreign = kind not in OF_LISTS and probability > FAINT  # others are not asked for
         if may_be_foreign and self.is_foreign(start, start + len(before), after):

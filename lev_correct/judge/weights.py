@@ -7,6 +7,8 @@ from pathlib import Path
 from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import read_bytes
 
+#: Kind of edits of words in a text that has few errors, or none.
+FEW = "few"
 #: Those of English.
 ENGLISH = Path(__file__).parents[1] / "english_spelling" / "corrector.judge"
 
@@ -40,15 +42,30 @@ class Weights:
 
     def judged(self, kind: str, features: Mapping[str, float]) -> tuple[float, dict[str, float]]:
         """Returns the log-odds of an edit, and the terms of them by name, in nats; raises UserError
-        where the weights are of another version's features."""
+        where the weights are of another version's features.
+
+        A word is judged by kind ``few`` in a text without listed misspellings, where weights have
+        it; the more errors a text has, the more by its own.
+        """
         try:
-            rows = self._kinds[kind]
-            terms = {
-                name: weight * (features[name] - mean)
-                for name, (weight, mean) in rows.items()
-                if name != "bias"
-            }
-            return rows["bias"][0] + sum(terms.values()), terms
+            odds, terms = self._sum(kind, features)
+            if kind == "word" and FEW in self._kinds:
+                of_few, few = self._sum(FEW, features)
+                share = features["errors in the text"]
+                odds = share * odds + (1 - share) * of_few
+                terms = {
+                    n: share * term + (1 - share) * few.get(n, 0.0) for n, term in terms.items()
+                }
         except KeyError as error:
             fault = f"the judge's weights are of another version ({error})"
             raise UserError(f"{fault}; fit them again with fit_judge.py") from None
+        return odds, terms
+
+    def _sum(self, kind: str, features: Mapping[str, float]) -> tuple[float, dict[str, float]]:
+        rows = self._kinds[kind]
+        terms = {
+            name: weight * (features[name] - mean)
+            for name, (weight, mean) in rows.items()
+            if name != "bias"
+        }
+        return rows["bias"][0] + sum(terms.values()), terms

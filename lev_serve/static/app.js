@@ -9,7 +9,7 @@ import { apply, clash, counted, difference, endOf, shift, toPoints, toUnits, vis
 const $ = (id) => document.getElementById(id);
 const CHUNK = 16; // lines that are asked for at once
 const CONTEXT = { lines: 256, chars: 400 }; // beginnings of lines before, which tell what is code
-const WORTH = 0.2; // probability from which on an edit that is not made is shown
+const WORTH = 0.02; // probability from which on an edit that is not made is shown
 const KEPT = "lev-serve"; // of the browser's storage
 const AGAIN = 2000; // ms until a server that is away is called again
 const CALM = 700; // ms without a key until the word at the caret is finished

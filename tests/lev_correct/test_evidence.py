@@ -215,3 +215,23 @@ def test_parts_of_a_word_with_hyphens_that_lists_have_stay():
     lexicon = Lexicon({"coordinator": 5.0, "the": 9.0, "de": 1.0, "co": 1.0, "fact": 3.0})
     corrector = ranking(Scripted(likes={"fact": 9.0}), lexicon=lexicon)
     assert corrector.correct(["the co-ordinator, facto"])[0].text == "the co-ordinator, fact"
+
+
+def test_a_word_is_judged_by_weights_of_few_errors_the_less_of_them_its_text_has():
+    kinds = {"word": {"bias": (2.0, 0.0)}, "few": {"bias": (-2.0, 0.0), "slips": (1.0, 0.0)}}
+    weights = Weights(kinds)
+    of = {share: {"errors in the text": share, "slips": 1.0} for share in (0.0, 0.5, 1.0)}
+    assert [weights.judged("word", features)[0] for features in of.values()] == [-1.0, 0.5, 2.0]
+    assert Weights({"word": kinds["word"]}).judged("word", of[0.0])[0] == 2.0
+
+
+def test_edits_are_measured_and_not_judged_where_a_fit_asks():
+    text = evidence()
+    text.run.measured = []
+    assert chance(text, "runkle", "rumple", 0.9) == 0.9
+    (measured,) = text.run.measured
+    assert (measured.before, measured.after, measured.kind) == ("runkle", "rumple", "word")
+    assert measured.line[measured.start :].startswith("runkle") and measured.features["certain"] > 0
+    foreign = evidence(foreign=("the cat sat",))
+    foreign.run.measured = []
+    assert chance(foreign, "runkle", "rumple", 0.9) == 0.9 and not foreign.run.measured

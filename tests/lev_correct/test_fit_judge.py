@@ -13,6 +13,7 @@ import fit_judge  # noqa: E402
 
 from lev_correct import Corrector  # noqa: E402
 from lev_correct.judge.weights import Weights  # noqa: E402
+from lev_correct.words.known_words import KnownWords  # noqa: E402
 
 LINES = [
     "We don't know whether the government believes in their own plan.",
@@ -42,13 +43,15 @@ def test_hidden_words_are_no_words_and_stand_in_the_place_of_common_ones(spoiler
     assert line[start:end] == meant
     (new,) = {*line.rstrip(".").split()} - {*LINES[0].rstrip(".").split()}
     assert fit_judge.is_hidden(new) and spoiler.is_unlisted(new)
-    assert fit_judge.Forgetful(f"{new}\t9\n".encode()).level(new) == 0
+    known = KnownWords(f"{new}\t9\n".encode())
+    assert fit_judge.Forgetful(known).level(new) == 0 < fit_judge.Forgetful(known, 1).level(new)
 
 
 def test_of_a_line_with_a_hidden_word_its_other_words_tell_nothing_of_terms():
     line, hidden = "The goverment keeps the flumpith in a box.", (24, 32, "flumpith")
-    student = fit_judge.Student.from_pretrained()
-    rows = fit_judge.examples(student, "a", "term", [line], [[hidden]])
+    corrector = Corrector.from_pretrained()
+    run = fit_judge.forgetful(corrector)
+    rows = fit_judge.examples(corrector, run, "a", "term", [line], [[hidden]])
     sources = {row.text.split()[0]: row.source for row in rows}
     assert sources == {"goverment": "right of term", "flumpith": "term"}
 
@@ -68,3 +71,35 @@ def test_weights_tell_what_is_right_from_what_is_not():
         weights.judged("word", {"certain": value, "slips": 0.5, **by_hand})[0] for value in (0, 2)
     )
     assert low < 0 < high
+
+
+@pytest.mark.parametrize("place, golds", [("text", [(5, 12, "because")]), ("fence", [])])
+def test_of_a_line_of_a_commit_it_is_known_what_people_corrected(place, golds):
+    row = {"lines": ["", "It's becouse of it."], "line": 1, "words": [["becouse", "because"]]}
+    line, found = fit_judge.corrected(row | {"place": place})
+    assert found == golds and line == (row["lines"][1] if golds else "")
+
+
+@pytest.mark.parametrize(
+    "edit, is_of_a_stem",
+    [("automations > automation", True), ("Closing > closes", True), ("formate > format", True)]
+    + [("tomorow > tomorrow", False), ("redis > reds", False), ("catalogs > cats", False)],
+)
+def test_a_word_and_its_inflection_are_of_one_stem(edit, is_of_a_stem):
+    assert bool(fit_judge.INFLECTED.fullmatch(edit)) == is_of_a_stem
+
+
+def test_left_out_examples_are_judged_by_the_fit_of_others():
+    rows = [
+        fit_judge.Example(register, "few", "word", {"certain": 1.0}, False, "")
+        for register in "abcde"
+    ]
+    seen = []
+
+    def fit(others):
+        seen.append({row.register for row in others})
+        return {"word": {"bias": (float(len(seen)), 0.0)}}
+
+    odds = fit_judge.left_out(rows, fit)
+    for row, by in zip(rows, odds.astype(int)):
+        assert row.register not in seen[by - 1]
