@@ -266,7 +266,7 @@ class Corrector:
         lines = read = [text for text, _ in forms]
         code = [False] * len(lines)
         if document:
-            code = document.read(lines)
+            code = document.code_lines(lines)
             forms, read = document.forms(forms)
             lines = [text for text, _ in forms]
         shown = read if by_letters else lines

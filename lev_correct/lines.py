@@ -34,7 +34,7 @@ class Line:
     """A line of a text.
 
     written: as it stands there. text: as its words are read, of which all places are. origins:
-    where each character of the text begins in ``written``. shown: as of :meth:`.Reader.forms`.
+    where each character of the text begins in ``written``. shown: as of :meth:`.TextReader.forms`.
     number: in its text, from 0. skipped: whether it stays. words: where its words are. foreign: its
     parts in other languages, and what is hidden in its units. answers: the model's, one for each
     unit.

@@ -94,7 +94,7 @@ def correct(
         corrector.protections.append(protection)
         if args.signature:
             report.sign(corrector, args)
-        run = Run(corrector, args, report, repository)
+        run = Correcting(corrector, args, report, repository)
         run.say_settings()
         run.correct()
     if run.foreign:
@@ -109,7 +109,7 @@ FOREIGN = "most words are unknown, as in another language, so its lines stay"
 
 
 @dataclass
-class Run:
+class Correcting:
     """A model, what it is to do, and what it did."""
 
     corrector: "Corrector"
@@ -197,7 +197,7 @@ class Run:
         corrections = self.corrector.stream(
             with_pauses(bodies(), path, PAUSE),
             buffer=self.args.buffer,
-            ignored=IgnoreComments().read,
+            ignored=IgnoreComments().ignored,
             min_confidence=self.args.min_confidence,
             document=document,
             batch_size=self.args.batch_size,
