@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import count
 from operator import itemgetter
@@ -34,7 +34,7 @@ from .packaged import ENGLISH_SPELLING, installed_misspellings
 from .propose import loading
 from .propose.backend import Backend
 from .propose.vocabulary import with_case
-from .settings import DEFAULTS, Settings, chosen
+from .settings import DEFAULTS, NAMES, Settings, chosen
 from .text.mentions import mentioned
 from .text.protection import (
     FOREIGN,
@@ -142,43 +142,36 @@ class Corrector:
     def from_pretrained(
         cls, path: str | os.PathLike[str] | None = None,
         data: str | os.PathLike[str] | None = None,
-        device: Any = None, unit: str | None = None,
-        window: int | None = None, beam: int | None = None, precision: str = "fp32",
-        lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
-        weights: Mapping[str, float] | None = None, bigrams: str | None = None,
-        confusions: str | None = None, eager: bool = False,
-        **processing: Any,
+        device: Any = None, precision: str = "fp32", settings: str | None = None,
+        eager: bool = False, **options: Any,
     ) -> "Corrector":  # fmt: skip
         """Loads a checkpoint of one of the tasks of :mod:`.loading`.
 
         Args:
-            path: like data, device, precision and processing as of
-                ``LevenshteinEditor.from_pretrained``; by default the package's English model.
+            path: like data, device and precision as of ``LevenshteinEditor.from_pretrained``; by
+                default the package's English model.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` next to
                 the checkpoint where there is one.
-            unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of
-                :class:`.settings.Settings`, before what the file says.
             eager: make every edit that the model wants, also of what may well be a term.
+            **options: fields of :class:`.settings.Settings`, before what the file says; others are
+                text processing, as of ``LevenshteinEditor.from_pretrained``.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
                 dictionaries, options that this kind of model has not got.
         """
+        given = {name: options.pop(name) for name in NAMES & options.keys()}
         if path is None:
             # the weight there is that of installed_misspellings(); the user's table is followed
-            weights = {**({"lookup": loading.LISTED} if lookup else {}), **(weights or {})}
-            path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
-        files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
-        place, unit = os.fspath(path), check_unit(unit, window)
-        use, file = chosen(place, settings, {"beam": beam, **files})
+            listed = {"lookup": loading.LISTED} if given.get("lookup") else {}
+            given["weights"] = {**listed, **(given.get("weights") or {})}
+            given["lookup"] = given.get("lookup") or installed_misspellings()
+        place, folder = os.fspath(path or ENGLISH_SPELLING), os.fspath(data) if data else None
+        use, file = chosen(place, settings, given)
         # a file that is missing is told before the model loads
         require_files([path for path in (use.protect_words, use.known) if path])
-        folder = os.fspath(data) if data else None
-        backend = loading.load_backend(place, folder, device, use.beam, precision, processing)
-        backend = loading.ranked(backend, use, unit or use.unit, weights or {})
-        if unit is None:
-            unit, window = use.unit, use.window
-        corrector = cls(backend, unit, window, use)
+        backend = loading.load_backend(place, folder, device, use.beam, precision, options)
+        corrector = cls(loading.ranked(backend, use), use.unit, use.window, use)
         corrector.settings_file, corrector.eager = file, eager
         return corrector
 

@@ -11,7 +11,7 @@ import argparse
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lev_runtime.errors import UserError
@@ -73,11 +73,11 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     names = "path data device unit window beam precision settings lexicon lookup bigrams confusions"
     options: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     options["eager"] = args.command != "tune" and args.eager
-    corrector = Corrector.from_pretrained(**options | text_processing(args))
     if named := [name for name in args.protect or () if name in NAMED]:
-        code = named[-1] == "code"
-        corrector.settings = replace(corrector.settings, protect_code=code)
-    return corrector
+        options["protect_code"] = named[-1] == "code"
+    if args.command == "tune":
+        options["protect_words"] = args.protect_words
+    return Corrector.from_pretrained(**options | text_processing(args))
 
 
 def correct(

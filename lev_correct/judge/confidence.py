@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from lev_runtime.logistic import most_likely
+
 from ..lines import Change, overlaps
-from ..propose.fitting import most_likely
 from ..propose.spacing import SURE, Respaced
 
 LOWEST, HIGHEST = 0.05, 20.0
@@ -39,7 +40,7 @@ def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
         inner = min(max(chance, _SMALLEST), 1 - _SMALLEST)
         odds = math.log(inner / (1 - inner))
         units.append((np.array([[odds], [0.0]]), [is_right, not is_right]))
-    (weight,) = most_likely(units, np.ones(1), [True]).tolist()
+    (weight,) = most_likely(units, np.ones(1), ridge=1e-4 * len(units)).tolist()
     return round(1 / min(max(weight, 1 / HIGHEST), 1 / LOWEST), 4)
 
 
