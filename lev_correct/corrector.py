@@ -71,7 +71,7 @@ RIGHT = 0.3
 #: Terms of a probability that an edit carries.
 REASONS = 3
 _CODE = CodeProtection()
-_STAYS: Mapping[int, Reason] = {
+_STAYS: dict[int, Reason] = {
     LISTED: "protected",
     PROTECTED: "protected",
     FOREIGN: "foreign",

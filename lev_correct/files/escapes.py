@@ -13,7 +13,6 @@ _HEX = "[0-9A-Fa-f]"
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});")
 #: A path of Windows, whose separators may look like escapes.
 _PATH = re.compile(r"(?<![\w\\])(?:[A-Za-z]:|\\)\\[^\s\"'<>|]+")
-_BYTES = re.compile(rf"\\(?:x({_HEX}{{2}})|([0-3][0-7]{{2}}))")
 _SIMPLE = dict.fromkeys("abefnrtv0", " ")
 #: Escapes by family: a pattern, and how the digits of a character's number are read.
 _COMMON = (
@@ -162,19 +161,18 @@ def _character(value: str, escape: re.Match[str]) -> str:
 
 
 def _of_bytes(value: str) -> str:
-    """Returns the characters of bytes: of UTF-8 where they are, else of Latin-1."""
-    parts = [*_BYTES.finditer(value)]
-    numbers = bytes(int(part[1], 16) if part[1] else int(part[2], 8) for part in parts)
+    """Returns the characters of bytes, each written with four: of UTF-8 where they are, else of
+    Latin-1."""
+    written = value.encode().decode("unicode_escape").encode("latin-1")
+    encoding = "utf-8"
     try:
-        characters, each = numbers.decode(), lambda char: len(char.encode())
+        characters = written.decode(encoding)
     except UnicodeDecodeError:
-        characters, each = numbers.decode("latin-1"), lambda char: 1
-    shown, first = "", 0
-    for char in characters:
-        size = sum(len(part[0]) for part in parts[first : first + each(char)])
-        shown += (char if char.isprintable() else " ") + REST * (size - 1)
-        first += each(char)
-    return shown
+        encoding = "latin-1"
+        characters = written.decode(encoding)
+    sizes = (4 * len(char.encode(encoding)) for char in characters)
+    pairs = zip(characters, sizes, strict=True)
+    return "".join((char if char.isprintable() else " ").ljust(size, REST) for char, size in pairs)
 
 
 def _shown(character: str, written: re.Match[str]) -> str:

@@ -51,6 +51,15 @@ def apostrophe(language: str, string: str, before: str) -> str:
     return "" if is_twice or language in _BACKSLASH | _SHELLS else "'"
 
 
+def differing_part(before: str, after: str) -> tuple[int, str, str]:
+    """Returns where two texts begin to differ, and what stands in either between what they begin
+    and end with alike."""
+    same = len(commonprefix([before, after]))
+    before, after = before[same:], after[same:]
+    alike = len(commonprefix([before[::-1], after[::-1]]))
+    return same, before[: len(before) - alike], after[: len(after) - alike]
+
+
 def fitted(line: str, patch: tuple[int, int, str], written: Callable[[int], str]) -> str | None:
     """Returns the new text of a change of a line as it is written at its place; None where it would
     bring or take more than words and the marks inside them.
@@ -60,12 +69,10 @@ def fitted(line: str, patch: tuple[int, int, str], written: Callable[[int], str]
     """
     start, end, after = patch
     before = line[start:end]
-    same = len(commonprefix([before, after]))
-    alike = len(commonprefix([before[same:][::-1], after[same:][::-1]]))
-    old, new = before[same : len(before) - alike], after[same : len(after) - alike]
+    same, old, new = differing_part(before, after)
     if _ODD.search(old + new):
         return None
-    context = after[max(same - 1, 0) : len(after) - alike + 1]
+    context = after[max(same - 1, 0) : same + len(new) + 1]
     if _MARK.search(old + new) and _LOOSE_MARK.search(context):
         return None
     if {*old, *new}.isdisjoint(APOSTROPHES):

@@ -3,17 +3,22 @@
 import os
 import re
 
+from ..files.formats import one_of
+
 #: Bytes of a file that tell what it is.
 HEAD = 8192
 #: The kind of a file that is no text.
 BINARY = "binary files"
+_NAMES = (
+    r"\.mailmap codeowners owners authors backers committers contributors credits maintainers "
+    "sponsors thanks"
+)
 #: Kinds of files that stay as they are, by their names in small letters.
 _NAMED = {
     "lock files": r".*\.lockb?|.*-lock\.(?:json|yaml)|go\.sum|npm-shrinkwrap\.json",
     "minified files": r".*\.min\.(?:m?js|css)|.*\.map",
     "images": r".*\.svg",
-    "files of names": r"\.mailmap|codeowners|owners|(?:authors|backers|committers|contributors|"
-    r"credits|maintainers|sponsors|thanks)(?:\.(?:md|txt|rst|adoc|in))?",
+    "files of names": rf"(?:{one_of(_NAMES)})(?:\.(?:md|txt|rst|adoc|in))?",
     "word lists": r".*\.(?:dic|aff)|\.lev-correct-words\.txt",
 }
 _BY = r"(?:auto(?:matically)?[- ]?|machine[- ]|code |\S+ )?generated\b"

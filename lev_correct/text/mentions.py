@@ -61,7 +61,6 @@ _NO_NAMES = set(
 _CALLED = set("called dubbed entitled labeled labelled named titled".split())
 _FORMER = set("deprecated former incorrect legacy old original previous wrong".split())
 _ONE = set("a an any each it its no one some that the this".split())
-_MEANS = set("appears comes derives means occurs refers".split())
 _LISTED = re.compile(r"\w+(?:,\s|\s(?:and|or)\s|/)\W{0,3}")
 _SIC = re.compile(r"(?i)\W{0,3}(?:\w+\W+)?[\[({<*_]+!?sic\b")
 
@@ -140,7 +139,7 @@ def _is_called(before: str, behind: str) -> bool:
     is_thing = last in _THINGS
     if _is_quoted(before, behind):
         return is_thing or following in _THINGS
-    return is_thing and (second in _FORMER or (second in _ONE and following in _MEANS))
+    return is_thing and second in _FORMER
 
 
 def _is_quoted(before: str, behind: str) -> bool:

@@ -3,11 +3,11 @@ things, other languages."""
 
 import re
 from collections.abc import Iterable, Iterator
-from os.path import commonprefix
 
 from lev_runtime.errors import UserError, strings
 
 from ..files.markup import is_prose, is_shouted, without_markup
+from ..files.places import differing_part
 from .units import Span, composed
 
 #: Why a character stays, from the weakest reason on: a word of the corrector's own list, between
@@ -145,13 +145,10 @@ def touched(stays: bytearray, start: int, before: str, after: str) -> int:
         stays: of each character of the line, as of :func:`mark`.
         start: where ``before`` stands. What both begin and end with is not touched.
     """
-    same = len(commonprefix([before, after]))
-    before, after = before[same:], after[same:]
-    alike = len(commonprefix([before[::-1], after[::-1]]))
-    first, end = start + same, start + same + len(before) - alike
-    if first < end:
-        return max(stays[first:end])
-    new = after[: len(after) - alike]
+    same, old, new = differing_part(before, after)
+    first = start + same
+    if old:
+        return max(stays[first : first + len(old)])
     at_end = max(stays[max(first - 1, 0) : first], default=FREE)
     at_start = max(stays[first : first + 1], default=FREE)
     is_onto = (at_end and not new[0].isspace()) or (at_start and not new[-1].isspace())
