@@ -42,9 +42,9 @@ def apostrophe(language: str, string: str, before: str) -> str:
     is_twice = language in TWICE or language.endswith("sql")
     opening = _OPENING.match(string)
     prefix, quote = (opening["prefix"], opening["quote"]) if opening else ("", "")
+    if is_twice and not prefix and quote in ("'", "'''"):
+        return "''"
     if quote == "'" and language != "nixos":
-        if is_twice and not prefix:
-            return "''"
         return r"\'" if language in _BACKSLASH and {*prefix.lower()} <= _PREFIXES else ""
     if quote or _NO_STRING.match(f"{language} {string}"):
         return "'"
