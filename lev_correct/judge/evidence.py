@@ -29,8 +29,10 @@ from .weights import Weights
 
 #: Characters on each side of an edit that tell which language it stands in; words of such a line.
 AROUND, FEW = 200, 5
-#: How often the files of a run have a word of which a slip is met once.
-SEVERAL = 3
+#: How often the files of a run have a word of which a slip is met once; how many times as often
+#: one of which a slip of some letters returns. In six source trees 18 words are no terms then, 15
+#: of them misspelt.
+SEVERAL, OFTENER, LONG = 3, 5, 6
 #: Words by which a place of a line is known: a copy of it, as of a page, says nothing more.
 PLACE = 7
 #: The words of identifiers (*getFormatedText*), of four letters or more.
@@ -86,6 +88,7 @@ class Run:
     languages: Languages = field(default_factory=Languages)
     met: Counter[str] = field(default_factory=Counter)  # in small letters
     seen: set[int] = field(default_factory=set)  # places in lines, by their words
+    usual: dict[str, list[str]] = field(default_factory=dict)  # often met, by their ends
     measured: "list[Measured] | None" = None  # edits, which then are not judged
 
 
@@ -129,6 +132,7 @@ class Evidence(Judge):
 
     def survey(self, lines: Iterable[str]) -> None:
         """See :class:`.Judge`."""
+        self.run.usual.clear()
         for line in lines:
             parts = [*map(str.lower, _PART.findall(line))]
             last = max(len(parts) - PLACE, 0)
@@ -209,14 +213,33 @@ class Evidence(Judge):
             *word.lower().removesuffix("s").split(),
         ]  # *dtype*, *dtypes*
         strange = [form for form in forms if not self.run.words.knows(form)] or [word.lower()]
-        return any(self.run.met[form] > 1 for form in strange)
+        return any(self.run.met[form] > 1 and not self._is_repeated(form) for form in strange)
 
     def is_slip(self, word: str, other: str) -> bool:
-        """Returns whether a word that the files of the run have once is one slip from one that they
-        have several times."""
-        met = self.run.met
-        word, other = word.lower(), other.lower()
-        return met[word] == 1 and met[other] >= SEVERAL and OSA.distance(word, other) == 1
+        """Returns whether a word of the files of the run is one slip from one that they have
+        several times, or far oftener."""
+        met, word, other = self.run.met, word.lower(), other.lower()
+        is_near = met[other] >= SEVERAL and OSA.distance(word, other) == 1
+        return is_near and (met[word] == 1 or self._repeats(word, other))
+
+    def _is_repeated(self, word: str) -> bool:
+        """Returns whether a word of no list that returns is a slip of one that lists have."""
+        run = self.run
+        if run.known.level(word):
+            return False
+        if not run.usual:
+            for other, count in run.met.items():
+                if count >= OFTENER and run.words.knows(other):
+                    run.usual.setdefault(other[0] + other[-1], []).append(other)
+        others = run.usual.get(word[0] + word[-1], ())
+        return any(self._repeats(word, other) for other in others)
+
+    def _repeats(self, word: str, other: str) -> bool:
+        """Returns whether the files have a word so much oftener that another one, which returns, is
+        a slip of it: not of its ends, which tell one name from another (*nnodes*, *nodex*)."""
+        is_oftener = 0 < OFTENER * self.run.met[word] <= self.run.met[other] and len(word) >= LONG
+        ends_alike = word[:1] + word[-1:] == other[:1] + other[-1:] and word[1:] != other
+        return is_oftener and ends_alike and OSA.distance(word, other, score_cutoff=1) == 1
 
 
 class LineJudge:

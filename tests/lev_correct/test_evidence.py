@@ -151,6 +151,31 @@ def test_what_returns_in_the_files_of_a_run_is_a_term_be_it_in_code():
     assert not text.leaves_alone("cats"), "what the lists have tells nothing"
 
 
+#: a word that returns, beside which word that is met ten times | whether it is a term
+BESIDE = rows("""
+acceptible | acceptable | no
+acceptablle | acceptable | no
+aacceptable | acceptable | yes
+acceptably | acceptable | yes
+accptble | acceptable | yes
+acceptible | acceptance | yes
+sayd | said | yes
+""")
+
+
+@pytest.mark.parametrize("word, other, is_term", BESIDE)
+def test_a_word_that_returns_beside_its_correction_is_no_term(word, other, is_term):
+    lexicon = Lexicon(dict.fromkeys([*LEXICON, "acceptable", "acceptance"], 9.0))
+    text = evidence(run=Run(ranking(lexicon=lexicon).backend, KNOWN, WEIGHTS, English()))
+    text.survey([f"{word} {number}" for number in "ab"])
+    assert text.leaves_alone(word)
+    text.survey([f"{other} {number}" for number in range(9)])
+    assert text.leaves_alone(word), "four and a half times as often"
+    text.survey([other])
+    assert text.leaves_alone(word) == (is_term == "yes")
+    assert text.is_slip(word, other) == (is_term == "no")
+
+
 @pytest.mark.parametrize("line", ["runkle", "a runkle", "the cat sat on a runkle cats receive it"])
 def test_a_line_that_stands_twice_counts_once(line):
     text = evidence()
