@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 Record = dict[str, Any]
@@ -58,10 +59,12 @@ class Axis(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Two metrics of some rows of a table.
+    """Two metrics of some rows of a table, or one metric of several classes.
 
     points: system, its name in the chart, whether it is of this package (``ours``, ``other``), and
-    whether the name stands right or left of it (``start``, ``end``), above or ``below``.
+    whether the name stands right or left of it (``start``, ``end``), above or ``below``, and at
+    which class. classes: metrics of the vertical axis, a unit of the horizontal one apart, and
+    their names there; a line joins those of a system.
     """
 
     title: str
@@ -69,6 +72,7 @@ class Chart(NamedTuple):
     x: Axis
     y: Axis
     points: str
+    classes: Mapping[str, str] = {}
 
 
 CHARTS = {
@@ -107,37 +111,18 @@ CHARTS = {
         aspell | aspell | other | start
         harper | harper | other | end""",
     ),
-}  # fmt: skip
-
-
-class Curves(NamedTuple):
-    """A metric of several classes, a line for each of some rows of a table.
-
-    metrics: of each class, with its name; points: system, name, whether it is of this package, and
-    the class at which the name stands above or ``below`` the line.
-    """
-
-    title: str
-    table: str
-    metrics: Mapping[str, str]
-    label: str
-    y: Axis
-    points: str
-
-
-CURVES = {
-    "fuzzy": Curves(
+    "fuzzy": Chart(
         "Fuzzy matches of the learnt project: edits that are still needed",
         "fuzzy-similarity",
-        {f"ter_{low}": f"0.{low}–{'1' if low == 9 else f'0.{low + 1}'}" for low in range(4, 10)},
-        "similarity of the source",
+        Axis("", "similarity of the source", 0, 6, ()),
         Axis("", "TER (lower is better)", 0, 70, (0, 10, 20, 30, 40, 50, 60, 70)),
-        """no-edit baseline | no edits | other | 1, above
-        repaired by rule | the rule | other | 0, below
-        transformer_concat, 30 CPU minutes, beam 5 | transformer_concat | other | 4, above
-        LevT, 30 CPU minutes | LevT | ours | 2, below""",
+        """no-edit baseline | no edits | other | start, 1
+        repaired by rule | the rule | other | end, below, 0
+        transformer_concat, 30 CPU minutes, beam 5 | transformer_concat | other | start, 4
+        LevT, 30 CPU minutes | LevT | ours | end, below, 2""",
+        {f"ter_{low}": f"0.{low}–{'1' if low == 9 else f'0.{low + 1}'}" for low in range(4, 10)},
     ),
-}
+}  # fmt: skip
 
 
 def text(x: float, y: float, content: str, classes: str, anchor: str = "start") -> str:
@@ -169,40 +154,6 @@ def framed(title: str, y: Axis, x_label: str, shapes: Sequence[str]) -> str:
     return "\n".join([head, f"<style>{STYLE}</style>", *grid, *shapes, "</svg>", ""])
 
 
-def curved(chart: Curves, rows: Sequence[Record]) -> str:
-    """Returns classes as SVG: a named line of means for each system, with their ranges."""
-    foot, edge = HEIGHT - BOTTOM, WIDTH - RIGHT
-    step = (edge - LEFT) / len(chart.metrics)
-    places = [LEFT + step * (number + 0.5) for number in range(len(chart.metrics))]
-    shapes = [
-        text(x, foot + 20, name, "soft", "middle")
-        for x, name in zip(places, chart.metrics.values(), strict=True)
-    ]
-    values = {row["system"]: row["metrics"] for row in rows}
-    for point in chart.points.splitlines():
-        system, name, kind, place = point.strip().split(" | ")
-        ranges = [
-            [
-                foot - chart.y.share(value) * (foot - TOP)
-                for value in read_metric(values[system][metric])
-            ]
-            for metric in chart.metrics
-        ]
-        corners = [(x, mean) for x, (mean, *_) in zip(places, ranges, strict=True)]
-        for (x1, y1), (x2, y2) in zip(corners, corners[1:]):
-            shapes.append(line(x1, y1, x2, y2, f"{kind} range"))
-        for x, (_, low, high) in zip(places, ranges, strict=True):
-            shapes.append(line(x, low, x, high, f"{kind} range"))
-        for x, y in corners:
-            shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="{kind}"/>')
-        number, _, side = place.partition(", ")
-        anchor, aside = ("start", -8) if side == "above" else ("end", 18)
-        x, y = corners[int(number)]
-        right = 8 if anchor == "start" else -8
-        shapes.append(text(x + right, y + aside, name, f"{kind} name", anchor))
-    return framed(chart.title, chart.y, chart.label, shapes)
-
-
 def drawn(chart: Chart, rows: Sequence[Record]) -> str:
     """Returns a chart as SVG: means as points, with their range over seeds."""
     foot, edge = HEIGHT - BOTTOM, WIDTH - RIGHT
@@ -214,20 +165,28 @@ def drawn(chart: Chart, rows: Sequence[Record]) -> str:
         return foot - chart.y.share(value) * (foot - TOP)
 
     shapes = []
-    for mark in chart.x.marks:
+    metrics = chart.classes or {chart.y.metric: ""}
+    marks = [(mark, f"{mark:g}") for mark in chart.x.marks]
+    marks += [(number + 0.5, name) for number, name in enumerate(chart.classes.values())]
+    for mark, name in marks:
         shapes.append(line(x_of(mark), foot, x_of(mark), foot + 5, "axis"))
-        shapes.append(text(x_of(mark), foot + 20, f"{mark:g}", "soft", "middle"))
+        shapes.append(text(x_of(mark), foot + 20, name, "soft", "middle"))
     values = {row["system"]: row["metrics"] for row in rows}
     for point in chart.points.splitlines():
         system, name, kind, place = point.strip().split(" | ")
-        anchor, _, below = place.partition(", ")
-        (x, left, right), (y, low, high) = (
-            map(place_of, read_metric(values[system][axis.metric]))
-            for axis, place_of in ((chart.x, x_of), (chart.y, y_of))
-        )
-        shapes.append(line(left, y, right, y, f"{kind} range"))
-        shapes.append(line(x, low, x, high, f"{kind} range"))
-        shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" class="{kind}"/>')
+        anchor, *places = place.split(", ")
+        means = []
+        for number, metric in enumerate(metrics):
+            across = number + 0.5 if chart.classes else values[system][chart.x.metric]
+            x, left, right = map(x_of, read_metric(across))
+            y, low, high = map(y_of, read_metric(values[system][metric]))
+            shapes.append(line(left, y, right, y, f"{kind} range"))
+            shapes.append(line(x, low, x, high, f"{kind} range"))
+            shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" class="{kind}"/>')
+            means.append((x, y))
+        shapes += [line(*one, *next_one, f"{kind} range") for one, next_one in pairwise(means)]
+        x, y = means[int(places[-1]) if chart.classes else 0]
         aside = 10 if anchor == "start" else -10
-        shapes.append(text(x + aside, y + (18 if below else -7), name, f"{kind} name", anchor))
+        below = 18 if "below" in places else -7
+        shapes.append(text(x + aside, y + below, name, f"{kind} name", anchor))
     return framed(chart.title, chart.y, chart.x.label, shapes)

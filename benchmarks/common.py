@@ -1,19 +1,15 @@
-"""What the benchmarks have in common: the machine, pairs of measurements, tables, and random
-sentences and updates of fairseq's models."""
+"""What the benchmarks have in common: the machine, and random sentences for fairseq's models."""
 
 import argparse
 import contextlib
 import inspect
 import io
-import os
 import platform
 import re
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from statistics import median
-from typing import Any, TypeVar
+from typing import Any
 
 # fairseq before lev_plugins, which then registers its components
 import fairseq  # noqa: F401
@@ -26,9 +22,6 @@ from fairseq import options
 from fairseq.data import Dictionary, data_utils
 from fairseq.optim.adam import Adam
 from torch import Tensor
-
-Contestant = TypeVar("Contestant")
-Sample = TypeVar("Sample")
 
 
 def processor() -> str:
@@ -44,62 +37,6 @@ def processor() -> str:
     if {"cpu family", "model"} <= details.keys():
         return f"{name} (family {details['cpu family']}, model {details['model']})"
     return name
-
-
-# ---------------------------------------------------------------- pairs of measurements
-
-
-#: a line of a table: its name, and milliseconds of both sides in pairs
-Row = tuple[str, Sequence[float], Sequence[float]]
-
-
-def table(rows: Sequence[Row], sides: tuple[str, str]) -> str:
-    """Returns medians of both sides under a head, their ratio, lowest and highest of a pair."""
-    width = max(len(name) for name, _, _ in rows)
-    lines = [f"{'':{width}}  {sides[0]:>12}  {sides[1]:>12}  ratio  lowest … highest"]
-    for name, *both in rows:
-        ratios = [first / second for first, second in zip(*both, strict=True)]
-        first, second = map(median, both)
-        lines.append(
-            f"{name:{width}}  {first:>9.2f} ms  {second:>9.2f} ms"
-            f"  {first / second:>5.2f}  {min(ratios):.2f} … {max(ratios):.2f}"
-        )
-    return "\n".join(lines)
-
-
-def in_turn(contestants: Iterable[Contestant], number: int) -> list[Contestant]:
-    """Who begins changes with the number of the measurement."""
-    order = list(contestants)
-    return order if number % 2 else order[::-1]
-
-
-def milliseconds(
-    contestants: Mapping[str, Callable[[Sample], object]],
-    samples: Iterable[Sample],
-    now: Callable[[], float],
-) -> dict[str, list[float]]:
-    """Of everybody with every sample, in turn."""
-    times: dict[str, list[float]] = {name: [] for name in contestants}
-    for number, sample in enumerate(samples):
-        for name in in_turn(contestants, number):
-            started = now()
-            contestants[name](sample)
-            times[name].append(1000 * (now() - started))
-    return times
-
-
-def clock(args: argparse.Namespace) -> Callable[[], float]:
-    """A function that gives seconds, all work on the device done."""
-    if args.clock == "cpu":
-        return time.process_time
-    if args.device == "cpu":
-        return time.perf_counter
-
-    def now() -> float:
-        torch.cuda.synchronize()
-        return time.perf_counter()
-
-    return now
 
 
 @contextlib.contextmanager
@@ -119,9 +56,7 @@ SIZES = {
     "ffn": (2048, "width of the feed-forward layers"),
     "heads": (8, "attention heads"),
     "vocab": (8000, "symbols of the joined dictionary"),
-    "tokens": (2000, "tokens of a training batch"),
     "length": (25, "mean length of a sentence"),
-    "steps": (5, "measured batches"),
 }
 
 
@@ -132,34 +67,12 @@ def count(text: str) -> int:
     return int(text)
 
 
-def make_parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser of :data:`SIZES`, and of how and where is measured."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
+def add_sizes(add: Callable[..., object]) -> None:
+    """Adds the options of :data:`SIZES`, of the device and the seed."""
     for name, (default, what) in SIZES.items():
         add(f"--{name}", type=count, default=default, help=f"{what} (default: {default})")
-    add("--threads", type=count, help="torch's threads (default: torch's own choice)")
     add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default: cpu)")
-    add("--clock", choices=("wall", "cpu"), default="wall", help="wall: what one waits; cpu: "
-        "what the process computes, where others use the machine too (default: wall)")  # fmt: skip
     add("--seed", type=int, default=1, help="of weights and sentences (default: 1)")
-    return parser
-
-
-def signature(args: argparse.Namespace, **more: object) -> str:
-    """What the numbers depend on, on one line."""
-    name = torch.cuda.get_device_name() if args.device == "cuda" else processor()
-    settings: dict[str, object] = {
-        "torch": torch.__version__,
-        "device": f"{args.device} ({name})",
-        "kernels": torch.backends.cpu.get_cpu_capability(),
-        "threads": torch.get_num_threads(),
-        "cores": os.cpu_count(),
-        **{name: getattr(args, name) for name in (*SIZES, "clock", "seed")},
-    }
-    return "|".join(f"{name}:{value}" for name, value in {**settings, **more}.items())
 
 
 # ---------------------------------------------------------------- fairseq's models and batches
@@ -252,50 +165,3 @@ class StockAdam(Adam):
     """fairseq's Adam as it is without the package: a few kernels for each parameter."""
 
     step = inspect.unwrap(Adam.step)
-
-
-class Updates:
-    """One system's update: forward, backward, and fairseq's Adam.
-
-    Args:
-        loss: batch → the loss, divided by its sample size.
-
-    Attributes:
-        settings: what torch is told for the time of an update.
-    """
-
-    def __init__(
-        self, model: torch.nn.Module, loss: Callable[[Any], Tensor], args: argparse.Namespace
-    ) -> None:
-        self.model, self.loss, self.now = model, loss, clock(args)
-        # a rate of 0 takes the same time and leaves the weights as they are
-        self.optimizer: Any = Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98))
-        self.backward: Callable[[Tensor], object] = lambda loss: loss.backward()
-        self.settings: Callable[[], contextlib.AbstractContextManager[None]] = torch_settings
-
-    def update(self, sample: Any) -> tuple[float, float]:
-        """Milliseconds until the gradients are there, and until the parameters are changed."""
-        with self.settings():
-            return self._update(sample)
-
-    def _update(self, sample: Any) -> tuple[float, float]:
-        self.model.train()
-        self.optimizer.zero_grad()
-        started = self.now()
-        self.backward(self.loss(sample))
-        gradients = self.now()
-        self.optimizer.step()
-        return 1000 * (gradients - started), 1000 * (self.now() - started)
-
-
-def time_updates(
-    trainers: Mapping[str, Updates], batches: Sequence[Any]
-) -> dict[str, list[tuple[float, ...]]]:
-    """What :meth:`Updates.update` gives for every batch, in turn: all gradients, all updates."""
-    for trainer in trainers.values():  # not counted: first allocations, Adam's state
-        trainer.update(batches[0])
-    times: dict[str, list[tuple[float, float]]] = {side: [] for side in trainers}
-    for number, sample in enumerate(batches):
-        for side in in_turn(trainers, number):
-            times[side].append(trainers[side].update(sample))
-    return {side: list(zip(*taken, strict=True)) for side, taken in times.items()}

@@ -37,14 +37,17 @@ step() { # step NAME SECONDS COMMAND…
 [ -z "${LEV_WHEELS:-}" ] || step install 120 python -m pip install -q --no-index --no-deps --no-compile --no-cache-dir \
   --upgrade --target "$out/site" "$LEV_WHEELS"/*.whl
 
-tests=(tests/ops tests/nn tests/decoding tests/systems tests/optim) sizes=(--steps 10) large=(--tokens 4000 --batches 1,64,160) updates=2000
+tests=(tests/ops tests/nn tests/decoding tests/systems tests/optim) sizes=() updates=2000
+updated=(--batch 160 --sentences 1600) decoded=(--batch 1 64 160 --sentences 320)
 if [ "${TINY:-0}" = 1 ]; then
-  tests=(tests/ops) sizes=(--steps 1 --dim 16 --ffn 16 --layers 1 --heads 2 --vocab 60 --length 6)
-  large=(--tokens 60 --batches 1,3) updates=2
+  tests=(tests/ops) sizes=(--dim 16 --ffn 16 --layers 1 --heads 2 --vocab 60 --length 6) updates=2
+  updated=(--batch 3 --sentences 6) decoded=(--batch 1 3 --sentences 6)
 fi
 step tests 300 python -m pytest -q -p no:cacheprovider -n "${WORKERS:-4}" --dist loadfile -m "device and not slow and not long" "${tests[@]}"
 for kind in fp32 bf16; do
-  step "speed-$kind" 120 python benchmarks/levt_speed.py --device "$device" "${sizes[@]}" "${large[@]}" $([ "$kind" = fp32 ] || echo --bf16)
+  bits=(--device "$device" ${sizes[@]+"${sizes[@]}"} $([ "$kind" = fp32 ] || echo --bf16))
+  step "updates-$kind" 60 python benchmarks/speed.py updates "${bits[@]}" "${updated[@]}"
+  step "decoding-$kind" 60 python benchmarks/speed.py decoding "${bits[@]}" "${decoded[@]}"
 done
 if [ -n "${MULTI30K:-}" ]; then
   work="$out/multi30k"

@@ -27,7 +27,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from charts import CHARTS, CURVES, Range, Record, curved, drawn, read_metric
+from charts import CHARTS, Range, Record, drawn, read_metric
 
 from lev_runtime import __version__
 
@@ -293,9 +293,6 @@ def documents(root: Path, by_name: Mapping[str, Table]) -> dict[Path, str]:
     for name, chart in CHARTS.items():
         if chart.table in by_name:
             pages[root / FIGURES / f"{name}.svg"] = drawn(chart, by_name[chart.table].rows)
-    for name, curves in CURVES.items():
-        if curves.table in by_name:
-            pages[root / FIGURES / f"{name}.svg"] = curved(curves, by_name[curves.table].rows)
     return pages
 
 

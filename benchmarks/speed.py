@@ -5,6 +5,8 @@
     python benchmarks/speed.py texts NOISY CLEAN PBD --guided --metrics cer,word_accuracy
     python benchmarks/speed.py memory LEVT_WORK CONCAT_WORK …
     python benchmarks/speed.py checkpoints DATA --path levt.pt --ar-path transformer.pt
+    python benchmarks/speed.py updates --less bf16
+    python benchmarks/speed.py decoding --less bf16 int8
 
 texts: exported models (lev-export, in fp32 or int8), from text to text. A LevT edits; --iterations
 asks it for one to so many iterations at most. Others write greedily and with a beam of 5; with
@@ -24,8 +26,13 @@ checkpoints: as fairseq-generate runs them, one sentence at a time (the protocol
 Table 1), in at most ten iterations. Further flags are fairseq-generate's, such as -s and -t,
 --gen-subset, or --draft-lang for models that edit.
 
+updates and decoding: fairseq's own LevT (stock) beside ours, untrained, with the same random
+weights on the same random sentences (untrained.py). First it is checked that both do the same work.
+
 Milliseconds are of a sentence, and of the processor's time unless they are named wall. With more
 than one sentence at a time these are of about one length. MB are of what is exported or converted.
+Each system is so many times as fast as the first, by medians, in brackets the lowest and highest of
+a single pair; on a GPU by the clock on the wall.
 """
 
 import argparse
@@ -63,11 +70,12 @@ KINDS = ("float32", "int8")  # as CTranslate2 names them
 BEAMS = {"greedy": 1, "beam 5": 5}
 GUIDED = {"beam": 1, "draft_guided": True}
 LONGEST = 200  # tokens of an output: fairseq-generate's default
-FIGURES = "mean wall_mean median wall_median p95 wall_p95 steps equal mb".split()
+FIGURES = "mean wall_mean median wall_median p95 wall_p95 steps equal mb ratio low high".split()
 LINE = (
     "{name}: {mean:.1f} ms (wall {wall_mean:.1f}), median {median:.1f} "
     "({wall_median:.1f}), 95 % below {p95:.1f} ({wall_p95:.1f}); {steps:.2f} iterations or tokens; "
-    "{scores}{equal} texts as the first system's; {mb:.1f} MB"
+    "{scores}{equal} texts as the first system's; {mb:.1f} MB; {ratio:.2f} times as fast as the "
+    "first ({low:.2f} … {high:.2f})"
 )
 
 Output = tuple[str, int]  #: a text, and the iterations or tokens that it took
@@ -76,10 +84,10 @@ Rate = Callable[[Sequence[Any], Sequence[str]], dict[str, float]]
 
 
 class System(NamedTuple):
-    """What is measured: returns the outputs for rows, and where its files lie."""
+    """What is measured: returns the outputs for rows, and where its files lie, if any do."""
 
     outputs: Callable[[Sequence[Any]], list[Output]]
-    path: Path
+    path: Path | None = None
 
 
 Systems = dict[str, System]
@@ -347,14 +355,38 @@ def checkpoints(args: argparse.Namespace) -> tuple[Systems, list[int], Rate]:
     return systems, fitting.tolist(), lambda rows, texts: {}
 
 
+# ---------------------------------------------------------------- untrained models
+
+
+def untrained(args: argparse.Namespace) -> tuple[Systems, Any, Rate]:
+    """Returns the systems of ``updates`` and ``decoding``, and random sentences."""
+    import untrained as models
+
+    torch.set_num_threads(args.threads)
+    peers = models.build_peers(args)
+    rows = common.sentences(args.sentences, args)
+    models.check(peers, rows[:20], args)
+    make = models.updates if args.way == "updates" else models.decoding
+    systems = {name: System(outputs) for name, outputs in make(peers, args).items()}
+    return systems, rows, lambda rows, texts: {}
+
+
 # ---------------------------------------------------------------- the report
 
 #: what finds the systems, the rows and their scores, by the name of a way to measure
-RUNNERS = {"texts": exported, "memory": matches, "checkpoints": checkpoints}
+RUNNERS = {
+    "texts": exported,
+    "memory": matches,
+    "checkpoints": checkpoints,
+    "updates": untrained,
+    "decoding": untrained,
+}
 
 
 def now() -> Any:
-    """Returns seconds of both clocks."""
+    """Returns seconds of both clocks, all work on the device done."""
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
     return np.array([time.process_time(), time.perf_counter()])
 
 
@@ -373,17 +405,20 @@ def measure(systems: Systems, rows: Sequence[Any], batch: int, rate: Rate) -> li
     rows = sorted(rows, key=size) if batch > 1 else rows
     parts = [rows[first : first + batch] for first in range(0, len(rows), batch)]
     for number, part in enumerate([parts[0], *parts]):  # the first warms up
-        for name in common.in_turn(systems, number):
+        for name in list(systems)[:: 1 if number % 2 else -1]:  # who begins changes
             started = now()
             outputs = systems[name].outputs(part)
             noted[name].append((1000 * (now() - started) / len(part), outputs))
     measured: list[dict[str, Any]] = []
     firsts: Sequence[str] = ()
+    first_times: Sequence[Any] = ()
+    clock = int(torch.cuda.is_initialized())
     for name, (_, path) in systems.items():
         times, parts_written = zip(*noted[name][1:])
         texts, steps = zip(*itertools.chain(*parts_written))
-        firsts = firsts or texts
-        files = path.iterdir() if path.is_dir() else [path]
+        firsts, first_times = firsts or texts, first_times or times
+        files = path.iterdir() if path and path.is_dir() else [path] if path else []
+        pairs = np.array(first_times)[:, clock] / np.array(times)[:, clock]
         values = [
             *np.average(times, 0, [*map(len, parts)]),
             *np.median(times, 0),
@@ -391,6 +426,9 @@ def measure(systems: Systems, rows: Sequence[Any], batch: int, rate: Rate) -> li
             np.mean(steps),
             sum(map(operator.eq, texts, firsts)),
             sum(file.stat().st_size for file in files) / 1e6,
+            np.median(first_times, 0)[clock] / np.median(times, 0)[clock],
+            pairs.min(),
+            pairs.max(),
         ]
         rates = rate(rows, texts)
         shown = "".join(f"{metric} {score:.1f}; " for metric, score in rates.items())
@@ -406,7 +444,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     ways = parser.add_subparsers(dest="way", required=True)
-    texts, memory, trained = map(ways.add_parser, RUNNERS)
+    texts, memory, trained, updates, decoding = map(ways.add_parser, RUNNERS)
     texts.add_argument("texts", nargs=2, metavar="SOURCE REFERENCE")
     texts.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     pair: dict[str, Any] = {"type": Path, "nargs": 2, "metavar": ("FOLDER", "CONVERTED")}
@@ -421,10 +459,20 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     for flag in ("--path", "--ar-path"):
         trained.add_argument(flag, action="append", default=[], metavar="CHECKPOINT")
     trained.add_argument("--beam", type=common.count, default=4, help="beside greedy (default: 4)")
-    for way, batches in ((texts, [1, 32]), (memory, [1, 32]), (trained, [1])):
+    for way, bits in ((updates, ["bf16"]), (decoding, ["bf16", "int8"])):
+        common.add_sizes(way.add_argument)
+        way.add_argument("--bf16", action="store_true", help="both models in bfloat16")
+        way.add_argument("--less", nargs="*", choices=bits, default=[], help="ours in fewer bits")
+    for way, batches, most in (
+        *((way, [1, 32], None) for way in (texts, memory)),
+        (trained, [1], None),
+        (updates, [80], 400),
+        (decoding, [1, 64], 192),
+    ):
         add = way.add_argument
         add("--batch", type=common.count, nargs="+", default=batches, help="sizes")
-        add("--sentences", type=common.count, help="the first so many (default: all)")
+        about = f"the first so many (default: {most or 'all'})"
+        add("--sentences", type=common.count, default=most, help=about)
         add("--threads", type=common.count, default=1, help="of all runtimes (default: 1)")
         add("--json", type=Path, help="also writes the figures here")
     args, args.flags = parser.parse_known_args(argv)

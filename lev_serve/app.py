@@ -50,6 +50,8 @@ HEADERS = {
 #: elsewhere may read the answer, as those of plug-ins are: they have the token.
 EDITORS = re.compile(r"(?:/([^/]+))?/v2/")
 CORS = {"Access-Control-Allow-Origin": "*"}
+PUBLIC = re.compile("/(health|ready|static/.*)")  # needs no token
+NO_TOKEN = "the token is missing or wrong: open the address that lev-serve printed"
 #: How the token may be sent, in the description; who checks it is the guard.
 _TOKEN: Any = [
     Security(HTTPBearer(auto_error=False)),
@@ -75,7 +77,8 @@ def make_app(
     app = FastAPI(
         title="lev-serve",
         version=__version__,
-        **dict.fromkeys(("docs_url", "redoc_url")),  # they load scripts from elsewhere
+        docs_url=None,  # these load scripts from elsewhere
+        redoc_url=None,
         telemetry={"tracing": False, "metrics": False, "logs": False},  # texts stay here
         responses=dict.fromkeys((422, "default"), {"model": Failure, "description": "Why"}),
     )
@@ -97,8 +100,6 @@ def make_app(
 
 
 def _guard(token: bytes) -> Middleware:
-    message = "the token is missing or wrong: open the address that lev-serve printed"
-
     async def guard(request: Request, answer: Answer) -> Response:
         """Answers who has the token; anybody where the path is public."""
         path = request.url.path
@@ -107,21 +108,21 @@ def _guard(token: bytes) -> Middleware:
         if kind.lower() != "bearer":
             in_path = for_editor and for_editor[1]
             credentials = in_path or request.query_params.get("token", "")
-        public = path in ("/health", "/ready") or path.startswith("/static/")
+        has_token = hmac.compare_digest(credentials.encode("utf-8", "replace"), token)
         encoding = request.headers.get("content-encoding", "identity")
-        if not (public or hmac.compare_digest(credentials.encode("utf-8", "replace"), token)):
-            response = JSONResponse({"error": message}, 403)
-        elif encoding != "identity":
-            response = JSONResponse(
-                {"error": f"Content-Encoding: {encoding}; send plain JSON"}, 415
-            )
-        else:
-            response = await answer(request)
-            response.headers.update(CORS if for_editor else {})
-        response.headers.update(HEADERS)
+        if not (has_token or PUBLIC.fullmatch(path)):
+            return _failed(403, NO_TOKEN)
+        if encoding != "identity":
+            return _failed(415, f"Content-Encoding: {encoding}; send plain JSON")
+        response = await answer(request)
+        response.headers.update(HEADERS | (CORS if for_editor else {}))
         return response
 
     return guard
+
+
+def _failed(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": message}, status, HEADERS)
 
 
 async def _as_json(request: Request, answer: Answer) -> Response:
@@ -130,22 +131,23 @@ async def _as_json(request: Request, answer: Answer) -> Response:
     kind = response.headers.get("content-type", "")
     if response.status_code < 400 or not kind.startswith("text/plain"):
         return response
-    reason = b"".join([part async for part in response.body_iterator]).decode()
-    return JSONResponse({"error": reason}, response.status_code, HEADERS)
+    reason = b"".join([part async for part in response.body_iterator])
+    return _failed(response.status_code, reason.decode())
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    status, message = 422, str(error)
-    if isinstance(error, HTTPException):
-        status, message = error.status_code, f"{request.url.path}: {error.detail}"
-    elif isinstance(error, RequestValidationError):
-        first = error.errors()[0]
-        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        if first["loc"] == ("body",):
-            message += " (has it Content-Type: application/json?)"
-    elif not isinstance(error, UserError):
-        status, message = 500, "the server failed; its log has the reason"
-    return JSONResponse({"error": message}, status)
+    match error:
+        case HTTPException():
+            return _failed(error.status_code, f"{request.url.path}: {error.detail}")
+        case RequestValidationError():
+            first = error.errors()[0]
+            message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            if first["loc"] == ("body",):
+                message += " (has it Content-Type: application/json?)"
+            return _failed(422, message)
+        case UserError():
+            return _failed(422, str(error))
+    return _failed(500, "the server failed; its log has the reason")
 
 
 def _add_page(app: FastAPI, info: Result, worker: Worker) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from lev_correct.packaged import ENGLISH_SPELLING
-from lev_runtime.errors import UserError, require_extra
+from lev_runtime.errors import UserError, require_extra, require_number
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.options import (
     add_model_data,
@@ -44,8 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         UserError: an option or checkpoint that cannot be used, an address that is taken.
     """
     args = build_parser().parse_args(argv)
-    if not 0 < args.timeout < threading.TIMEOUT_MAX:
-        raise UserError(f"--timeout {args.timeout}: must be above 0 seconds")
+    require_number("--timeout ", args.timeout, 0.001, threading.TIMEOUT_MAX)
     for name in args.allowed_host:
         if not re.fullmatch(r"(\*\.)?[\w.-]+|\[[\da-f:.]+\]", name):
             raise UserError(f"--allowed-host {name}: a name, *.NAME or [IPv6], without a port")

@@ -28,8 +28,13 @@ WORTH = 0.02
 REPLACEMENTS = 5  #: of a match, at most
 MARKUP = -1  #: place of a character that only stands for markup
 SOFTWARE = {
-    **{"name": "lev-serve", "version": __version__, "buildDate": "", "apiVersion": 1},
-    **{"premium": False, "premiumHint": "", "status": ""},
+    "name": "lev-serve",
+    "version": __version__,
+    "buildDate": "",
+    "apiVersion": 1,
+    "premium": False,
+    "premiumHint": "",
+    "status": "",
 }
 #: A line, or as much of it as the model takes, if possible up to a space.
 _PART = re.compile(rf"(?m)^$|[^\n]{{1,{MAX_CHARS}}}(?!\S)|[^\n]{{1,{MAX_CHARS}}}")
@@ -95,14 +100,15 @@ def read_text(form: Mapping[str, str]) -> tuple[str, list[int]]:
     try:
         data: Any = json.loads(form["data"]) if "data" in form else form
         for part in data.get("annotation", [data]):
-            shown = part["text"] if "text" in part else part.get("interpretAs", "")
-            text += shown
             if "text" in part:
+                shown = part["text"]
                 *starts, end = accumulate(map(utf16, shown), initial=end)
-                places += starts
             else:
-                places += [MARKUP] * len(shown)
+                shown = part.get("interpretAs", "")
+                starts = [MARKUP] * len(shown)
                 end += utf16(part["markup"])
+            text += shown
+            places += starts
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise UserError('send text=…, or data={"annotation": [{"text": …}, …]}') from None
     return _HALF.sub("\ufffd", text), places
@@ -159,9 +165,7 @@ def is_on(match: Result, form: Mapping[str, str]) -> bool:
         return value in form.get(name, "").split(",")
 
     rule, category = match["rule"]["id"], match["rule"]["category"]["id"]
-    if is_listed("disabledRules", rule):
-        return False
-    if is_listed("enabledRules", rule) or is_listed("enabledCategories", category):
-        return True
+    is_named = is_listed("enabledRules", rule) or is_listed("enabledCategories", category)
     is_off = is_listed("disabledCategories", category)
-    return not (is_off or form.get("enabledOnly") in ("true", "yes"))
+    is_off = is_off or form.get("enabledOnly") in ("true", "yes")
+    return not is_listed("disabledRules", rule) and (is_named or not is_off)

@@ -1,9 +1,9 @@
 """Answers of a checkpoint of any kind to ``lev-serve``: it edits, corrects or predicts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import lev_runtime
 from lev_correct import Corrector, Edit
@@ -31,17 +31,16 @@ PACKAGED = {
     "title": "English spelling",
     "example": "Teh goverment beleives that the new tecnology will accomodate evrybody.",
 }
-_SHOWN = ("text", "score", "terminated", "iterations")  # of a trace
+_SHOWN = ("text", "score", "terminated", "edits", "iterations")  # of a hypothesis
 #: a request and some of its rows → as many results
 Runner = Callable[[Any, Sequence[Any]], list[Result]]
 
 
-@dataclass
-class ServedModel:
+class ServedModel(NamedTuple):
     """Holds what the page has to know of a model, and a runner for each kind of request."""
 
     info: Result
-    runners: Mapping[str, Runner] = field(default_factory=dict)
+    runners: Mapping[str, Runner]
 
 
 def load(
@@ -60,7 +59,8 @@ def load(
     options: dict[str, Any] = {**processing, "data": data, "settings": settings}
     if path is None:
         served = serve_corrector(Corrector.from_pretrained(None, device=device, **options))
-        return replace(served, info={**served.info, **PACKAGED})
+        served.info.update(PACKAGED)
+        return served
     is_exported = is_export(path)
     if is_exported and Folder(path).model not in LEFT_TO_RIGHT:
         _refuse({**options, "device": device}, "an export has its own, and computes on the CPU")
@@ -87,13 +87,10 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
     """A corrector, and the editor that is in it where it is an edit model."""
     backend = corrector.backend
     info: Result = {"modes": ["correct"], "min_confidence": corrector.min_confidence}
-    runners: dict[str, Runner] = {
-        "correct": partial(_correct, corrector),
-        "check": partial(_check, corrector),
-    }
+    runners = {name: partial(_correct, corrector, name) for name in ("correct", "check")}
     if isinstance(backend, LevenshteinBackend):
         info["modes"] = ["correct", "edit"] if corrector.settings_file else ["edit", "correct"]
-        runners["edit"] = partial(_edit, backend.editor)
+        return ServedModel(info, {**runners, "edit": partial(_edit, backend.editor)})
     return ServedModel(info, runners)
 
 
@@ -124,11 +121,9 @@ def _edit(editor: TextEditor, asked: EditRequest, rows: Sequence[Any]) -> list[R
     for row, traces in zip(rows, nbest, strict=True):
         hypotheses = []
         for trace in traces:
-            trace = replace(trace, draft=row.draft)
-            record = trace.to_dict()
-            hypothesis = {key: record[key] for key in _SHOWN}
-            hypothesis["edits"] = _records(trace_edits(trace, editor.text_processing))
-            hypotheses.append(hypothesis)
+            edits = trace_edits(replace(trace, draft=row.draft), editor.text_processing)
+            record = {**trace.to_dict(), "edits": _records(edits)}
+            hypotheses.append({key: record[key] for key in _SHOWN})
         results.append({"source": row.source, "draft": row.draft, "hypotheses": hypotheses})
     return results
 
@@ -139,40 +134,34 @@ def marked(row: Sentence, place: str) -> str | None:
     Raises:
         UserError: marks outside of the draft, out of order, or on whitespace alone.
     """
-    draft = row.draft or ""
-    done = 0
+    done, marks = 0, []
     for mark in row.marks:
-        if not done <= mark.start < mark.end <= len(draft):
-            where = f"{mark.start} to {mark.end} is not in the draft, behind the mark before it"
+        if not done <= mark.start < mark.end <= len(row.draft or ""):
+            where = f"{mark.start} to {mark.end} is not in the draft, after the mark before it"
             raise UserError(f"{place}.marks: {where}")
         done = mark.end
-    marks = ((mark.start, mark.end, mark.kind) for mark in row.marks)
-    return None if row.draft is None else write_marks(draft, marks)
+        marks.append((mark.start, mark.end, mark.kind))
+    return None if row.draft is None else write_marks(row.draft, marks)
 
 
-def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -> list[Result]:
+def _correct(
+    corrector: Corrector, name: str, asked: CorrectRequest, rows: Sequence[str]
+) -> list[Result]:
+    """Corrects lines; to *check* them tells what else an edit might be."""
     corrections = corrector.correct(
         rows,
         min_confidence=asked.min_confidence,
         protect_words=asked.protect_words,
         document=asked.document(corrector),
     )
-    return [
-        {
-            "source": correction.source,
-            "text": correction.text,
-            "edits": _records(correction.edits),
-            "code": correction.code,
-        }
-        for correction in corrections
-    ]
-
-
-def _check(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -> list[Result]:
-    results = _correct(corrector, asked, rows)
-    for result in results:
-        for edit in result["edits"]:
+    results: list[Result] = []
+    for line in corrections:
+        edits = _records(line.edits)
+        for edit in edits if name == "check" else ():
             edit["others"] = corrector.backend.suggestions(edit["before"])
+        results.append(
+            {"source": line.source, "text": line.text, "edits": edits, "code": line.code}
+        )
     return results
 
 
@@ -182,9 +171,7 @@ def _records(edits: Sequence[Edit]) -> list[Result]:
 
 
 def _predict(model: TextLabeler, asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:
-    if model.tags:
-        if asked.threshold is not None or asked.pairs is not None:
-            raise UserError("threshold, pairs: the model tags words of texts; leave them out")
-        return [prediction.to_dict() for prediction in model.predict_tags(rows, asked.top_k)]
+    if model.tags and asked.pairs is not None:
+        raise UserError("pairs: the model tags words of texts; leave them out")
     predictions = model.predict(rows, asked.top_k, asked.threshold)
     return [prediction.to_dict() for prediction in predictions]

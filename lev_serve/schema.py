@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from lev_runtime.errors import UserError, counted
+from lev_runtime.errors import UserError
 
 #: of a request, and characters of each of its texts: a model must not be busy with one for long
 MAX_ROWS, MAX_CHARS = 256, 10_000
@@ -60,14 +60,11 @@ class EditRequest(Asked):
     delete_threshold: Probability | None = None
 
 
-def size(row: str | tuple[str, str] | Sentence) -> int:
+def size(row: str | tuple[str, ...] | Sentence) -> int:
     """Characters of a row, in all its texts."""
-    if isinstance(row, str):
-        return len(row)
     if isinstance(row, Sentence):
-        texts = [row.source, row.draft or "", row.old_source or "", *row.terms]
-        return len(" ".join(texts))
-    return sum(map(len, row))
+        row = row.source, row.draft or "", row.old_source or "", *row.terms
+    return len("".join(row))
 
 
 class CorrectRequest(Asked):
@@ -106,9 +103,7 @@ class PredictRequest(Asked):
         if self.pairs is None:
             return self.texts
         if len(self.pairs) != len(self.texts):
-            texts = counted(len(self.texts), "text")
-            pairs = counted(len(self.pairs), "pair")
-            raise UserError(f"{texts} but {pairs}; send as many")
+            raise UserError(f"{len(self.texts)} texts, {len(self.pairs)} pairs: send as many")
         return list(zip(self.texts, self.pairs))
 
 
@@ -157,14 +152,12 @@ class Failure(BaseModel):
     error: str
 
 
-#: LanguageTool's form, as OpenAPI describes it.
-_FIELDS = dict.fromkeys(
-    "language text data disabledRules disabledCategories enabledRules enabledCategories "
-    "enabledOnly".split(),
-    {"type": "string"},
+_FIELDS = (
+    "language text data disabledRules disabledCategories enabledRules enabledCategories enabledOnly"
 )
-_SCHEMA = {"schema": {"type": "object", "properties": _FIELDS}}
-FORM = {"requestBody": {"content": {"application/x-www-form-urlencoded": _SCHEMA}}}
+_SCHEMA = {"type": "object", "properties": dict.fromkeys(_FIELDS.split(), {"type": "string"})}
+#: LanguageTool's form, as OpenAPI describes it.
+FORM = {"requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": _SCHEMA}}}}
 #: LanguageTool's names of what is found: an editor offers to add a word to its dictionary where a
 #: name ends so. An edit that is not made is a doubt: a program that makes all can switch it off.
 RULE = {

@@ -71,7 +71,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 #: what a file of tests imports that holds something against the plug-in, or is about it
 PLUGIN = re.compile(
     r"^\s*(?:from|import) (?:torch|fairseq|omegaconf|editdistance|tiny|editors|saved|exported|"
-    r"enct5_models|package_model|checkpoints|"
+    r"enct5_models|checkpoints|"
     r"lev_plugins\.(?:data\.(?!noise|source)|inference|nn|optim|pretrained|reports|systems|tasks)|"
     r"lev_plugins import .*(?:EditTrace|EncT5|Iteration|LevenshteinEditor))",
     re.MULTILINE,

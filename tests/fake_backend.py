@@ -21,9 +21,13 @@ from lev_correct.words.lexicon import Lexicon, Lookup
 from lev_runtime.text.codec import TextProcessing
 
 
-def document(path: str | None = None, text: Sequence[str] = ()) -> Document:
-    """A text all of whose words exist."""
-    return Document(Judge(), lambda word: True, path, text)
+def document(
+    unknown: Callable[[str], bool] = lambda word: False,
+    path: str | None = None,
+    text: Sequence[str] = (),
+) -> Document:
+    """A text of which some words do not exist."""
+    return Document(Judge(), lambda word: not unknown(word), path, text)
 
 
 class Characters:

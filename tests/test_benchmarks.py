@@ -17,43 +17,41 @@ from refusals import refuses
 from test_docs import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))
+import common  # noqa: E402
 import correctors  # noqa: E402
-import levt_speed  # noqa: E402
 import prose  # noqa: E402
 import results  # noqa: E402
+import speed  # noqa: E402
+import untrained  # noqa: E402
 
 from lev_plugins.reports.figures import KNOWN  # noqa: E402
 
 TINY = (
-    "--dim 32 --layers 1 --ffn 64 --heads 2 --vocab 100 --steps 1 --tokens 200 --length 6 "
-    "--threads 1 --clock cpu"
+    "--dim 32 --layers 1 --ffn 64 --heads 2 --vocab 100 --length 6 --sentences 6 --batch 3 "
+    "--less bf16"
 ).split()
-ROW = re.compile(r"^(.*?) {2,}[\d.]+ +ms +[\d.]+ +ms +[\d.]+ +[\d.]+ … [\d.]+$", re.M)
-SPEED = """training: gradients
-training: update with Adam
-training: gradients, ours in bf16
-training: update with Adam, ours in bf16
-decoding: batch 3, stock's rules
-decoding: batch 3, own rules
-decoding: batch 3, own rules, bf16"""
+LINE = re.compile(r"^(.*), batch 3: .* ms .* (\d) texts as .*; ([\d.]+) times as fast", re.M)
 
 
 @pytest.mark.slow
-def test_a_benchmark_ends_in_its_table(capsys):
-    assert levt_speed.main([*TINY, *"--batches 3 --less bf16".split()]) == 0
-    out = capsys.readouterr().out
-    assert ROW.findall(out) == SPEED.splitlines()
-    assert "|threads:1|" in out.splitlines()[-1] and "|dim:32|" in out.splitlines()[-1]
+@pytest.mark.parametrize("way", ["updates", "decoding"])
+def test_untrained_models_are_timed_beside_stock(way, capsys):
+    speed.main([way, *TINY])
+    lines = {name: (equal, ratio) for name, equal, ratio in LINE.findall(capsys.readouterr().out)}
+    assert lines.pop("stock") == ("6", "1.00")
+    assert lines.keys() >= {"ours", "bf16"}
+    assert way == "updates" or lines["ours, stock's rules"][0] == "6"
 
 
-def test_a_difference_in_the_weights_is_noticed():
-    args = levt_speed.ready(levt_speed.parser(None).parse_args(TINY))
-    peers = levt_speed.build_peers(args)
-    assert "labels equal" in levt_speed.check_training(peers, args)
+def test_a_difference_in_the_weights_is_noticed(capsys):
+    args = speed.parse(["updates", *TINY])
+    peers, pairs = untrained.build_peers(args), common.sentences(6, args)
+    untrained.check(peers, pairs, args)
+    assert "labels equal" in capsys.readouterr().out
     with torch.no_grad():
         peers.ours.placeholder_head.weight.mul_(1.1)
     with refuses("logits differ"):
-        levt_speed.check_training(peers, args)
+        untrained.check(peers, pairs, args)
 
 
 TEXTS = {

@@ -3,7 +3,6 @@
 import gzip
 import itertools
 import json
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -73,6 +72,49 @@ def test_public_words_are_spelled_as_texts_spell_them(
         assert {line.split()[0] for line in printed.splitlines()} == {*expected.split()}
 
 
+#: file of SCOWL, or none | its words | a word | its level
+KNOWN = """
+american-words.50 | colour | colour | 9
+english-words.80 | quux | quux | 5
+english-words.95 | quux | quux | 0
+variant_2-words.50 | connexion | connexion | 8
+variant_3-words.50 | shew | shew | 0
+english-proper-names.50 | teh | teh | 7
+english-words.70 | teh | teh | 8
+english-words.70 | requestor | requestor | 9
+english-words.70 | listed listed's | listed's | 0
+english-words.70 | listed | listed | 0
+| | zipf | 6
+| | libfoo | 6
+| | foo | 4
+"""
+
+
+@pytest.mark.parametrize("file, words, word, level", rows(KNOWN))
+def test_the_surest_source_says_how_much_speaks_for_a_word(
+    file, words, word, level, monkeypatch, tmp_path, capsys
+):
+    """teh and requestor are in codespell's table; requestor is as usual as what it stands for."""
+    public = {"requestor": 2e-9, "requester": 9e-9, "teh": 1e-9, "the": 0.05, "zipf": 4e-7}
+    wordfreq = SimpleNamespace(
+        available_languages=lambda wordlist: {"en": public},
+        get_frequency_dict=lambda language, wordlist: public,
+    )
+    monkeypatch.setitem(sys.modules, "wordfreq", wordfreq)
+    monkeypatch.setattr(word_list, "confirmed_words", lambda language: {})
+    table = put(tmp_path / "table.tsv", ["teh\tthe", "requestor\trequester"])
+    monkeypatch.setattr(word_list, "installed_misspellings", lambda: str(table))
+    (scowl := tmp_path / "scowl").mkdir()
+    put(scowl / (file or "english-words.10"), words.split())
+    own, names = put(tmp_path / "own", ["listed 9"]), put(tmp_path / "names", NAMES.split())
+    options = ["--known", "--own", str(own), "--scowl", str(scowl), "--packages", str(names)]
+    word_list.main(["en", *options])
+    levels = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert levels.get(word, "0") == level
+
+
+NAMES = "libfoo foo-libfoo listed"
+
 # training_words.py ----------------------------------------------------------------------------
 
 
@@ -123,27 +165,22 @@ def test_scans_to_learn_from_to_tune_with_and_to_measure_with_are_apart(tmp_path
         scans.main([*files, str(tmp_path)])
 
 
-# prepare_typos.py -----------------------------------------------------------------------------
+# english.py -----------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_nothing_to_measure_with_is_in_training_or_in_the_lists(tmp_path):
+def test_nothing_to_measure_with_is_learnt_or_listed(tmp_path):
     pytest.importorskip("symspellpy")
-    command = [sys.executable, str(SCRIPTS / "prepare_typos.py"), str(tmp_path), "--lines", "4000"]
-    subprocess.run(command, check=True)
+    subprocess.run([sys.executable, str(SCRIPTS / "english.py"), str(tmp_path)], check=True)
+    text = tmp_path / "text"
+    tune, test, unknown = ({*read(text / f"{name}.noisy")} for name in HELD)
+    assert len(tune) == len(test) == 1500 and len(unknown) == 500
+    everyday = {line.split("\t")[0] for line in read(SCRIPTS / "everyday.tsv")}
+    words = {line.split()[0] for line in read(tmp_path / "words.txt")}
+    listed = {line.split("\t")[0] for line in read(text / "listed.tsv")}
+    assert not tune & test and not listed & (tune | test | everyday | words)
+    assert not words & (tune | test | unknown)
+    assert len(read(text / "listed.noisy")) == len(read(text / "listed.clean")) > 50_000
 
-    def plain(name):
-        return {line.replace(" ", "").replace("▁", " ") for line in read(tmp_path / name)}
 
-    def listed(name):
-        return {re.split("[\t ]", line)[0] for line in read(tmp_path / name)}
-
-    met, valid, test = plain("train.typo"), plain("valid.typo"), plain("test.typo")
-    met |= listed("lookup.tsv")
-    assert len(valid) == len(test) == 1500 and not valid & test
-    assert not met & {*valid, *test, *read(tmp_path / "test_everyday.noisy")}
-    unknown = {*read(tmp_path / "test_unknown.clean")}
-    assert len(unknown) == 500 and not unknown & (listed("lexicon.txt") | plain("train.word"))
-    for path in tmp_path.glob("*.noisy"):
-        pairs = zip(read(path), read(path.with_suffix(".clean")), strict=True)
-        assert all(a.count(" ") == b.count(" ") for a, b in pairs)
+HELD = ("tune-listed", "test-listed", "test-unknown")

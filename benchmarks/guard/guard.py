@@ -98,15 +98,13 @@ def make(run: Tree, quickstart: Path | None) -> None:
     """Makes texts, data and checkpoints; with a quickstart's folder the corrector, too."""
     write_texts(run.models)
     if quickstart:
-        corrector, best = run.models / "corrector", quickstart / "run-1" / "checkpoint_best.pt"
-        names = ("inside", "confused", "heldout", "everyday", "unknown")
-        texts = [(quickstart / f"text/test_{name}.noisy").read_text("utf-8") for name in names]
+        corrector = run.models / "corrector"
+        names = ("test", "test-listed", "people", "test-unknown")
+        texts = [(quickstart / f"text/{name}.noisy").read_text("utf-8") for name in names]
         lines = "".join(texts).splitlines(keepends=True)[:4000]
-        corrector.mkdir()
+        shutil.copytree(quickstart / "model", corrector)
         (corrector / "lines.txt").write_text("".join(lines), "utf-8")
         (corrector / "some.txt").write_text("".join(lines[::13]), "utf-8")
-        for path in (best, *best.parent.glob("corrector.*"), *quickstart.glob("data/dict.*.txt")):
-            shutil.copy(path, corrector)
     run(f"python -m lev_plugins preprocess $pairs --draft-lang mt {_FILES}", "text")
     for kind in _KINDS:
         command = f"enct5_prepare --kind {kind} --bytes --train train.tsv --valid valid.tsv"

@@ -12,8 +12,8 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from lists import parser_of, write_lines
-from prepare_typos import listed_misspellings
+from english import listed_misspellings
+from lists import parser_of, write_pairs
 
 from lev_runtime.io.commands import run_cli
 
@@ -33,10 +33,7 @@ def main() -> None:
     )
     pairs = iter(random.Random(1).sample(listed, sum(PARTS.values())))
     for part, size in PARTS.items():
-        for side, lines in zip(
-            ("noisy", "clean"), zip(*islice(pairs, size), strict=True), strict=True
-        ):
-            write_lines(folder / f"{part}.{side}", lines)
+        write_pairs(folder / part, islice(pairs, size))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #     bash examples/spelling_and_ocr/make_corrector.sh fr clean.txt --minutes 10
 #     bash examples/spelling_and_ocr/make_corrector.sh de clean.txt --work my/german --seed 2 --misspellings list.tsv
 #     bash examples/spelling_and_ocr/make_corrector.sh fr clean.txt --ocr scans.txt scans-as-they-should-be.txt
+#     bash examples/spelling_and_ocr/make_corrector.sh en
 #
 # LANGUAGE is a two-letter code. It chooses the keyboard whose slips are learnt and, after `pip install wordfreq`,
 # the public lists of words and names. clean.txt has one sentence a line, some thousands of them. One line in
@@ -18,17 +19,19 @@
 # It learns typing slips, which are neither real misspellings nor OCR errors. --misspellings
 # FILE (wrong, tab, right, a pair a line) is used for scoring only. --ocr NOISY CLEAN (line-aligned) learns
 # OCR confusions instead of slips and a table of misread words, and tunes on these lines; one in
-# twenty is held out for scoring.
+# twenty is held out for scoring. English needs no text: without one it is made of public lists of words and misspellings
+# (english.py), and tuned so that at most one right word in two hundred is changed; --scowl FOLDER and --packages FILE
+# are further lists of words that exist (word_list.py).
 #
 # Can be repeated: existing parts are reused, and an interrupted training is resumed.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
-minutes=10 seed=1 work="" misspellings="" scans="" right="" given=()
+minutes=10 seed=1 work="" misspellings="" scans="" right="" scowl="" packages="" given=()
 while [ $# -gt 0 ]; do
   case "$1" in
-  --minutes | --seed | --work | --misspellings)
+  --minutes | --seed | --work | --misspellings | --scowl | --packages)
     [ $# -gt 1 ] || fail "$1 needs a value"
     printf -v "${1#--}" %s "$2"
     shift
@@ -43,11 +46,13 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+english=""
+[ "${given[*]}$scans" != en ] || { english=1; given+=(""); }
 [ ${#given[@]} -eq 2 ] || fail "a language and a text are needed: make_corrector.sh fr clean.txt, see --help"
 language="${given[0]}" text="${given[1]}"
 [[ "$language" =~ ^[a-z]{2}$ ]] || fail "$language: give a language as two letters, such as fr"
-[ -f "$text" ] || fail "$text: no such file"
-for file in ${misspellings:+"$misspellings"} ${scans:+"$scans" "$right"}; do
+[ -z "$english" ] || misspellings="${misspellings:-$root/examples/spelling_and_ocr/everyday.tsv}"
+for file in ${text:+"$text"} ${misspellings:+"$misspellings"} ${scans:+"$scans" "$right"}; do
   [ -f "$file" ] || fail "$file: no such file"
 done
 [ -z "$misspellings" ] || ! grep -qavP '^[^\t]+\t[^\t]+$' "$misspellings" ||
@@ -59,19 +64,24 @@ if [ -n "$scans" ]; then
 fi
 [[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ && "$minutes" =~ [1-9] ]] || fail "--minutes $minutes: give a number above 0"
 number seed
-lines="$(grep -ac '[^[:space:]]' "$text" || true)"
-[ "$lines" -ge 200 ] || fail "$text has $lines lines with words: some thousand are needed, 200 at least"
+if [ -z "$english" ]; then
+  lines="$(grep -ac '[^[:space:]]' "$text" || true)"
+  [ "$lines" -ge 200 ] || fail "$text has $lines lines with words: some thousand are needed, 200 at least"
+fi
 work="${work:-corrector-$language}"
 mkdir -p "$work" || fail "cannot make the folder $work: name another with --work"
 work="$(cd "$work" && pwd)"
 case "$language" in de) keyboard=qwertz ;; fr) keyboard=azerty ;; ru) keyboard=jcuken ;; *) keyboard=keyboard ;; esac
 kinds="$keyboard,swap,delete,diacritics,phonetic"
 noise=(--noise "$kinds" --noise-word-rate 1 --noise-char-rate 0.2 --noise-min-length 3)
+share=0.8 # the other words are read as they are
 [ -z "$scans" ] || noise=(--noise ocr --noise-confusions "$work/confusions.json")
+[ -z "$english" ] || noise=(--noise "ocr,$kinds" "${noise[@]:2}" --noise-confusions "$work/confusions.json") share=0.6
 run="$work/run-$seed" examples="$root/examples"
 if [ -f "$work/names.txt" ]; then
   [ -z "$scans" ] || [ -f "$work/text/scans.tsv" ] || fail "$work was made without --ocr: name another folder with --work"
   [ -n "$scans" ] || [ ! -f "$work/text/scans.tsv" ] || fail "$work was made with --ocr: give it again, or name another folder with --work"
+  [ -z "$english" ] || [ -f "$work/text/listed.tsv" ] || fail "$work was made of a text: name another folder with --work"
 fi
 
 plain() { # plain FILE: without a byte order mark and carriage returns at the ends of lines
@@ -91,8 +101,15 @@ list=(python "$examples/spelling_and_ocr/word_list.py" "$language" --own)
 if [ ! -f "$work/names.txt" ]; then
   [ -f "$work/words.log" ] || [ ! -e "$work/text" ] && [ ! -e "$work/model" ] || fail "$work/text or $work/model is there: name another folder with --work"
   : >"$work/words.log" # from here on the folder is ours
-  echo "== text: $lines lines"
   mkdir -p "$work/text"
+fi
+if [ ! -f "$work/names.txt" ] && [ -n "$english" ]; then
+  echo "== words and misspellings"
+  logged "$work/words.log" python "$examples/spelling_and_ocr/english.py" "$work"
+  logged "$work/words.log" lev-noise --learn-confusions "$work"/text/listed.{noisy,clean} "$work/confusions.json"
+  : >"$work/names.txt"
+elif [ ! -f "$work/names.txt" ]; then
+  echo "== text: $lines lines"
   plain "$text" | grep -a '[^[:space:]]' | awk -v to="$work/text" '
     { part = NR % 20 == 1 ? "dev" : NR % 20 == 11 ? "test" : "train"; print > (to "/" part ".clean") }'
   if [ -n "$scans" ]; then
@@ -116,13 +133,16 @@ echo "words: $(wc -l <"$work/words.txt"), names: $(wc -l <"$work/names.txt")"
 if [ ! -d "$work/denoiser/data" ]; then # single words in small letters: so the model is asked for them
   logged "$work/prepare.log" python "$examples/spelling_and_ocr/training_words.py" "$work/words.txt" "$work/learnt"
   logged "$work/prepare.log" bash "$examples/denoising/prepare.sh" "$work/learnt" "$work/denoiser"
-  cp "$work"/denoiser/data/train.{clean,noisy} # one word in five is read as it is
+  cp "$work"/denoiser/data/train.{clean,noisy}
+  [ -z "$english" ] || for side in noisy clean; do # as many listed misspellings as words
+    for _ in 1 2 3 4 5; do cat "$work/text/listed.$side"; done >>"$work/denoiser/data/train.$side"
+  done
 fi
 if [ ! -f "$run/checkpoint_best.pt" ]; then
-  [ -z "$scans" ] || noise+=(--noise-confusion-scale "$(times_misread)")
+  [ -z "$scans$english" ] || noise+=(--noise-confusion-scale "$(times_misread)")
   echo "== training for $minutes CPU minutes: $run"
   logged "$work/train.log" fairseq-train "$work/denoiser/data" --user-dir "$root/lev_plugins" --task noisy_translation \
-    --source-lang noisy --target-lang clean "${noise[@]}" --noise-target-share 0.8 --bpe characters \
+    --source-lang noisy --target-lang clean "${noise[@]}" --noise-target-share "$share" --bpe characters \
     --arch pbd_transformer_char --share-all-embeddings --encoder-embed-dim 128 --encoder-ffn-embed-dim 512 \
     --dropout 0 --attention-dropout 0 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
     --optimizer muon --muon-update-rms 0.4 --adam-betas '(0.9, 0.98)' --lr 0.004 --clip-norm 1 --max-tokens 3000 \
@@ -148,6 +168,12 @@ if [ -n "$scans" ]; then
   done
   cp "$work"/text/tune.{noisy,clean} "$work"
   keep=(--keep-unknown) misread="$work/text/scans-words"
+elif [ -n "$english" ]; then
+  head -n 500 "$work/text/dev.clean" >"$work/text/tune.clean"
+  for side in noisy clean; do
+    cat "$work/text/tune-listed.$side" "$work/text/tune.clean" "$work/learnt/unknown.clean" >"$work/tune.$side"
+  done
+  keep=() misread="$work/text/tune-listed"
 else
   head -n 500 "$work/text/dev.clean" >"$work/text/tune.clean"
   misspelt "$work/text/tune" 2 0.15
@@ -162,20 +188,23 @@ names=()
 [ ! -s "$work/names.txt" ] || names=(--protect-words "$work/names.txt")
 capitals=() weight=4.5 # say little of a word where all nouns have one
 case "$language" in de | lb) capitals=(--capitals) weight=0.5 ;; esac
-"${list[@]}" "$work/words.txt" --known >"$work/corrector.known" 2>"$work/words.log" ||
+"${list[@]}" "$work/words.txt" --known ${scowl:+--scowl "$scowl"} ${packages:+--packages "$packages"} >"$work/corrector.known" 2>"$work/words.log" ||
   sed 's/$/\t1/' "$work/learnt/unknown.clean" | LC_ALL=C sort >"$work/corrector.known"
-printf '{"weights": {"capital": %s}, "language": "%s", "known": "corrector.known"}\n' "$weight" "$language" >"$work/settings.json"
-weights=() # made-up slips do not teach what people do to words; scans teach what recognisers do
+printf '{"weights": {"capital": %s%s}, "language": "%s", "known": "corrector.known"}\n' \
+  "$weight" "${english:+, \"lookup\": 2.4}" "$language" >"$work/settings.json"
+goal=accuracy weights=() # made-up slips do not teach what people do to words; scans teach what recognisers do
 [ -z "$scans" ] || weights=(--tune-weights)
-listed=() # tuned by a table of other lines, the model gets that of all
-[ ! -s "$work/text/scans-apart.tsv" ] || listed=(--lookup "$work/text/scans-apart.tsv")
+listed=() table="" # tuned by a table of other lines, the model gets that of all
+[ ! -s "$work/text/scans-apart.tsv" ] || listed=(--lookup "$work/text/scans-apart.tsv") table="$work/text/scans.tsv"
+[ -z "$english" ] || goal=changed:0.5 table="$work/text/listed.tsv" \
+  listed=(--lookup "$work/text/listed.tsv" --confusions "$examples/spelling_and_ocr/confusions.txt")
 # other texts have words that no list has: to tune, the list lacks rare words of the text, as many as one in thirty,
 # and some rare words of its own; other rare words are misspelt, since what people misspell is rarely a frequent word
 python "$examples/spelling_and_ocr/training_words.py" "$work/words.txt" "$work/learnt" --tune "$work/text/tune.clean" \
   ${keep[@]+"${keep[@]}"} >"$work/tune-words.txt"
 logged "$work/tune.log" lev-correct tune --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
   --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} --settings "$work/settings.json" \
-  ${listed[@]+"${listed[@]}"} "$work/tune.noisy" "$work/tune.clean" --goal accuracy ${weights[@]+"${weights[@]}"}
+  ${listed[@]+"${listed[@]}"} "$work/tune.noisy" "$work/tune.clean" --goal "$goal" ${weights[@]+"${weights[@]}"}
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
 cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt "$work/model.part"
@@ -184,7 +213,7 @@ awk -v to="$work/text" 'NR == FNR { lines++; next } { print > (to "/judge-" (lin
 logged "$work/judge.log" python "$examples/spelling_and_ocr/fit_judge.py" "$work/model.part/corrector.judge" \
   "$work"/text/judge-*.clean --misspellings "$misread".{noisy,clean} --path "$work/model.part" ${capitals[@]+"${capitals[@]}"}
 cp "$work/words.txt" "$work/model.part/corrector.lexicon"
-[ ${#listed[@]} -eq 0 ] || cp "$work/text/scans.tsv" "$work/model.part/corrector.lookup"
+[ -z "$table" ] || cp "$table" "$work/model.part/corrector.lookup"
 rm -rf "$work/model"
 mv "$work/model.part" "$work/model"
 score() { # score NAME TITLE: of WORK/text/NAME.noisy
@@ -202,6 +231,8 @@ if [ -n "$misspellings" ]; then
   score people "misspellings of people: $misspellings"
 fi
 [ -z "$scans" ] || score test-scans "scans, held out"
+[ -z "$english" ] || score test-listed "misspellings of codespell's list, held out"
+[ -z "$english" ] || score test-unknown "right words that no list has"
 [ -n "$misspellings$scans" ] ||
   echo "note: typing slips are neither real misspellings nor OCR errors: --misspellings and --ocr measure those"
 echo "make_corrector: done; next: lev-correct --path $work/model FILE > CORRECTED"

@@ -12,11 +12,10 @@ corrected most often in train and dev: what is to be beaten.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from lists import parser_of, write_lines
-from prepare_typos import SPACE, as_characters
+from lists import Pair, parser_of, write_lines, write_pairs
 
 from lev_correct.text.units import core_of
 from lev_runtime.errors import UserError
@@ -25,7 +24,9 @@ from lev_runtime.io.text_files import read_parallel
 from lev_runtime.text.words import aligned
 
 MAJORITY = 0.8  # of the clean words of a noisy one are the same
-Pairs = Sequence[tuple[str, str]]  # noisy, clean
+TWICE = 2  # as often a word has to be misread that is right elsewhere
+SPACE = "▁"
+Pairs = Sequence[Pair]
 
 
 def main() -> None:
@@ -37,18 +38,13 @@ def main() -> None:
     texts = {part: _read(args.work / "text", part) for part in ("train", "dev", "test")}
     for part, pairs in texts.items():
         segments = [segment for pair in pairs for segment in paired_pieces(*pair, args.words)]
-        for side, place in (("noisy", 0), ("clean", 1)):
-            lines = (as_characters(segment[place]) for segment in segments)
-            write_lines(args.work / "characters" / f"{part}.{side}", lines)
+        spaced = [(as_characters(noisy), as_characters(clean)) for noisy, clean in segments]
+        write_pairs(args.work / "characters" / part, spaced)
     words = Counter(filter(None, (core_of(w) for _, line in texts["train"] for w in line.split())))
     write_lines(
         args.work / "lexicon.txt", sorted(f"{word} {count}" for word, count in words.items())
     )
-    seen = corrections(texts["train"])
-    best = {word: (*counts.most_common(1)[0], counts.total()) for word, counts in seen.items()}
-    sure = [(word, right) for word, (right, n, all_) in best.items() if n >= MAJORITY * all_]
-    rows = sorted(f"{word}\t{right}" for word, right in sure if word != right)
-    write_lines(args.work / "lookup.tsv", rows)
+    write_lines(args.work / "lookup.tsv", misread(texts["train"]))
     table = corrections([*texts["train"], *texts["dev"]])
     looked_up = (
         " ".join(table[word].most_common(1)[0][0] if word in table else word for word in line)
@@ -56,6 +52,11 @@ def main() -> None:
     )
     write_lines(args.work / "text" / "test.look-up", looked_up)
     write_lines(args.work / "words", [str(args.words)])
+
+
+def as_characters(text: str) -> str:
+    """Returns ``"a ▁ l o t"`` for ``"a lot"``."""
+    return " ".join(text.replace(" ", SPACE))
 
 
 def corrections(pairs: Pairs) -> dict[str, Counter[str]]:
@@ -66,6 +67,16 @@ def corrections(pairs: Pairs) -> dict[str, Counter[str]]:
         for i, j in aligned(before, after):
             seen[before[i]][after[j]] += 1
     return seen
+
+
+def misread(pairs: Pairs, right: Collection[str] = ()) -> Iterator[str]:
+    """Yields rows of a table: a word as it was read, a tab, and the word that it stood for four
+    times in five; twice at least where it is one of the ``right`` words as well."""
+    for word, meant in sorted(corrections(pairs).items()):
+        ((best, times),) = meant.most_common(1)
+        is_sure = times >= MAJORITY * meant.total() and times >= TWICE * (word in right)
+        if best != word and is_sure:
+            yield f"{word}\t{best}"
 
 
 def paired_pieces(noisy: str, clean: str, words: int) -> list[tuple[str, str]]:

@@ -15,11 +15,11 @@ in FOLDER, is held out. Of the rest FOLDER gets
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from lists import parser_of, write_lines
-from prepare_ocr import MAJORITY, Pairs, corrections
+from lists import parser_of, write_lines, write_pairs
+from prepare_ocr import Pairs, misread
 from rapidfuzz.distance import Levenshtein
 
 from lev_correct.text.units import spans
@@ -34,8 +34,6 @@ LEAST = 100
 ONE_IN = 20
 #: Words to tune with, about: the model is asked for each that no list has.
 TO_TUNE = 5_000
-#: How often a word has to be misread that is right elsewhere.
-TWICE = 2
 #: Share of a word's letters that may be misread: words beside each other need not belong together.
 FARTHEST = 0.5
 
@@ -47,8 +45,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("clean", help="the same as it should be")
     parser.add_argument("folder", type=Path, help="holds train.clean and gets the parts")
     args = parser.parse_args(argv)
-    lines = read_parallel([args.noisy, args.clean])
-    pairs = [(noisy, clean) for noisy, clean in lines if noisy.strip() and clean.strip()]
+    read = read_parallel([args.noisy, args.clean])
+    pairs = [(noisy, clean) for noisy, clean in read if noisy.strip() and clean.strip()]
     if len(pairs) < LEAST:
         raise UserError(
             f"{args.noisy} and {args.clean} have {counted(len(pairs), 'line')} with text on both "
@@ -57,15 +55,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     test = pairs[::ONE_IN]
     rest = [pair for number, pair in enumerate(pairs) if number % ONE_IN]
     apart, tune = rest[::2], rest[1::2]
-    words = sum(len(clean.split()) for _, clean in tune)
+    size = sum(len(clean.split()) for _, clean in tune)
     folder: Path = args.folder
     right = {word for line in read_lines(str(folder / "train.clean")) for word in as_asked(line)}
     write_pairs(folder / "scans-test", test)
-    write_pairs(folder / "scans-tune", tune[:: math.ceil(words / TO_TUNE)])
+    write_pairs(folder / "scans-tune", tune[:: math.ceil(size / TO_TUNE)])
     write_pairs(folder / "scans-words", words_of(rest))
     write_lines(folder / "scans-train.clean", (clean for _, clean in rest))
-    write_lines(folder / "scans-apart.tsv", misread(words_of(apart), right))
-    write_lines(folder / "scans.tsv", misread(words_of(rest), right))
+    for name, lines in {"scans-apart.tsv": apart, "scans.tsv": rest}.items():
+        words = words_of(lines)
+        write_lines(folder / name, misread(words, right | {clean for _, clean in words}))
 
 
 def words_of(pairs: Pairs) -> list[tuple[str, str]]:
@@ -81,28 +80,6 @@ def words_of(pairs: Pairs) -> list[tuple[str, str]]:
 def as_asked(line: str) -> list[str]:
     """The words of a line that a corrector asks for, in small letters."""
     return [line[start:end].lower() for start, end in spans(line, "letters")]
-
-
-def misread(words: Pairs, text: Collection[str] = ()) -> Iterator[str]:
-    """Rows of a table: a word as it was read, a tab, and the word that it stood for four times in
-    five; twice at least where it is a right word as well.
-
-    Args:
-        words: of :func:`words_of`.
-        text: more right words.
-    """
-    right = {*text, *(clean for _, clean in words)}
-    for word, meant in sorted(corrections(words).items()):
-        ((best, times),) = meant.most_common(1)
-        is_sure = times >= MAJORITY * meant.total() and times >= TWICE * (word in right)
-        if best != word and is_sure:
-            yield f"{word}\t{best}"
-
-
-def write_pairs(path: Path, pairs: Pairs) -> None:
-    """The sides of pairs, as PATH.noisy and PATH.clean."""
-    write_lines(Path(f"{path}.noisy"), (noisy for noisy, _ in pairs))
-    write_lines(Path(f"{path}.clean"), (clean for _, clean in pairs))
 
 
 if __name__ == "__main__":

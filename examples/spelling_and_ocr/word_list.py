@@ -23,8 +23,15 @@ for languages that have many forms of each, such as Finnish. ``--names`` writes 
 capital. Most are names. Some are misspellings, so one is left out that differs by a letter from a
 public word that is ten times as frequent, or a thousand times if it is short, unless English has it
 more often than the language. German words as they were spelled until 1996 (*muß*) are added.
-``--known`` writes the rare words that the list lacks with their levels
-(:mod:`lev_correct.words.known_words`).
+``--known`` writes the rare words that the list lacks with their levels: how much speaks for a word
+as it is written, in nats (:mod:`lev_correct.words.known_words`). Of English two more sources say
+so, and the one that is surest counts: SCOWL's lists (all spellings, names, abbreviations), by their
+size, where what is spelt so on purpose, though codespell's table has it, gets the highest level;
+and names of packages, tools that have no place in a dictionary:
+
+    apt-get download scowl && dpkg-deb -x scowl_*.deb scowl && apt-cache pkgnames > names
+    python examples/spelling_and_ocr/word_list.py en --own words.txt --known \\
+        --scowl scowl/usr/share/dict/scowl --packages names > corrector.known
 """
 
 import gzip
@@ -32,14 +39,17 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
-from lists import parser_of
-from prepare_typos import installed
+from lists import installed, parser_of
 
-from lev_correct.words.lexicon import Lexicon
+from lev_correct.packaged import installed_misspellings
+from lev_correct.words.known_words import SPELLED
+from lev_correct.words.lexicon import Lexicon, Lookup
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.output import standard_output
+from lev_runtime.io.text_files import read_lines
 
 #: What is less frequent has many names, words of other languages and misspellings.
 RAREST = 1e-7
@@ -57,6 +67,15 @@ TIMES_IF_UNCONFIRMED, TIMES_IF_FREQUENT = 5, 50
 TIMES_IF_RARE, RARE = 20, 3
 #: Words per billion, at least, and level of a known word: Zipf frequencies of 1.3, 1.5, 2, 2.5, 3.
 LEVELS = ((20, 1), (31.6, 3), (100, 4), (316, 6), (1000, 8))
+#: Largest size of SCOWL's lists (the larger, the rarer their words) and level; that of names.
+SCOWL, NAME = ((80, 5), (70, 8)), 7
+#: Largest size of a list of a variety of English (*connexion*), and how often a word that SCOWL has
+#: is met at least for one that it is listed as a misspelling of (*requestor*, *requester*: 0.38;
+#: *heros*: 0.03), for it to be a spelling of its own.
+VARIANT, AS_USUAL = 60, 0.2
+#: Packages whose names have a word, at least, and level.
+PACKAGES = ((1, 4), (2, 6))
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 #: *ss* that was *ß*: behind a vowel, at the end, before a consonant or an ending with *t*.
 _SS = re.compile(r"(?<=[aeiouyäöü])ss(?=$|[bdfghjklmnrvwz]|t(?:$|e[mnrs]?$|est$))")
 #: Languages of pyspellchecker.
@@ -72,13 +91,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--rarest", type=float, metavar="SHARE", default=RAREST, help="least (default: 1e-7)")
     add("--names", action="store_true", help="write names, of the language and of English")
     add("--known", action="store_true", help="write rare words and their levels")
+    add("--scowl", type=Path, metavar="FOLDER", help="SCOWL's lists, for --known")
+    add("--packages", metavar="FILE", help="names of packages, one a line, for --known")
     args = parser.parse_args(argv)
     own = Lexicon.read(args.own).counts if args.own else {}
     listed = spelled(args.language, 0 if args.known else args.rarest, own)
     if args.known:
-        levels = {word: level_of(share) for word, share in listed.items() if word not in own}
-        rows = (f"{word}\t{level}\n" for word, level in levels.items() if level)
-        standard_output().writelines(sorted(rows))
+        levels = [(word, level_of(share)) for word, share in listed.items()]
+        levels += [*scowl_levels(args.scowl, frequencies(args.language, 0))] if args.scowl else []
+        levels += [*package_levels(args.packages)] if args.packages else []
+        lines = sorted(f"{word}\t{level}\n" for word, level in known_words(own, levels).items())
     elif args.names:
         others = [spelled(language, 0, own, False) for language in (args.language, "en")]
         known = {word.lower() for word in own or listed}
@@ -120,6 +142,51 @@ def spelled(
 def level_of(share: float) -> int:
     """Returns the level of a word that is met so often; 0 of one that may be anything."""
     return max((level for least, level in LEVELS if share * 1e9 >= least), default=0)
+
+
+def known_words(own: Mapping[str, float], sources: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Returns the highest level of each word that a list lacks, with its apostrophes or without;
+    possessives are left out."""
+    listed = {*own, *(word.replace("'", "") for word in own)}
+    levels: dict[str, int] = {}
+    for word, level in sources:
+        if level > levels.get(word, 0) and word not in listed and len(word) > 1:
+            levels[word] = level
+    return {
+        word: level
+        for word, level in levels.items()
+        if _WORD.fullmatch(word) and not word.endswith("'s")
+    }
+
+
+def scowl_levels(folder: Path, shares: Mapping[str, float]) -> Iterator[tuple[str, int]]:
+    """Yields words of SCOWL's lists, whose names end with their size, and their levels.
+
+    shares: of English words, by which one that codespell's table has is a spelling of its own if it
+    is met nearly as often as what the table corrects it to.
+    """
+    lookup = Lookup.read(installed_misspellings())
+    for path in sorted(folder.iterdir()):
+        size, kind = int(path.suffix[1:]), path.stem
+        level = NAME if "proper-names" in kind else 0
+        if not level and "variant_3" not in kind:
+            level = max((level for most, level in SCOWL if size <= most), default=0)
+            if "-words" in kind and "variant_2" not in kind and size <= VARIANT:
+                level = SPELLED
+        for line in path.read_text("latin-1").splitlines() if level else ():
+            word = line.strip().lower()
+            meant = [shares.get(other, 0.0) for other in lookup.corrections(word)]
+            is_usual = shares.get(word, 0.0) >= AS_USUAL * max(meant, default=0.0) > 0
+            yield word, SPELLED if is_usual and level != NAME else level
+
+
+def package_levels(path: str) -> Iterator[tuple[str, int]]:
+    """Yields words of names of packages, one name a line, and their levels."""
+    times = Counter(
+        word for name in read_lines(path) for word in {*re.findall("[a-z]{2,}", name.lower())}
+    )
+    for word, count in times.items():
+        yield word, max(level for least, level in PACKAGES if count >= least)
 
 
 def frequencies(language: str, rarest: float) -> dict[str, float]:

@@ -139,19 +139,6 @@ def test_an_example_runs_from_its_data_to_its_table(name, data, tmp_path, succee
         assert re.search(expected, output, re.M | re.S), output
 
 
-def test_the_quickstart_trains_with_a_budget_of_seconds(tmp_path, commands):
-    for side in ("typo", "draft", "word"):
-        put(tmp_path / f"train.{side}", [f"a b c {'d' * (n % 5)}".strip() for n in range(60)])
-    sides = "--source-lang typo --target-lang word --draft-lang draft --joined-dictionary"
-    commands.preprocess(f"{sides} --trainpref train --destdir data", tmp_path)
-    script = EXAMPLES / "spelling_and_ocr" / "train.py"
-    words = "data model --minutes 0.05 --system levt -- --log-interval=1"
-    output = commands.ok(f"python {script} {words}", tmp_path).out
-    assert "--roll-in-updates" in output and "--optimizer muon" in output
-    assert re.search(r"min, .*loss=[\d.]+", output)
-    assert (tmp_path / "model" / "checkpoint_best.pt").is_file()
-
-
 def test_help_of_a_person_is_worth_something(commands, triples):
     script = EXAMPLES / "interactive_editing" / "simulate.py"
     files = "--sources valid.src --references valid.tgt --drafts valid.mt"

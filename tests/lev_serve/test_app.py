@@ -123,19 +123,25 @@ def test_correct_gives_the_correctors_own_text(editing):
 
 
 @pytest.mark.parametrize(
-    "kind, pairs",
-    [("multilabel", {}), ("regression", {}), ("classification", {"pairs": ["b", ""]})],
-)  # fmt: skip
-def test_predict_gives_the_models_own_records(kind, pairs):
-    model, asked = editors.enct5(kind, 1 + len(pairs)), {"texts": ["a b", "ccc"], **pairs}
-    rows = [*zip(*asked.values())] if pairs else asked["texts"]
-    top = {} if kind == "regression" else {"top_k": 2}
+    "kind, more",
+    [
+        ("tagging", {"top_k": 1}),
+        ("multilabel", {"threshold": 1}),
+        ("classification", {"pairs": ["b", ""]}),
+    ],
+)
+def test_predict_gives_the_models_own_records(kind, more):
+    asked, pairs = {"texts": ["a b", "ccc"], **more}, more.get("pairs")
+    model = editors.enct5(kind, 2 if pairs else 1)
     with client(serve_predictor(model)) as http:
-        results = http.post("/predict", json={**asked, **top}).json()["results"]
-        threshold = http.post("/predict", json={**asked, "threshold": 0.5})
+        results = http.post("/predict", json=asked).json()["results"]
         assert http.post("/predict", json={**asked, "pairs": ["a"]}).status_code == 422
-    assert results == [prediction.to_dict() for prediction in model.predict(rows, **top)]
-    assert threshold.status_code == (200 if kind == "multilabel" else 422)
+    expected = (
+        model.predict(zip(asked["texts"], pairs))
+        if pairs
+        else model.predict(asked["texts"], **more)
+    )
+    assert results == [prediction.to_dict() for prediction in expected]
 
 
 # what an operator sees ----------------------------------------------------------------------------
