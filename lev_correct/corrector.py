@@ -16,7 +16,7 @@ from lev_runtime.io.text_files import require_files
 from .document import Document, Text, groups
 from .files.escapes import as_escaped
 from .files.markup import as_asked, is_shouted
-from .judge.confidence import calibrated, competed, of_opening
+from .judge.confidence import calibrated, competed, of_error, of_opening
 from .judge.evidence import Evidence, Run, inside
 from .judge.judge import Judge, OfLine, kind_of
 from .judge.languages import Languages
@@ -415,7 +415,11 @@ class Corrector:
         answers = zip(line.units, line.answers, strict=True)
         silent = (unit for unit, answer in answers if answer is None)
         unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)
-        sure = [change for change in (*wanted, *respaced) if change[1] >= threshold]
+        errors = {
+            start: of_error(chance, judge.why.get(start, {}))
+            for (start, _, _), chance in (*wanted, *respaced)
+        }
+        sure = [change for change in (*wanted, *respaced) if errors[change[0][0]] >= threshold]
         masks = self._masks(line, sure, protections, bool(respaced)) if sure else None
         edits = []
         for patch, chance in whole_words(line.text, sorted([*wanted, *respaced])):
@@ -425,16 +429,18 @@ class Corrector:
                 text.document.fitted(line.number, line.text, patch) if text.document else after
             )
             reason: Reason | None = None
+            least = text.judge.least(threshold, bool(spaced))
+            inner = (error for at, error in errors.items() if start <= at < end)
             if UNREADABLE in after:
                 reason = "unknown"
-            elif masks is None or chance < text.judge.least(threshold, bool(spaced)):
+            elif masks is None or min(inner, default=chance) < least:
                 reason = "confidence"
             else:
                 reason = self._objection(line, patch, spaced, masks)
             place, before = origins[start], source[origins[start] : origins[end]]
             if fitting is not None:
                 fitting = as_escaped(fitting, (line.text, origins), source, (start, end))
-            if reason is None and fitting is None:
+            if reason is None and (fitting is None or chance < least):
                 reason = "reported"
             after = fitting or after
             if not is_normalized("NFC", source):

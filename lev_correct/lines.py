@@ -56,8 +56,8 @@ class Edit:
     is empty. probability: in [0, 1]. applied: whether the corrected line has it. reason: why not:
     ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``length`` (it adds
     more characters than any correction that the model was tuned on), ``confidence``, or
-    ``reported`` (a person is to make it: it would end a string, stands in a key, or the file's kind
-    is unknown).
+    ``reported`` (a person is to make it: it would end a string, stands in a key, the file's kind is
+    unknown, or the word is misspelt, and of several corrections none is sure).
     why: the largest terms of the probability's log-odds, by name, in nats (:mod:`.features`).
     """
 

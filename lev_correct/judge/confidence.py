@@ -5,12 +5,13 @@
 3. the text's judge has its say (:mod:`.judge`);
 4. what spaces explain as well loses their share (:func:`competed`);
 5. of the edits of one word the least sure counts (:func:`.whole_words`);
-6. it is compared with the least that the text asks for (:meth:`.Judge.least`).
+6. it is compared with the least that the text asks for (:meth:`.Judge.least`); of a misspelling
+   that is sure to be one the word need not be (:func:`of_error`): it is reported then.
 """
 
 import math
 from bisect import insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from ..propose.spacing import SURE, Respaced
 LOWEST, HIGHEST = 0.05, 20.0
 #: By how much the odds of an edit of a sentence's first word are divided.
 OPENING = 4.0
+#: The feature that says of a listed misspelling that another correction is listed before.
+NOT_THE_FIRST = "not the first correction"
 _SMALLEST = 1e-9
 _LARGEST = 700.0  # whose exponential is finite
 
@@ -44,6 +47,12 @@ def calibrated(probability: float, temperature: float) -> float:
         return probability
     odds = (math.log(probability) - math.log1p(-probability)) / temperature
     return 1 / (1 + math.exp(min(-odds, _LARGEST)))
+
+
+def of_error(probability: float, terms: Mapping[str, float]) -> float:
+    """Returns the probability that an edit's word is wrong, whichever one is meant: its own without
+    the term that says which."""
+    return times_odds(probability, math.exp(-terms.get(NOT_THE_FIRST, 0.0)))
 
 
 def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:

@@ -19,6 +19,7 @@ from rapidfuzz.distance import OSA
 
 from ..files.markup import case_of, is_shouted, without_markup
 from ..text.units import Span, context, looked_up
+from .confidence import NOT_THE_FIRST
 
 if TYPE_CHECKING:
     from .evidence import Evidence
@@ -137,7 +138,7 @@ class LineFeatures:
         yield "placeholder", looked_up(before).startswith(_PLACEHOLDER)
         listed = self._words.misspelt(before) if " " not in before else ()
         is_first = bool(listed) and looked_up(after) == looked_up(listed[0])
-        yield "not the first correction", len(listed) > 1 and not is_first
+        yield NOT_THE_FIRST, len(listed) > 1 and not is_first
         yield "returns in the files", self._text.is_term(before)
         yield "slip of a word of the files", not level and self._text.is_slip(before, after)
 

@@ -243,6 +243,23 @@ def test_a_corrector_with_a_list_is_careful_unless_it_is_eager(tmp_path):
     assert corrector.correct(lines)[0].text == "the the cat"
 
 
+@pytest.mark.parametrize("wrong, text, reason", [
+    ("htea", "the htea cat", "reported"),  # listed for another word first
+    ("teha", "the then cat", None),
+    ("tehz", "the tehz cat", "confidence"),  # in no list
+])  # fmt: skip
+def test_a_misspelling_whose_word_is_not_sure_is_reported_and_stays(tmp_path, wrong, text, reason):
+    (tmp_path / "known").write_bytes(b"rustic\t1\n")
+    lexicon = Lexicon({"the": 9.0, "then": 9.0, "cat": 9.0})
+    pairs = [("htea", "the"), ("htea", "then"), ("teha", "then")]
+    likes = {"then": 1.0}
+    corrector = ranking(Scripted(likes=likes), lexicon=lexicon, pairs=pairs, weights={"model": 1.0})
+    corrector.settings = replace(corrector.settings, known=str(tmp_path / "known"))
+    (correction,) = corrector.correct([f"the {wrong} cat"], min_confidence=0.9)
+    assert correction.text == text
+    assert [edit.reason for edit in correction.edits] == [reason]
+
+
 def test_parts_of_a_word_with_hyphens_that_lists_have_stay():
     lexicon = Lexicon({"coordinator": 5.0, "the": 9.0, "de": 1.0, "co": 1.0, "fact": 3.0})
     corrector = ranking(Scripted(likes={"fact": 9.0}), lexicon=lexicon)
