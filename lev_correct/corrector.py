@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypedDict, Unpack
 from unicodedata import is_normalized, normalize
 
@@ -106,6 +106,8 @@ class Corrector:
     settings_file: str | None = None
     #: Whether every edit is made that the model wants, whatever the text tells (:mod:`.evidence`).
     eager: bool = False
+    #: Whether everyday slips between English words are reported, too (:mod:`.usage`).
+    grammar: bool = False
 
     def __init__(
         self,
@@ -449,7 +451,27 @@ class Corrector:
             telling = filter(itemgetter(1), terms.items())
             largest = sorted(telling, key=lambda term: -abs(term[1]))[:REASONS]
             edits.append(Edit(place, before, after, chance, reason is None, reason, (*largest,)))
+        edits = self._with_slips(line, edits, protections)
         return Correction(source, apply_edits(source, edits), tuple(edits), unterminated)
+
+    def _with_slips(
+        self, line: Line, edits: Sequence[Edit], protections: Sequence[Protection]
+    ) -> list[Edit]:
+        """Returns the edits of a line and, as reported, its everyday slips, if asked for: where
+        nothing is protected, and in the place of what is less probable."""
+        if not (self.grammar and self.settings.language == "en"):
+            return [*edits]
+        from .words.usage import doubts
+
+        protected, _ = self._masks(line, (), protections, False)
+        for (start, end, after), chance in doubts(line.shown):
+            first, last = line.origins[start], line.origins[end]
+            here = [edit for edit in edits if edit.offset < last and first < edit.end]
+            is_likelier = all(edit.reason == "confidence" for edit in here)
+            if is_likelier and not touched(protected, start, line.text[start:end], after):
+                slip = Edit(first, line.written[first:last], after, chance, False, "reported")
+                edits = [*(edit for edit in edits if edit not in here), slip]
+        return sorted(edits, key=attrgetter("offset"))
 
     def _masks(
         self, line: Line, sure: Sequence[Chance], protections: Sequence[Protection], spaced: bool

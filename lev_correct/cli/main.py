@@ -74,6 +74,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     options: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     options["eager"] = args.command != "tune" and args.eager
     corrector = Corrector.from_pretrained(**options | text_processing(args))
+    corrector.grammar = args.command != "tune" and args.grammar
     if named := [name for name in args.protect or () if name in NAMED]:
         code = named[-1] == "code"
         corrector.settings = replace(corrector.settings, protect_code=code)
