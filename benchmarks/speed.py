@@ -58,7 +58,7 @@ from fairseq.sequence_generator import SequenceGenerator
 
 from lev_memory.evaluate import part_of, scores
 from lev_memory.prepare import Row
-from lev_memory.proposals import Settings, settings_of
+from lev_memory.proposals import ModelSettings, settings_of
 from lev_plugins.metrics.corpus import add_up, make_metric
 from lev_runtime import Editor, Generator, load
 from lev_runtime.errors import UserError
@@ -162,7 +162,7 @@ def exported(args: argparse.Namespace) -> tuple[Systems, Pairs, Rate]:
 # ---------------------------------------------------------------- fuzzy matches
 
 
-def updated(editor: Editor, settings: Settings, rows: Sequence[Row]) -> list[Output]:
+def updated(editor: Editor, settings: ModelSettings, rows: Sequence[Row]) -> list[Output]:
     """Returns LevT's outputs for rows and their iterations."""
     traces = editor.edit(
         [row.new for row in rows],

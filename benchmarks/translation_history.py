@@ -27,13 +27,14 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from lev_memory.formats.files import read_document
+from lev_memory.formats.po import PoFile
 from lev_memory.formats.units import Document, Proposal
 from lev_memory.repair import confidence
 from lev_memory.repair.entries import Repairer
 from lev_memory.repair.lines import replaced
 from lev_memory.repair.plurals import counting
 from lev_memory.scores import ter
-from lev_memory.translation_memory import Draft, TranslationMemory, stripped
+from lev_memory.translation_memory import FuzzyMatch, TranslationMemory, stripped
 
 #: names and versions on PyPI
 PROJECTS = """
@@ -51,7 +52,7 @@ deluge 2.0.3 2.1.1
 kiwitcms 8.0 12.0
 trytond-account 5.0.0 7.0.0
 """
-LANGUAGES = "fr de es pl it".split()
+LANGUAGES = "fr de es pl it nl".split()
 
 
 def unpacked(folder: Path, name: str, version: str) -> Path:
@@ -92,6 +93,26 @@ def as_po(path: Path, target: Path) -> Path:
     return target
 
 
+def merge(old: Path, written: Path, merged: Path) -> None:
+    """Writes a file of translations updated to the sources of a new version.
+
+    The new version is the template without its translations: msgmerge takes those of a template
+    over for entries that it finds no match for.
+    """
+    new = PoFile(written, written.read_bytes())
+    emptied = [
+        (field.start, field.end, keyword + ("" if form is None else f"[{form}]") + ' ""')
+        for entry in new.entries
+        for (keyword, form), field in entry.fields.items()
+        if keyword == "msgstr" and entry.text("msgid")
+    ]
+    template = merged.with_suffix(".pot")
+    merged.parent.mkdir(parents=True, exist_ok=True)
+    template.write_bytes(replaced(new.content, emptied).encode(new.encoding))
+    command = ["msgmerge", "--previous", "--no-wrap", "-q", "-o", merged, old, template]
+    subprocess.run(command, check=True, capture_output=True)
+
+
 def make(folder: Path, name: str, old: str, new: str) -> None:
     """Writes MERGED and WRITTEN of a project."""
     places = [unpacked(folder, name, version) for version in (old, new)]
@@ -100,12 +121,8 @@ def make(folder: Path, name: str, old: str, new: str) -> None:
         for key in sorted(before.keys() & after.keys()):
             parts = [folder / name / part / language / key for part in ("OLD", "WRITTEN", "MERGED")]
             draft, written, merged = (path.with_suffix(".po") for path in parts)
-            merge = ["msgmerge", "--previous", "--no-wrap", "-q", "-o", merged, draft, written]
             try:
-                as_po(before[key], draft)
-                as_po(after[key], written)
-                merged.parent.mkdir(parents=True, exist_ok=True)
-                subprocess.run(merge, check=True, capture_output=True)
+                merge(as_po(before[key], draft), as_po(after[key], written), merged)
             except subprocess.CalledProcessError as error:
                 print(f"{after[key]}: left out: {error.stderr.decode()[-200:]}", file=sys.stderr)
 
@@ -143,7 +160,7 @@ class Entries(NamedTuple):
     """Entries of a project in a language, with their files and what was written."""
 
     memory: TranslationMemory
-    entries: list[tuple[Document, Draft, str]]
+    entries: list[tuple[Document, FuzzyMatch, str]]
 
 
 def entries_of(folder: Path, name: str, language: str, most: int) -> Entries:

@@ -16,7 +16,7 @@ from lev_runtime.io.text_files import require_files
 from .document import Document, Text, groups
 from .files.escapes import as_escaped
 from .files.markup import as_asked, is_shouted
-from .judge.confidence import calibrated, competed, of_error, of_opening
+from .judge.confidence import calibrated, competed, of_error
 from .judge.evidence import Evidence, Run, inside
 from .judge.judge import Judge, OfLine, kind_of
 from .judge.languages import Languages
@@ -509,8 +509,6 @@ class Corrector:
             written = line.shown[unit.start : unit.end]
             for edit, probability in (answer or {}).items():
                 chance = calibrated(probability, self.settings.temperature)
-                if unit.text[:1] != written[:1] and not shouted:  # it may be a name
-                    chance = of_opening(chance, self.backend.odds_of_capital)
                 start, end, after = placed(line.shown, unit.start, unit.end, edit)
                 chance = judge.probability(unit.start, written, after, chance)
                 cased = after.upper() if shouted else with_case(after, written)

@@ -285,10 +285,10 @@ def _described(path: Path, decision: Decision) -> dict[str, object]:
 
 
 def _prepare(args: argparse.Namespace) -> int:
-    from .prepare import Origin, prepare
+    from .prepare import Corpus, prepare
 
     problems: Problems = {}
-    origin = Origin(args.memory, args.text, args.splits, args.language)
+    origin = Corpus(args.memory, args.text, args.splits, args.language)
     prepare(args.work, origin, args.vocabulary, args.like, problems, say)
     warn(*messages(problems))
     say(f"next: lev-memory train {args.work}")

@@ -22,8 +22,8 @@ from .proposals import (
     RATHER,
     WAYS,
     Change,
+    ModelSettings,
     Outcome,
-    Settings,
     features_of,
     is_first,
     load,
@@ -152,7 +152,7 @@ class Evaluation:
         saved = edits(row.raw, row.tgt) - edits(text, row.tgt)
         return Case(text, features, saved, is_possible)
 
-    def tune(self, rows: Rows) -> Settings:
+    def tune(self, rows: Rows) -> ModelSettings:
         """Returns the settings that save the most edits, of equals the quickest and most careful,
         and how often their proposals are better, for each way to an older source."""
         hows = [(threshold, most) for most in ITERATIONS for threshold in THRESHOLDS]
@@ -162,7 +162,7 @@ class Evaluation:
         olds = self.memory.translated_from(asked, itself=False)
         traced = [row._replace(old=old) for row, old in zip(rows, olds, strict=True) if old]
         unknown = [row._replace(old="") for row in rows]
-        settings = Settings(*how)
+        settings = ModelSettings(*how)
         for way, part in zip(WAYS, (rows, traced, unknown)):
             if part is not rows:
                 tried = self.cases(f"valid, older source {way}", part, [how])

@@ -9,7 +9,6 @@ from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 from .repair.invented import (
-    Words,
     codes_of,
     made_up,
     made_up_codes,
@@ -96,7 +95,7 @@ class Memory:
         return Index(self.targets)
 
     @cached_property
-    def repeats(self) -> set[Words]:
+    def repeats(self) -> set[str]:
         """Returns words that its language repeats."""
         return usual_repeats(self.targets)
 

@@ -43,7 +43,7 @@ FOLDS = 5  # of the training part; a row is repaired from the pairs of the other
 Say = Callable[[str], None]  # what a user is told, a line each
 
 
-class Origin(NamedTuple):
+class Corpus(NamedTuple):
     """Names what a memory is made from: ``memory``, a file or folder; ``text``, aligned sources and
     translations; or ``splits``, a folder with the endings of both sides. language: of the
     translations, "" if that is to be found."""
@@ -224,7 +224,7 @@ def write_data(
 
 def prepare(
     work: Path,
-    origin: Origin,
+    origin: Corpus,
     vocabulary: int = 8000,
     like: Path | None = None,
     problems: Problems | None = None,

@@ -58,7 +58,7 @@ class Change(NamedTuple):
 
 
 @dataclass
-class Settings:
+class ModelSettings:
     """The settings that ``evaluate`` has found best on the validation part.
 
     Attributes:
@@ -132,7 +132,7 @@ def load(work: Path) -> Editor:
     return Editor(work / EXPORTED)
 
 
-def settings_of(work: Path) -> Settings:
+def settings_of(work: Path) -> ModelSettings:
     """Reads the settings of a WORK.
 
     Raises:
@@ -143,7 +143,9 @@ def settings_of(work: Path) -> Settings:
     if not path.is_file():
         raise UserError(f"{work} has no settings: lev-memory evaluate {work} chooses them")
     stored = read_settings(path)  # those of an older version are not read
-    settings = Settings(**{name: stored[name] for name in vars(Settings()) if name in stored})
+    settings = ModelSettings(
+        **{name: stored[name] for name in vars(ModelSettings()) if name in stored}
+    )
     if not settings.weights:
         raise UserError(
             f"{path} does not say how sure the model is: lev-memory evaluate {work} does"
@@ -151,7 +153,7 @@ def settings_of(work: Path) -> Settings:
     return settings
 
 
-def save_settings(work: Path, settings: Settings) -> None:
+def save_settings(work: Path, settings: ModelSettings) -> None:
     write_json(work / "settings.json", asdict(settings))
 
 
@@ -165,7 +167,7 @@ class Model:
     """
 
     editor: Editor
-    settings: Settings
+    settings: ModelSettings
     learnt: Memory
     usual: float = math.inf
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lev_runtime.errors import UserError, printable, require_share
 from lev_runtime.io.text_files import read_bytes
@@ -33,9 +33,9 @@ from .formats.files import (
 from .formats.units import Document, Proposal, Unit, same_language
 from .memory import Memory, Pair
 from .proposals import WAYS, Change, Model, is_first, propose, read_terms
-from .repair.code import is_nested_like, other_kind, same_entities
+from .repair.code import code_mismatch, is_nested_like, same_entities
 from .repair.confidence import least_probability, probability
-from .repair.entries import EXACT, RULE, Repair, Repairer
+from .repair.entries import EXACT, RULE, Repair, Repairer, stated, to_do
 from .repair.invented import lost_code, vocabulary
 from .repair.lines import to_line, to_text, with_ends
 from .repair.plurals import Category, counting
@@ -49,17 +49,22 @@ NO_END = "\\ No newline at end of file"
 Report = Counter[tuple[str, str]]  # "proposed", "kept" or "left", and why
 
 
-class Draft(NamedTuple):
-    """A unit of a file, what its text was made from, and how that is known.
+Way = Literal[
+    "kept",  # the file keeps the older source
+    "found",  # the memory has a source for this text
+    "unknown",  # neither does
+    "match",  # nothing stands there, the memory gives the draft
+    "exact",  # the memory has the source as it is
+]
 
-    way: "kept" in the file, "found" in the memory, "unknown"; "match" if nothing stood there and
-    the memory gives the draft, "exact" if it has the source as it is.
-    """
+
+class FuzzyMatch(NamedTuple):
+    """A unit of a file, the source that its text was made from, and how that is known."""
 
     unit: Unit
     old: str
     text: str
-    way: str
+    way: Way
 
 
 class Candidate(NamedTuple):
@@ -240,7 +245,7 @@ class TranslationMemory:
 
     # what is edited ---------------------------------------------------------------------------
 
-    def drafts(self, document: Document) -> tuple[list[Draft], list[Decision]]:
+    def drafts(self, document: Document) -> tuple[list[FuzzyMatch], list[Decision]]:
         """Returns the fuzzy units of a file that there is a draft for, and what becomes of the
         others."""
         own, empty, others = list[Unit](), list[Unit](), list[Decision]()
@@ -263,7 +268,7 @@ class TranslationMemory:
         others += [Decision(unit, "left", "without a text and a match") for unit in lost]
         return drafts, others
 
-    def own_drafts(self, units: Sequence[Unit]) -> Iterator[Draft]:
+    def own_drafts(self, units: Sequence[Unit]) -> Iterator[FuzzyMatch]:
         """Yields the texts that stand there, with the sources that they were made from."""
         lost = [(stripped(unit.source), stripped(unit.target)) for unit in units if not unit.old]
         olds = self.memory.translated_from(lost)
@@ -271,23 +276,23 @@ class TranslationMemory:
             text = stripped(unit.target)
             old = stripped(unit.old) if unit.old else next(olds)
             if unit.old:
-                yield Draft(unit, old, text, "kept")
+                yield FuzzyMatch(unit, old, text, "kept")
             elif old == stripped(unit.source):
-                yield Draft(unit, old, self.memory.translations[old], "exact")
+                yield FuzzyMatch(unit, old, self.memory.translations[old], "exact")
             else:
-                yield Draft(unit, old, text, "found" if old else "unknown")
+                yield FuzzyMatch(unit, old, text, "found" if old else "unknown")
 
-    def matches(self, units: Sequence[Unit]) -> Iterator[Draft]:
+    def matches(self, units: Sequence[Unit]) -> Iterator[FuzzyMatch]:
         """Yields matches for empty units: that of the file, else the best of the memory."""
         sources = [stripped(unit.source) for unit in units]
         near = self.memory.matches(sources, 1, itself=True)
         for unit, source, matches in zip(units, sources, near, strict=True):
             old, draft, _ = matches[0] if matches else ("", "", 0)
-            way = "exact" if old == source else "match"
+            way: Way = "exact" if old == source else "match"
             if way == "match" and unit.old and unit.draft:
                 old, draft = stripped(unit.old), stripped(unit.draft)
             if old:
-                yield Draft(unit, old, draft, way)
+                yield FuzzyMatch(unit, old, draft, way)
 
     # what is proposed -------------------------------------------------------------------------
 
@@ -305,7 +310,7 @@ class TranslationMemory:
         entries = zip(drafts, repairs, changes, outputs, strict=True)
         return [*others, *(self.decision(document, *entry) for entry in entries)]
 
-    def repair(self, draft: Draft, category: Category) -> Repair:
+    def repair(self, draft: FuzzyMatch, category: Category) -> Repair:
         """Returns the translation that the memory has of the new source, else the draft repaired
         from the memory's words."""
         new = stripped(draft.unit.source)
@@ -315,7 +320,7 @@ class TranslationMemory:
             return Repair(exact, (EXACT,), True, probability(features), features)
         return self.repairer.repair(draft.old, new, draft.text, category)
 
-    def change(self, draft: Draft, repair: Repair) -> Change:
+    def change(self, draft: FuzzyMatch, repair: Repair) -> Change:
         """Returns what the model reads of a draft."""
         terms = [*itertools.chain(*self.wanted(draft.unit.source))]
         return Change(stripped(draft.unit.source), draft.old, repair.text, terms)
@@ -334,7 +339,7 @@ class TranslationMemory:
     def decision(
         self,
         document: Document,
-        draft: Draft,
+        draft: FuzzyMatch,
         repair: Repair,
         change: Change,
         output: Proposal | None,
@@ -351,7 +356,7 @@ class TranslationMemory:
                 why = why or ("as they are" if reason not in (BY_RULE, BY_LOOK_UP) else "")
                 continue
             unsure = "not sure enough"
-            if repair.left.changes_meaning and reason in (BY_RULE, BY_LOOK_UP):
+            if repair.says_something_else and reason in (BY_RULE, BY_LOOK_UP):
                 unsure = "where a repair in part would say something else"
             lacking = self.lacking(document, draft, proposal, change.draft)
             if proposal.probability >= least and not lacking:
@@ -361,7 +366,7 @@ class TranslationMemory:
         return Decision(unit, "kept", why or self.standing(draft, repair, change, output), *best)
 
     def standing(
-        self, draft: Draft, repair: Repair, change: Change, output: Proposal | None
+        self, draft: FuzzyMatch, repair: Repair, change: Change, output: Proposal | None
     ) -> str:
         """Returns why an entry stays that nothing else is said of."""
         if repair.is_all and draft.old:
@@ -374,7 +379,7 @@ class TranslationMemory:
         return "of a project that the model has not learnt" if is_foreign else "without a repair"
 
     def candidates(
-        self, draft: Draft, repair: Repair, change: Change, output: Proposal | None
+        self, draft: FuzzyMatch, repair: Repair, change: Change, output: Proposal | None
     ) -> Iterator[Candidate]:
         """Yields the model's output, where it is rather better, and the repair, else the more
         probable first; for an empty unit a match, too."""
@@ -392,7 +397,7 @@ class TranslationMemory:
             reason = "edited matches" if draft.way == "match" else "edited by the model"
             candidates.append(Candidate(output._replace(probability=edited), reason, least))
         if draft.old:
-            proposal = Proposal(repair.text, chance, repair.is_all, repair.left.text)
+            proposal = Proposal(repair.text, chance, repair.is_all, to_do(repair.left))
             reason = BY_RULE if repair.kinds == (RULE,) else BY_LOOK_UP
             if draft.way == "match":
                 reason = "matches"
@@ -402,7 +407,7 @@ class TranslationMemory:
         yield from candidates
         if draft.way == "match":
             left = self.repairer.unfollowed(draft.old, change.new)
-            match = Proposal(draft.text, left.stated(chance), False, left.text)
+            match = Proposal(draft.text, stated(chance, left), False, to_do(left))
             yield Candidate(match, "matches")
 
     def written(self, unit: Unit, line: str) -> str:
@@ -413,7 +418,7 @@ class TranslationMemory:
             ends = unit.source if kept else unit.target
         return with_ends(to_text(line), ends)
 
-    def lacking(self, document: Document, draft: Draft, proposal: Proposal, *read: str) -> str:
+    def lacking(self, document: Document, draft: FuzzyMatch, proposal: Proposal, *read: str) -> str:
         """Returns why a text cannot be proposed, "" where it can; a repair in part may lack the
         code that the present text lacks.
 
@@ -435,12 +440,12 @@ class TranslationMemory:
                 return "without a term"
         return ""
 
-    def fault(self, draft: Draft, text: str) -> str:
+    def fault(self, draft: FuzzyMatch, text: str) -> str:
         """Returns which of its source's code a text has not as a program needs it, "" for none."""
         source, unit = draft.unit.source, draft.unit
         old, before = to_text(draft.old), to_text(draft.text)
         patterns = source, *unit.alternatives
-        kinds = [other_kind(like, text, unit.printf, before) for like in patterns]
+        kinds = [code_mismatch(like, text, unit.printf, before) for like in patterns]
         if all(kinds):
             return f"with other {kinds[0]}"
         if not is_nested_like(source, text):

@@ -1,6 +1,7 @@
 """Which of many items are computed together."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 from .errors import UserError, require_count
@@ -15,21 +16,56 @@ class Pause:
 
 
 def in_batches(
-    work: Callable[[list[T]], Iterable[R]], items: Sequence[T], lengths: Iterable[int], size: int
+    work: Callable[[list[T]], Iterable[R]],
+    items: Sequence[T],
+    lengths: Iterable[int],
+    size: int,
+    call: float | None = None,
 ) -> list[R]:
-    """Returns the results of ``work``, in order; it is given ``size`` items of like length.
+    """Returns the results of ``work``, in order; it is given up to ``size`` items of like length.
 
-    The shortest come first. Raises UserError for a size below 1.
+    The shortest come first.
+
+    Args:
+        lengths: of each item, which is padded to the longest of its batch.
+        call: what a call of ``work`` costs besides its padded items, in units of length: batches
+            are those that cost least together. None: all batches but the last are full.
+
+    Raises:
+        UserError: a size below 1.
     """
     require_count("batch_size", size)
     sizes = list(lengths)
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
     results: dict[int, R] = {}
-    for start in range(0, len(order), size):
-        numbers = order[start : start + size]
+    for numbers in _full(order, size) if call is None else _cheapest(order, sizes, size, call):
         batch = [items[number] for number in numbers]
         results |= zip(numbers, work(batch), strict=True)
     return [results[number] for number in range(len(items))]
+
+
+def _full(order: list[int], size: int) -> Iterator[list[int]]:
+    return (order[start : start + size] for start in range(0, len(order), size))
+
+
+def _cheapest(
+    order: list[int], lengths: Sequence[int], size: int, call: float
+) -> Iterator[list[int]]:
+    """Yields runs of ``order``, shortest items first, with the least cost of all together."""
+    costs, starts = [0.0], [0]  # of the first items, and where their last batch begins
+    for end, number in enumerate(order, 1):
+        width = lengths[number]
+        cost, start = min(
+            (costs[start] + call + width * (end - start), start)
+            for start in range(max(end - size, 0), end)
+        )
+        costs.append(cost)
+        starts.append(start)
+    ends = [len(order)]
+    while ends[-1]:
+        ends.append(starts[ends[-1]])
+    for start, end in pairwise(reversed(ends)):
+        yield order[start:end]
 
 
 def chunks(items: Iterable[T | Pause], size: int) -> Iterator[list[T]]:

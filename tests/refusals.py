@@ -25,9 +25,13 @@ def refuses(*parts: object, match: str | None = None) -> Iterator[pytest.Excepti
         assert str(part) in message, message
 
 
-def files() -> dict[Path, Any]:
-    """What the current folder holds."""
-    return {path: path.is_file() and path.read_bytes() for path in Path().iterdir()}
+def files(folder: str | Path = ".") -> dict[str, Any]:
+    """What a folder holds, but logs; False for a folder in it."""
+    return {
+        str(path.relative_to(folder)): path.is_file() and path.read_bytes()
+        for path in Path(folder).rglob("*")
+        if path.suffix != ".log"
+    }
 
 
 def refusal(main: Callable[[list[str]], Any], *words: Any) -> str:

@@ -1,7 +1,7 @@
 """Whatever is read of others, forged or damaged: used, or refused in one line that names it.
 
-Entries of Python × payloads, settings that would run, fetch or read, and damage at random. That
-fairseq's programs are guarded too: tests/commands/test_bad_input.py.
+Entries of Python × payloads, settings that would run, fetch or read, and damage at random. The
+entries ``fairseq`` and ``resume`` are what fairseq's programs read checkpoints by.
 """
 
 import pickle

@@ -101,7 +101,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("mistake", "named"), MISTAKES)
+@pytest.mark.parametrize("mistake, named", MISTAKES)
 def test_a_mistake_of_the_first_hour_is_one_line_that_names_it(tmp_path, mistake, named, capsys):
     folder = tiny.dictionaries(tmp_path / "bin")
     before = sorted(tmp_path.rglob("*"))

@@ -71,7 +71,7 @@ def test_a_stream_answers_as_a_list_and_reads_no_more_than_its_buffer_ahead(
 
 
 @pytest.mark.parametrize(
-    ("name", "items", "options", "named"),
+    "name, items, options, named",
     [
         ("corrector", "a", {}, "takes a list, not 'a'"),
         ("corrector", ["a", "b", None], {}, "line 3: None "),

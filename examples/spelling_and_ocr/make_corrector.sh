@@ -130,18 +130,22 @@ elif [ ! -f "$work/names.txt" ]; then
   mv "$work/names.new" "$work/names.txt"
 fi
 echo "words: $(wc -l <"$work/words.txt"), names: $(wc -l <"$work/names.txt")"
-if [ ! -d "$work/denoiser/data" ]; then # single words in small letters: so the model is asked for them
+data="$work/denoiser/data"
+if [ ! -f "$data/train.noisy" ]; then # single words in small letters: so the model is asked for them
+  rm -rf "$work/denoiser"
   logged "$work/prepare.log" python "$examples/spelling_and_ocr/training_words.py" "$work/words.txt" "$work/learnt"
   logged "$work/prepare.log" bash "$examples/denoising/prepare.sh" "$work/learnt" "$work/denoiser"
-  cp "$work"/denoiser/data/train.{clean,noisy}
-  [ -z "$english" ] || for side in noisy clean; do # as many listed misspellings as words
-    for _ in 1 2 3 4 5; do cat "$work/text/listed.$side"; done >>"$work/denoiser/data/train.$side"
+  cp "$data"/train.{clean,part}
+  [ -z "$english" ] || for _ in 1 2 3 4 5; do # about as many listed misspellings as words
+    cat "$work/text/listed.clean" >>"$data/train.clean"
+    cat "$work/text/listed.noisy" >>"$data/train.part"
   done
+  mv "$data"/train.{part,noisy}
 fi
 if [ ! -f "$run/checkpoint_best.pt" ]; then
   [ -z "$scans$english" ] || noise+=(--noise-confusion-scale "$(times_misread)")
   echo "== training for $minutes CPU minutes: $run"
-  logged "$work/train.log" fairseq-train "$work/denoiser/data" --user-dir "$root/lev_plugins" --task noisy_translation \
+  logged "$work/train.log" fairseq-train "$data" --user-dir "$root/lev_plugins" --task noisy_translation \
     --source-lang noisy --target-lang clean "${noise[@]}" --noise-target-share "$share" --bpe characters \
     --arch pbd_transformer_char --share-all-embeddings --encoder-embed-dim 128 --encoder-ffn-embed-dim 512 \
     --dropout 0 --attention-dropout 0 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
@@ -202,12 +206,12 @@ listed=() table="" # tuned by a table of other lines, the model gets that of all
 # and some rare words of its own; other rare words are misspelt, since what people misspell is rarely a frequent word
 python "$examples/spelling_and_ocr/training_words.py" "$work/words.txt" "$work/learnt" --tune "$work/text/tune.clean" \
   ${keep[@]+"${keep[@]}"} >"$work/tune-words.txt"
-logged "$work/tune.log" lev-correct tune --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" \
+logged "$work/tune.log" lev-correct tune --path "$run/checkpoint_best.pt" --data "$data" \
   --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} --settings "$work/settings.json" \
   ${listed[@]+"${listed[@]}"} "$work/tune.noisy" "$work/tune.clean" --goal "$goal" ${weights[@]+"${weights[@]}"}
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
-cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt "$work/model.part"
+cp "$run/checkpoint_best.pt" "$run"/corrector.* "$data"/dict.*.txt "$work/model.part"
 awk -v to="$work/text" 'NR == FNR { lines++; next } { print > (to "/judge-" (lines < 40 ? 0 : FNR % 4) ".clean") }' \
   "$work"/text/{dev,dev}.clean
 logged "$work/judge.log" python "$examples/spelling_and_ocr/fit_judge.py" "$work/model.part/corrector.judge" \

@@ -1,10 +1,9 @@
 """Escapes of strings and entities of HTML: the characters that they mean."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from html import unescape
-from unicodedata import lookup
 
 from .markup import Span
 
@@ -31,9 +30,10 @@ _ESCAPES = {
     "tick": rf"`u\{{(?P<hex>{_HEX}{{1,6}})\}}|`(?P<char>[abefnrtv0\"'`$])",
     "twice": r"(?P<char>['\"])(?P=char)",
 }
-_TWICE = (
-    r"\w*sql|ada|cobol\w*|delphi|fortran\w*|idl|matlab|octave|powershell|sas|scilab|smalltalk"
-    "|transact-sql|vb\\.net|vim|yaml"
+#: Languages in which a quote is written twice in a string between apostrophes, besides SQL's.
+TWICE = set(
+    "cobol cobolfree delphi fortran fortranfixed idl matlab octave powershell sas scilab smalltalk "
+    "vim yaml".split()
 )
 #: The family of a string's escapes, by its language and how it begins; the first rule that fits
 #: counts. Empty: a raw string.
@@ -41,7 +41,7 @@ _RULES = {
     r"\S+ \w*[rR][bBfFtT]?#*[\"'(]|(?:go|d) `|swift #|ocaml \{|lua \[|julia \w*raw": "",
     r"(?:kotlin|scala|nim\w*|nimrod|csharp|fsharp) \$*\"\"\"|nixos ''|clojure #": "",
     r"(?:csharp|fsharp) (?:@|\$@|@\$)\"": "twice",
-    rf"(?:{_TWICE}) '|(?:ada|delphi|fortran\w*|matlab|octave|vb\.net) \"": "twice",
+    rf"(?:{'|'.join(TWICE)}|\w*sql) '|(?:ada|delphi|fortran\w*|matlab|octave|vb\.net) \"": "twice",
     r"(?:bash|batch|docker|ini|make|systemd|tcsh|toml) '|\w*sql ": "",
     r"(?:crystal|elixir|fish|perl6?|php|puppet|rb|ruby) (?:'|%q|q\W)": "quote",
     r"powershell \"": "tick",
@@ -135,16 +135,22 @@ def _stays(path: re.Match[str]) -> str:
 
 
 def _meant(escape: re.Match[str]) -> str:
-    if (name := escape.lastgroup) is not None:
-        return _READ[name](escape[name], escape)
-    pair = escape[0].encode().decode("unicode_escape")  # of surrogates
-    return _shown(pair.encode("utf-16", "surrogatepass").decode("utf-16"), escape)
-
-
-def _number(value: str, base: int, escape: re.Match[str]) -> str:
-    number = int(value, base)
-    is_one = number < 0xD800 or 0xDFFF < number < 0x110000
-    return _shown(chr(number), escape) if is_one else escape[0]
+    kind = escape.lastgroup or ""
+    value = escape[kind or 0]
+    if kind == "end":  # of a line in a string that goes on
+        return " "
+    if kind == "bytes":
+        return _of_bytes(value)
+    if kind == "char":
+        return _character(value, escape)
+    if kind == "number":
+        value = f"{int(value):x}"
+    code = rf"\N{{{value}}}" if kind == "name" else rf"\U{value:0>8}" if kind else value
+    try:
+        units = code.encode().decode("unicode_escape").encode("utf-16", "surrogatepass")
+        return _shown(units.decode("utf-16"), escape)
+    except UnicodeError:  # half a pair, no such number, no such name
+        return escape[0]
 
 
 def _character(value: str, escape: re.Match[str]) -> str:
@@ -155,7 +161,7 @@ def _character(value: str, escape: re.Match[str]) -> str:
     return _shown(_SIMPLE.get(value, value), escape)
 
 
-def _of_bytes(value: str, escape: re.Match[str]) -> str:
+def _of_bytes(value: str) -> str:
     """Returns the characters of bytes: of UTF-8 where they are, else of Latin-1."""
     parts = [*_BYTES.finditer(value)]
     numbers = bytes(int(part[1], 16) if part[1] else int(part[2], 8) for part in parts)
@@ -169,23 +175,6 @@ def _of_bytes(value: str, escape: re.Match[str]) -> str:
         shown += (char if char.isprintable() else " ") + REST * (size - 1)
         first += each(char)
     return shown
-
-
-def _named(name: str, escape: re.Match[str]) -> str:
-    try:
-        return _shown(lookup(name), escape)
-    except KeyError:
-        return escape[0]
-
-
-_READ: dict[str, Callable[[str, re.Match[str]], str]] = {
-    "bytes": _of_bytes,
-    "hex": lambda value, escape: _number(value, 16, escape),
-    "number": lambda value, escape: _number(value, 10, escape),
-    "name": _named,
-    "char": _character,
-    "end": lambda value, escape: " ",  # of a line in a string that goes on
-}
 
 
 def _shown(character: str, written: re.Match[str]) -> str:

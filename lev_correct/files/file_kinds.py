@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Sequence
-from fnmatch import translate
 from functools import cache
 
 #: Kinds that are neither a format of :mod:`.formats` nor a language of Pygments: prose; files with
@@ -13,96 +12,101 @@ MARKDOWN, NOTEBOOK, DIFF, HTML = "markdown", "notebook", "diff", "html"
 #: Characters by which a file's kind is told, at most.
 HEAD = 8192
 
-#: Kinds, the names of their files in small letters, and a pattern of their text where others have
-#: such names, too: what Pygments has not, or cannot tell. The first row that fits counts.
+#: Kinds, the endings of their files in small letters, and a pattern of their text where others have
+#: such names, too: what Pygments has not, or cannot tell. The first row that fits counts. ``=x``:
+#: the whole name; ``name.``: what it begins with.
 _BY_NAME = r"""
-markdown  *.md *.mdx *.markdown *.mdown *.mkd *.rmd *.qmd
-notebook  *.ipynb
-po  *.po *.pot
-diff  *.diff *.patch
-adoc  *.adoc *.asciidoc
-org  *.org
-bib  *.bib
-pod  *.pod
-texinfo  *.texi *.texinfo *.txi
-control  control copyright *.dsc *.templates pkg-info
-html  *.plist *.vcxproj *.docbook *.dbk *.sgml *.ejs *.hbs *.mustache *.phtml *.vue *.xsl *.xslt
-html  *.ts *.tsx *.typ *.mm *.mod *.rs  \A\s*<
-components  *.svelte *.astro
-hash  *.conf *.cnf *.env .env .env.* .*ignore .*attributes .npmrc .screenrc .inputrc *.muttrc
-hash  *.nanorc justfile *.just *.ninja hosts crontab fstab procfile manifest.in *.m4 *.ac *.pri
-man  *.n *.l *.ms *.mm *.me *.x *.m *.[1-9]*  ^[.'](?:TH|Dd|SH|Sh|PP|TL|so)\b
-tex  *.cls *.sty *.dtx *.clo *.toc  \\(?:NeedsTeXFormat|Provides|documentclass|newcommand|def|co)
-actionscript3  *.as
-antlr-java  *.g  ^(?:lexer |parser |tree )?grammar\b
-bash  *.sh *.bats *.postinst *.prerm *.postrm *.preinst *.bash_completion
-bash  *.inc  ^(?:SRC_URI|inherit|DEPENDS|SUMMARY)\b
-c  *.y *.yy *.dox *.nut *.move
-c  *.cl  \b(?:__)?(?:kernel|global)\b[^;]*\(|^#(?:define|include|pragma)\b
-c  *.def *.inc *.i *.l *.x *.fs *.vs *.gs  ^#\s*(?:define|if|ifdef|include|version)\b|^%[%{]
-cbmbas  *.bas  \A\d+ ?[A-Z]
-common-lisp  *.l *.lsp *.cl  ^\((?:def|in-package|setq)
-cpp  *.cp *.hh
-css  *.css *.postcss *.pcss
-delphi  *.p *.inc *.pp  (?i:^(?:program|procedure|unit) [\w.]+.*;)
-docker  dockerfile.* *.dockerfile containerfile
-forth  *.fs  ^: \S|^\\ \S
-fsharp  *.fs  ^\s*(?:let|module|namespace|open|type)\b
-gas  *.s
-gdscript  *.gd  ^(?:extends|class_name|func|var)\b
-gnuplot  *.gp *.gnuplot *.dem
-go  go.mod go.work
-go  *.v  ^(?:pub )?fn |^import \w+$
-groovy  jenkinsfile *.jenkinsfile
-idl  *.pro  (?i:^\s*(?:pro|function)\s+\w+)
-hash  *.pro  ^\w+\s*[+*-]?=|^-(?:keep|dont)
-ini  *.cfg *.ini .gitconfig .gitmodules
-ini  *.inf  ^\[
-json  *.json *.jsonc *.code-workspace *.webmanifest
-make  *.am
-make  *.d  \A[\w./-]+ ?:
-mathematica  *.m  ^\(\*|:=
-modula2  *.mod *.def  ^(?:DEFINITION |IMPLEMENTATION )?MODULE\b
-nasm  *.asm
-objective-c  *.m *.h  ^\s*@(?:interface|implementation|protocol|class|end|import)\b|^#import\b
-matlab  *.m  ^\s*(?:%|function\b|classdef\b)|;\s*$
-openedge  *.cls *.p  (?i:^define (?:variable|temp-table|input)\b|^using\b.*\.$|^class\b.*:$)
-php  *.inc  <\?
-prolog  *.pl *.pro *.ecl  ^:- |^\w+\(.*\) ?:-
-perl6  *.pl *.pm *.t  ^\s*use v6
-tads3  *.t  ^#include\b
-perl  *.pl *.pm *.t
-python  *.py *.pyi *.star *.gyp *.gypi
-ragel-c  *.rl
-rebol  *.r  ^\s*(?i:REBOL)\b
-splus  *.r
-scala  *.sbt
-scala  *.sc  ^\s*(?:object|def|val|import [a-z]+\.)
-smalltalk  *.st  ^!|\bsubclass:
-sql  *.sql
-supercollider  *.sc *.scd
-turtle  *.ttl  ^@?prefix\b|<http
-javascript  *.js *.mjs
-rst  *.rst
-toml  *.toml
-typescript  *.cts *.mts *.gts
-vb.net  *.cls *.frm *.bas  ^(?:Attribute|VERSION|Option|Dim|Public|Private|Sub|Function)\b
-wikitext  *.wiki *.mediawiki *.wikitext
-yaml  *.yaml *.yml *.sls
-unknown  *.b *.bas *.cl *.cls *.def *.ecl *.frm *.fs *.g *.gd *.i *.inc *.inf *.j *.l *.lsp *.m
-unknown  *.mac *.mi *.mm *.mod *.n *.p *.pro *.st *.toc *.tst *.ttl *.u *.x
-unknown  *.liquid *.mc *.spt *.tmpl *.tpl *.vm  \A[^<]*\Z
+markdown  md mdx markdown mdown mkd rmd qmd
+notebook  ipynb
+po  po pot
+diff  diff patch
+adoc  adoc asciidoc
+org  org
+bib  bib
+pod  pod
+texinfo  texi texinfo txi
+control  =control =copyright dsc templates =pkg-info
+html  plist vcxproj docbook dbk sgml ejs hbs mustache phtml vue xsl xslt
+html  ts tsx typ mm mod rs  \A\s*<
+components  svelte astro
+hash  conf cnf env .env. gitignore dockerignore eslintignore hgignore npmignore prettierignore
+hash  gitattributes npmrc screenrc inputrc muttrc nanorc =justfile just ninja =hosts =crontab
+hash  =fstab =procfile =manifest.in m4 ac pri
+man  n l ms mm me x m 1 2 3 4 5 6 7 8 9  ^[.'](?:TH|Dd|SH|Sh|PP|TL|so)\b
+tex  cls sty dtx clo toc  \\(?:NeedsTeXFormat|Provides|documentclass|newcommand|def|co)
+actionscript3  as
+antlr-java  g  ^(?:lexer |parser |tree )?grammar\b
+bash  sh bats postinst prerm postrm preinst bash_completion
+bash  inc  ^(?:SRC_URI|inherit|DEPENDS|SUMMARY)\b
+c  y yy dox nut move
+c  cl  \b(?:__)?(?:kernel|global)\b[^;]*\(|^#(?:define|include|pragma)\b
+c  def inc i l x fs vs gs  ^#\s*(?:define|if|ifdef|include|version)\b|^%[%{]
+cbmbas  bas  \A\d+ ?[A-Z]
+common-lisp  l lsp cl  ^\((?:def|in-package|setq)
+cpp  cp hh
+css  css postcss pcss
+delphi  p inc pp  (?i:^(?:program|procedure|unit) [\w.]+.*;)
+docker  dockerfile. dockerfile =containerfile
+forth  fs  ^: \S|^\\ \S
+fsharp  fs  ^\s*(?:let|module|namespace|open|type)\b
+gas  s
+gdscript  gd  ^(?:extends|class_name|func|var)\b
+gnuplot  gp gnuplot dem
+go  =go.mod =go.work
+go  v  ^(?:pub )?fn |^import \w+$
+groovy  =jenkinsfile jenkinsfile
+idl  pro  (?i:^\s*(?:pro|function)\s+\w+)
+hash  pro  ^\w+\s*[+*-]?=|^-(?:keep|dont)
+ini  cfg ini gitconfig gitmodules
+ini  inf  ^\[
+json  json jsonc code-workspace webmanifest
+make  am
+make  d  \A[\w./-]+ ?:
+mathematica  m  ^\(\*|:=
+modula2  mod def  ^(?:DEFINITION |IMPLEMENTATION )?MODULE\b
+nasm  asm
+objective-c  m h  ^\s*@(?:interface|implementation|protocol|class|end|import)\b|^#import\b
+matlab  m  ^\s*(?:%|function\b|classdef\b)|;\s*$
+openedge  cls p  (?i:^define (?:variable|temp-table|input)\b|^using\b.*\.$|^class\b.*:$)
+php  inc  <\?
+prolog  pl pro ecl  ^:- |^\w+\(.*\) ?:-
+perl6  pl pm t  ^\s*use v6
+tads3  t  ^#include\b
+perl  pl pm t
+python  py pyi star gyp gypi
+ragel-c  rl
+rebol  r  ^\s*(?i:REBOL)\b
+splus  r
+scala  sbt
+scala  sc  ^\s*(?:object|def|val|import [a-z]+\.)
+smalltalk  st  ^!|\bsubclass:
+sql  sql
+supercollider  sc scd
+turtle  ttl  ^@?prefix\b|<http
+javascript  js mjs
+rst  rst
+toml  toml
+typescript  cts mts gts
+vb.net  cls frm bas  ^(?:Attribute|VERSION|Option|Dim|Public|Private|Sub|Function)\b
+wikitext  wiki mediawiki wikitext
+yaml  yaml yml sls
+unknown  b bas cl cls def ecl frm fs g gd i inc inf j l lsp m mac mi mm mod n p pro st toc tst
+unknown  ttl u x
+unknown  liquid mc spt tmpl tpl vm  \A[^<]*\Z
 """
-#: The same for names that Pygments has not either, as they are written.
+#: The same for names that Pygments has not either, as they are written; ``*``: any.
 _OTHERS = r"""
-prose  *.txt *.text *.csv *.tsv *.log *.srt *.vtt *.eml *.1st *.news *.readme
-prose  *.en *.noisy *.clean *.src *.tgt *.trg *.ref[0-9] *.ref *.hyp *.mt *.pe *.draft *.tok *.untok
-prose  README* Readme* readme* NEWS* CHANGE* Change* change[sl]* COPYING* LICEN[CS]E* *LICENSE TODO*
-prose  INSTALL* HACKING* COPYRIGHT* BUGS* FAQ* NOTICE* HISTORY* History* RELEASE* UPGRAD* UPDAT*
+prose  txt text csv tsv log srt vtt eml 1st news readme
+prose  en noisy clean src tgt trg ref ref0 ref1 ref2 ref3 hyp mt pe draft tok untok
 html  *  \A\s*<(?:\?xml|!DOCTYPE|!doctype|html)\b
 php  *  \A<\?php\b
 man  *  ^[.'](?:TH|Dd)\s
 """
+#: What the names of other files of prose begin with.
+_PROSE_NAMES = (
+    "README Readme readme NEWS CHANGE Change changes changel COPYING LICENSE LICENCE TODO INSTALL "
+    "HACKING COPYRIGHT BUGS FAQ NOTICE HISTORY History RELEASE UPGRAD UPDAT".split()
+)
 #: Kinds of languages of Pygments by other names: formats, and those that are no text between tags.
 _BY_LANGUAGE = {"restructuredtext": "rst", "groff": "man", "text": ""} | {
     name: name for name in ("tex", "dtd", "haml", "pug", "scaml", "tid")
@@ -131,6 +135,8 @@ def kind_of(path: str, lines: Sequence[str]) -> str:
     kind = _by_name(inner, text) or _by_name(name, text)
     if not kind and (shebang := _SHEBANG.match(text)):
         kind = by_language(shebang[1])
+    if not kind and inner.startswith(tuple(_PROSE_NAMES)):
+        return PROSE
     kind = kind or _listed(_OTHERS, inner, text)
     return kind or (PROSE if _NO_ENDING.fullmatch(name) and _looks_like_prose(text) else UNKNOWN)
 
@@ -155,19 +161,19 @@ def _looks_like_prose(text: str) -> bool:
 
 
 @cache
-def _rows(table: str) -> list[tuple[str, re.Pattern[str], re.Pattern[str]]]:
-    """Returns the kinds of a table, each with patterns of names and of texts."""
+def _rows(table: str) -> list[tuple[str, set[str], re.Pattern[str]]]:
+    """Returns the kinds of a table, each with its names and a pattern of its text."""
     rows = (f"{line}  ".split("  ") for line in table.strip().splitlines())
-    return [
-        (kind, re.compile("|".join(map(translate, names.split()))), re.compile(text, re.MULTILINE))
-        for kind, names, text, *_ in rows
-    ]
+    return [(kind, {*names.split()}, re.compile(text, re.M)) for kind, names, text, *_ in rows]
 
 
 def _listed(table: str, name: str, text: str) -> str:
     """Returns the first kind of a table that a file may be, else nothing."""
+    ending = name.rpartition(".")[2] if "." in name else ""
+    section = ending[:1] if ending[:1].isdigit() else ""  # of a manual: printf.3, Foo.3pm
+    names = {"*", "=" + name, name[:1] + name[1:].partition(".")[0] + ".", ending, section}
     rows = _rows(table)
-    return next((kind for kind, is_it, has in rows if is_it.match(name) and has.search(text)), "")
+    return next((kind for kind, listed, has in rows if names & listed and has.search(text)), "")
 
 
 def _by_name(name: str, text: str) -> str:

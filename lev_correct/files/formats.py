@@ -14,85 +14,117 @@ _BREAK, _SPACE, _CODE, _MARKUP = "\1\2\3\4"
 _HIDDEN_RUN = re.compile(f"[{_CODE}{_MARKUP}{_SPACE}{_BREAK}]+")
 _BLANK, _VISIBLE = re.compile(r"[^\S\n]"), re.compile(r"\S")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});")
+#: Words of the patterns below, which name them, too; some are patterns themselves.
+_WORDS = {
+    # reStructuredText: directives whose bodies are code or names, those whose arguments are prose,
+    # fields of types and of names.
+    "CODE_BODIES": "autosummary code code-block command-output csv-table digraph doctest graphviz "
+    "highlight image include index inheritance-diagram ipython jupyter-execute "
+    "literalinclude math mermaid parsed-literal plot productionlist program-output "
+    "prompt raw role sourcecode tabularcolumns testcleanup testcode testoutput "
+    "testsetup toctree uml",
+    "PROSE_ARGUMENTS": "admonition attention card caution centered contents danger deprecated "
+    "dropdown epigraph error hint important legend list-table note pull-quote replace rubric "
+    "seealso sidebar tab tab-item table tip title todo topic version-added "
+    "versionadded version-changed versionchanged version-removed versionremoved "
+    "warning",
+    "CODE_FIELDS": "author authors class contact copyright date default file kwtype license "
+    "maintainer meta module name organization platform rtype status tags type "
+    "vartype version ytype",
+    # Comments: tags before a name and prose, tags before prose, programs that read a comment,
+    # commands of Doxygen with one argument.
+    "NAMED_TAGS": "arg argument param prop property retval tparam typeparam typeParam",
+    "PROSE_TAGS": "attention brief bug deprecated desc description details exception fileoverview "
+    "invariant note overview post pre remark remarks result return returns short "
+    "summary throw throws todo warning yield yields",
+    "TOOLS": r"biome c8 clang-format coverage cspell codespell eslint[\w-]* flake8 fmt "
+    r"hadolint isort istanbul jshint jslint markdownlint[\w-]* mypy nolint\w* noqa "
+    r"nosec nosonar phpcs phpstan pragma prettier-\w+ pylint pyright rubocop ruff "
+    "shellcheck swiftlint tslint vi vim yapf",
+    "DOXYGEN": "a c e p cite class copydoc def defgroup enum file fn headerfile include "
+    "ingroup link namespace ref relates sa see snippet struct subpage var",
+    # TeX: commands whose last argument is prose: words in a sentence, a text of its own, after one
+    # of code; environments of prose, and of code whatever stands in them.
+    "STYLES": "alert bf bfseries centering emph enquote fbox footnotesize framebox hbox hl "
+    "huge Huge it itshape LARGE Large large lowercase makebox MakeLowercase "
+    "MakeUppercase mbox noindent normalsize par scriptsize small sout structure "
+    "text textbf textit textmd textnormal textquote textrm textsc textsf textsl "
+    "textup tiny ul uline underline uppercase uwave",
+    "TEXTS": "addchap addsec blockquote caption centerline chapter endnote epigraph footnote "
+    "footnotetext framesubtitle frametitle intertext item keywords marginnote "
+    "marginpar minisec paragraph part section sidenote subcaption subparagraph "
+    "subsection subsubsection subtitle thanks title todo vbox",
+    "BOXES": "captionof colorbox href hyperlink hyperref parbox raisebox scalebox textcolor",
+    "PROSE_BLOCKS": "abstract acknowledgement acknowledgements acknowledgment acknowledgments "
+    "adjustwidth alertblock block center centering claim column columns compactdesc "
+    "compactenum compactitem conclusion conjecture cor corollary def defn defi "
+    "defin definition description displayquote document dedication enumerate ex "
+    "example exampleblock exercise fact figure flushleft flushright frame framed "
+    "inparaenum itemize keywords landscape lem lemma letter longtable mdframed "
+    "minipage multicols notation note observation part preface problem proof prop "
+    "property proposition question quotation quote raggedright rem remark "
+    "sidewaystable singlespace sloppypar small solution spacing subfigure summary "
+    "table tablenotes tabular tabularx tabulary tcolorbox theorem thm "
+    "threeparttable titlepage trivlist verse wrapfigure",
+    "CODE_BLOCKS": "algo align alltt code comment console eqnarray equation filecontents gather "
+    "input listing math minted multline output picture plot program shell source "
+    "terminal tikz verb",
+    # Man pages: requests whose arguments are prose, macros called inside of others.
+    "PROSE_REQUESTS": "Dq Nd Pq Qq SH SS Sh Sq Ss",
+    "CALLED": "Ad Ar Cm Dv Er Ev Fa Fl Fn Ft Ic In Li Nm Pa Ql Va Vt Xr",
+    # HTML and XML: elements inside sentences, of code, and that may hold one word of prose.
+    "IN_WORDS": "abbr b big em font i mark s small span strong sub sup u",
+    "CODE_ELEMENTS": "base64 binary checksum classname code command computeroutput constant envar "
+    r"filename function\d* guid hash id identifier kbd key keyword\d* literal\d* "
+    "literallayout math operator parameter path pattern pre programlisting prompt "
+    "regex regexp replaceable samp screen script style synopsis systemitem textarea "
+    "token tt type uri url userinput uuid var varname",
+    "PROSE_ELEMENTS": "<IN_WORDS> a attribution blockquote body button caption cite dd div dt "
+    r"emphasis entry figcaption footer guibutton guilabel guimenu guimenuitem h\d "
+    "header label legend li long_description main note option p para primary q "
+    "quote refpurpose secondary section short_description simpara string summary td "
+    "term text th title",
+    # Front matter of Markdown.
+    "PROSE_KEYS": "about abstract alt caption description excerpt heading lead sidebar_label "
+    "sub-title subtitle summary tagline title",
+    # AsciiDoc and Texinfo: macros without prose; blocks, commands before prose and with none.
+    "MACROS": "anchor asciimath icon image include indexterm indexterm2 kbd latexmath menu "
+    "pass stem toc video",
+    "TEXINFO_BLOCKS": "example smallexample lisp smalllisp verbatim display format menu tex iftex "
+    "html ifhtml macro direntry ignore",
+    "TEXINFO_PROSE": "c comment chapter section subsection subsubsection unnumbered unnumberedsec "
+    "appendix heading subheading appendixsec title subtitle settitle top item itemx "
+    "tab noindent center emph strong",
+    "TEXINFO_CODE": "anchor code command email env file image key kbd math option pxref ref samp t "
+    "uref url value var verb xref",
+}
 #: Parts of the patterns below, which name them in pointed brackets.
 _PARTS = {
     # What follows in a sentence and seldom in code: words with nothing else between.
     "SENTENCE": r"\b(?:[^\W\d_]++[,;:]? ){3}[^\W\d_]",
     "LONG": r"\b(?:[^\W\d_]++[,;:]?\s){4}[^\W\d_]",
-    # reStructuredText: directives whose bodies are code or names, those whose arguments are prose,
-    # fields of types and of names.
-    "CODE_BODIES": "autosummary|code|code-block|command-output|csv-table|digraph|doctest|graphviz|"
-    "highlight|image|include|index|inheritance-diagram|ipython|jupyter-execute|literalinclude|math|"
-    "mermaid|parsed-literal|plot|productionlist|program-output|prompt|raw|role|sourcecode|"
-    "tabularcolumns|testcleanup|testcode|testoutput|testsetup|toctree|uml",
-    "PROSE_ARGUMENTS": "admonition|attention|card|caution|centered|contents|danger|deprecated|"
-    "dropdown|epigraph|error|hint|important|legend|list-table|note|pull-quote|replace|rubric|"
-    "seealso|sidebar|tab|tab-item|table|tip|title|todo|topic|version-?added|version-?changed|"
-    "version-?removed|warning",
-    "CODE_FIELDS": "authors?|class|contact|copyright|date|default|file|kwtype|license|maintainer|"
-    "meta|module|name|organization|platform|rtype|status|tags|type|vartype|version|ytype",
+    # reStructuredText: names of parameters.
     "NAMES": r"\*{0,2}[A-Za-z_][\w.]*(?:, \*{0,2}[A-Za-z_][\w.]*)*",
-    # Comments: the beginning of a line, tags before a name and prose, tags before prose, a type.
+    # Comments: the beginning of a line, a type.
     "AT": r"^[^\w@\\\n]*",
-    "NAMED_TAGS": "arg|argument|param|prop|property|retval|tparam|type[Pp]aram",
-    "PROSE_TAGS": "attention|brief|bug|deprecated|desc|description|details|exception|fileoverview|"
-    "invariant|note|overview|post|pre|remarks?|result|returns?|short|summary|throws?|todo|warning|"
-    "yields?",
     # Comments that programs read: a name, a colon and what it gets, or a word that they know.
     "DIRECTIVE": r"(?!TODO|FIXME|NOTE|XXX|HACK|BUG)[A-Za-z][\w.-]*:(?=[A-Za-z]).*"
     r"|(?://)(?:export|extern|line|sys|sysnb) \S+$|\+build\b.*|#cgo\b.*"
-    r"|(?:biome|c8|clang-format|coverage|cspell|codespell|eslint[\w-]*|flake8|fmt|hadolint|isort|"
-    r"istanbul|jshint|jslint|markdownlint[\w-]*|mypy|nolint\w*|noqa|nosec|nosonar|phpcs|phpstan|"
-    r"pragma|prettier-\w+|pylint|pyright|rubocop|ruff|shellcheck|swiftlint|tslint|vim?|yapf)\b"
+    r"|(?:<TOOLS>)\b"
     r"(?:[:(=,]|[-\w]* (?:disable|enable|ignore|skip|off|on|next|env)\b|$|-).*"
     r"|(?:exported|globals?) [\w$]+(?:,.*|\s*\*/)?$|type: .*"
     r"|@ts-[\w-]+.*",
     "TYPE": r"\{(?:[^{}\n]|\{[^{}\n]*\})*\}",
-    # TeX: commands whose last argument is prose: words in a sentence, a text of its own, also after
-    # one or two arguments of code; environments of prose, and of code whatever stands in them.
-    "STYLES": "alert|bf|bfseries|centering|emph|enquote|fbox|footnotesize|framebox|hbox|hl|huge|"
-    "Huge|it|itshape|LARGE|Large|large|lowercase|makebox|MakeLowercase|MakeUppercase|mbox|noindent|"
-    "normalsize|par|scriptsize|small|sout|structure|text|textbf|textit|textmd|textnormal|textquote|"
-    "textrm|textsc|textsf|textsl|textup|tiny|ul|uline|underline|uppercase|uwave",
-    "TEXTS": "addchap|addsec|blockquote|caption|centerline|chapter|endnote|epigraph|footnote|"
-    "footnotetext|framesubtitle|frametitle|intertext|item|keywords|marginnote|marginpar|minisec|"
-    "paragraph|part|section|sidenote|subcaption|subparagraph|subsection|subsubsection|subtitle|"
-    "thanks|title|todo|vbox",
-    "AFTER_CODE": "captionof|colorbox|href|hyperlink|hyperref|parbox|raisebox|scalebox|textcolor|"
-    r"(?:fcolorbox|multicolumn|multirow|resizebox)\*?(?:\[[^\]]*\])?\{[^{}]*\}",
-    "PROSE_BLOCKS": "abstract|acknowledge?ments?|adjustwidth|alertblock|block|center|centering|"
-    "claim|columns?|compact(?:desc|enum|item)|conclusion|conjecture|cor|corollary|defi?n?|"
-    "definition|description|displayquote|document|dedication|enumerate|ex|example|exampleblock|"
-    "exercise|fact|figure|flush(?:left|right)|frame|framed|inparaenum|itemize|keywords|landscape|"
-    "lem|lemma|letter|longtable|mdframed|minipage|multicols|notation|note|observation|part|"
-    "preface|problem|proof|prop|property|proposition|question|quotation|quote|raggedright|rem|"
-    "remark|sidewaystable|singlespace|sloppypar|small|solution|spacing|subfigure|summary|table|"
-    "tablenotes|tabular|tabularx|tabulary|tcolorbox|theorem|thm|threeparttable|titlepage|trivlist|"
-    "verse|wrapfigure",
-    "CODE_BLOCKS": "algo|align|alltt|code|comment|console|eqnarray|equation|filecontents|gather|"
-    "input|listing|math|minted|multline|output|picture|plot|program|shell|source|terminal|tikz|"
-    "verb",
+    # TeX: what comes after one or two arguments of code, arguments in braces.
+    "AFTER_CODE": r"<BOXES>|(?:fcolorbox|multicolumn|multirow|resizebox)\*?(?:\[[^\]]*\])?"
+    r"\{[^{}]*\}",
     "BRACED": r"\{(?:[^{}\\]|\\(?s:.)|<INNER>)*+\}",
     "INNER": r"\{(?:[^{}\\]|\\(?s:.)|<INMOST>)*+\}",
     "INMOST": r"\{(?:[^{}\\]|\\(?s:.)|\{[^{}]*\})*+\}",
-    # Man pages: requests whose arguments are prose, macros called inside of others.
-    "PROSE_REQUESTS": "Dq|Nd|Pq|Qq|SH|SS|Sh|Sq|Ss",
-    "CALLED": "Ad|Ar|Cm|Dv|Er|Ev|Fa|Fl|Fn|Ft|Ic|In|Li|Nm|Pa|Ql|Va|Vt|Xr",
-    # HTML and XML: elements inside sentences, of code, and that may hold one word of prose.
-    "IN_WORDS": "abbr|b|big|em|font|i|mark|s|small|span|strong|sub|sup|u",
-    "CODE_ELEMENTS": r"base64|binary|checksum|classname|code|command|computeroutput|constant|envar|"
-    r"filename|function\d*|guid|hash|id|identifier|kbd|key|keyword\d*|literal\d*|literallayout|math|"
-    "operator|parameter|path|pattern|pre|programlisting|prompt|regexp?|replaceable|samp|screen|"
-    "script|style|synopsis|systemitem|textarea|token|tt|type|uri|url|userinput|uuid|var|varname",
-    "PROSE_ELEMENTS": r"<IN_WORDS>|a|attribution|blockquote|body|button|caption|cite|dd|div|dt|"
-    r"emphasis|entry|figcaption|footer|guibutton|guilabel|guimenu|guimenuitem|h\d|header|label|"
-    "legend|li|long_description|main|note|option|p|para|primary|q|quote|refpurpose|secondary|"
-    "section|short_description|simpara|string|summary|td|term|text|th|title",
+    # HTML: what stands before an attribute of prose; an apostrophe.
     "ATTRIBUTE": r"[^<>]*?\s(?:alt|aria-label|caption|label|placeholder|summary|title)=[\"']",
     "APOSTROPHE": r"(?:apos|rsquo|#0*39|#8217|#[xX]27|#[xX]2019)",
     # Markdown.
-    "PROSE_KEYS": "about|abstract|alt|caption|description|excerpt|heading|lead|sidebar_label|"
-    "sub-?title|summary|tagline|title",
     "TITLE": r"(?:\s+[\"'(](?P<title>[^\n]+?)[\"')])?",
 }
 _NAMED_PART = re.compile(r"<([A-Z_]+)>")
@@ -117,19 +149,6 @@ _TAGS = (
     r"<!--(?!\W{,9}<SENTENCE>)\s*(?:[\w.]+[-:=@/]|#|\$|ko\b)[^<>\n]*?-->",
     *_LINE[:4],
 )
-_TEXINFO_BLOCKS = (
-    "example|smallexample|lisp|smalllisp|verbatim|display|format|menu|tex|iftex|html|ifhtml|macro|"
-    "direntry|ignore"
-)
-_TEXINFO_PROSE = (
-    "c|comment|chapter|section|subsection|subsubsection|unnumbered|unnumberedsec|appendix|heading|"
-    "subheading|appendixsec|title|subtitle|settitle|top|item|itemx|tab|noindent|center|emph|strong"
-)
-_TEXINFO_CODE = (
-    "anchor|code|command|email|env|file|image|key|kbd|math|option|pxref|ref|samp|t|uref|url|value|"
-    "var|verb|xref"
-)
-
 _PO = (
     r"^msgctxt .*(?:\n\".*)*|^#[,:|~].*|^\"[A-Z][\w-]+: .*\\n\"$",
     r"^msg(?:id|id_plural|str(?:\[\d+\])?)(?= )",
@@ -178,8 +197,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"<AT>[@\\](?:<PROSE_TAGS>)\b(?:[^\S\n]*<TYPE>)?(?P<opening>)",
         r"<AT>@(?!(?:<NAMED_TAGS>|<PROSE_TAGS>)\b)[A-Za-z][\w-]*+(?!:|.*<SENTENCE>).*",
         r"<AT>@[A-Za-z_][\w.-]*:(?P<opening>)",
-        r"[@\\](?:[acep]|cite|class|copydoc|def|defgroup|enum|file|fn|headerfile|include|ingroup|"
-        r"link|namespace|ref|relates|sa|see|snippet|struct|subpage|var)[^\S\n]+\S+",
+        r"[@\\](?:<DOXYGEN>)[^\S\n]+\S+",
         r"(?<![\w\])}.])\[(?P<label>[A-Za-z][a-z]+)\](?![\w(\[:])",
     ),
     "tex": (
@@ -271,8 +289,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"^(-{4,}|\.{4,}|`{3,}|\+{4,}|/{4,})[ \t]*\n(?:.*\n)*?\1[ \t]*$",
         r"^\[(?:source|listing|literal)\b.*\]\n(?![-.]{4})\S.*(?:\n\S.*)*",
         r"^:[\w!-]+:.*|^\[.*\]$|^\w+::\S.*|^[\w.-]+:{2,4}(?=\s|$)",
-        r"(?<![\w:])(?:anchor|asciimath|icon|image|include|indexterm2?|kbd|latexmath|menu|pass|"
-        r"stem|toc|video)::?[^\s\[\]]*\[[^\]\n]*\]|(?<!\w)\+\S[^+\n]*\+(?!\w)",
+        r"(?<![\w:])(?:<MACROS>)::?[^\s\[\]]*\[[^\]\n]*\]|(?<!\w)\+\S[^+\n]*\+(?!\w)",
         r"(?:(?<![\w:])(?:link|xref|mailto|footnote|btn):|https?://)[^\s\[\]]*\[(?P<markup>)",
         r"<<[^<>,\n]*(?:,(?P<prose>[^<>\n]*))?>>",
         r"(?:^\.(?=\w)|\|)(?P<opening>)",
@@ -297,9 +314,9 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"(?:[BI]<(?:<+ )?| >>+|>)(?P<markup>)",
     ),
     "texinfo": (
-        rf"^@({_TEXINFO_BLOCKS})\b.*(?:\n(?!@end \1).*)*",
-        rf"^@(?!(?:{_TEXINFO_PROSE})\b)[a-z]+\b(?![{{@]).*",
-        rf"@(?:{_TEXINFO_CODE})\{{[^{{}}]*\}}",
+        r"^@(<TEXINFO_BLOCKS>)\b.*(?:\n(?!@end \1).*)*",
+        r"^@(?!(?:<TEXINFO_PROSE>)\b)[a-z]+\b(?![{@]).*",
+        r"@(?:<TEXINFO_CODE>)\{[^{}]*\}",
         r"(?:@[A-Za-z]+\{?|\})(?P<markup>)",
         r"@.",
     ),
@@ -330,7 +347,8 @@ def _patterns(name: str) -> list[tuple[re.Pattern[str], str]]:
 
 
 def _part(name: re.Match[str]) -> str:
-    return _NAMED_PART.sub(_part, _PARTS[name[1]])
+    part = _PARTS.get(name[1]) or "|".join(_WORDS[name[1]].split())
+    return _NAMED_PART.sub(_part, part)
 
 
 _ENGLISH = re.compile(r"^\"Language: en\b", re.MULTILINE)

@@ -4,34 +4,23 @@ import re
 from collections.abc import Callable
 from os.path import commonprefix
 
+from .escapes import TWICE
 from .markup import APOSTROPHES, HYPHENS
 
 #: Where a string of a text begins and ends, and how an apostrophe is written there; empty: never.
 String = tuple[int, int, str]
-#: Languages with a backslash before an apostrophe in a string between apostrophes; with two of
-#: them; and others where one in a text without quotes may begin a string.
-_LANGUAGES = {
-    "BACKSLASH": "actionscript3?|coffeescript|css|cython|dart|elixir|gdscript|groovy|haxe"
-    "|javascript|json5|jsonnet|jsx|less|lua|meson|perl6?|php|puppet|python2?|qml|ruby|sass|scss|splus|tsx"
-    "|typescript",
-    "TWICE": r"\w*sql|cobol\w*|delphi|fortran\w*|idl|matlab|octave|powershell|sas|scilab|smalltalk"
-    "|transact-sql|vim|yaml",
-    "SHELL": "bash|batch|docker|fish|ini|make|properties|systemd|tcsh|toml",
-}
-#: How an apostrophe is written in a string, by the language and how the string begins; the first
-#: rule that fits counts.
-_RULES = {
-    r"(?:TWICE)\s+'": "''",
-    r"\S+\s+\w?'''|nixos\s": "'",
-    r"(?:BACKSLASH)\s+(?i:[bfu]{,2}|e)'": r"\'",
-    r"\S+\s+[\w@$#%~]{,3}'": "",
-    r"\S+\s+[\w@$#%~]{,3}[\"`]|properties [^{]*\Z|yaml [^a-z]|\S+ %?[qQ]\w?[^\w\s]": "'",
-    r"(?:BACKSLASH|TWICE|SHELL)\s": "",
-    "": "'",
-}
-for _name, _languages in _LANGUAGES.items():
-    _RULES = {rule.replace(_name, _languages): written for rule, written in _RULES.items()}
-_PATTERNS = [(re.compile(rule), written) for rule, written in _RULES.items()]
+#: Languages with a backslash before an apostrophe in a string between apostrophes, and how those
+#: begin; others where an apostrophe in a text without quotes may begin a string, and such texts in
+#: which it does not.
+_BACKSLASH = set(
+    "actionscript actionscript3 coffeescript css cython dart elixir gdscript groovy haxe "
+    "javascript json5 jsonnet jsx less lua meson perl perl6 php puppet python python2 qml ruby "
+    "sass scss splus tsx typescript".split()
+)
+_PREFIXES = {*"bfue"}
+_SHELLS = set("bash batch docker fish ini make properties systemd tcsh toml".split())
+_NO_STRING = re.compile(r"properties [^{]*\Z|yaml [^a-z]|\S+ %?[qQ]\w?[^\w\s]")
+_OPENING = re.compile(r"\s*(?P<prefix>[\w@$#%~]*)(?P<quote>'''|['\"`])?")
 #: What stands before an attribute in JSX, whose strings have no escapes.
 _ATTRIBUTE = re.compile(r"<[A-Za-z][^;]*\s[\w:-]+=\Z")
 #: What an edit neither brings nor takes; a mark that is not inside a word; what stands between
@@ -50,7 +39,16 @@ def apostrophe(language: str, string: str, before: str) -> str:
     """
     if string[:1] == "'" and _ATTRIBUTE.search(before):
         return ""
-    return next(how for rule, how in _PATTERNS if rule.match(f"{language} {string}"))
+    is_twice = language in TWICE or language.endswith("sql")
+    opening = _OPENING.match(string)
+    prefix, quote = (opening["prefix"], opening["quote"]) if opening else ("", "")
+    if quote == "'" and language != "nixos":
+        if is_twice and not prefix:
+            return "''"
+        return r"\'" if language in _BACKSLASH and {*prefix.lower()} <= _PREFIXES else ""
+    if quote or _NO_STRING.match(f"{language} {string}"):
+        return "'"
+    return "" if is_twice or language in _BACKSLASH | _SHELLS else "'"
 
 
 def fitted(line: str, patch: tuple[int, int, str], written: Callable[[int], str]) -> str | None:

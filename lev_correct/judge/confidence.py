@@ -1,11 +1,10 @@
 """Says what becomes of an edit's probability on its way from the model to the text, in this order:
 
 1. a temperature makes it come true as often as it says (:func:`calibrated`);
-2. of a sentence's first word it is lower, which may be a name (:func:`of_opening`);
-3. the text's judge has its say (:mod:`.judge`);
-4. what spaces explain as well loses their share (:func:`competed`);
-5. of the edits of one word the least sure counts (:func:`.whole_words`);
-6. it is compared with the least that the text asks for (:meth:`.Judge.least`); of a misspelling
+2. the text's judge has its say (:mod:`.judge`);
+3. what spaces explain as well loses their share (:func:`competed`);
+4. of the edits of one word the least sure counts (:func:`.whole_words`);
+5. it is compared with the least that the text asks for (:meth:`.Judge.least`); of a misspelling
    that is sure to be one the word need not be (:func:`of_error`): it is reported then.
 """
 
@@ -15,29 +14,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from lev_runtime.logistic import most_likely
+
 from ..lines import Chance, overlaps
-from ..propose.fitting import most_likely
 from ..propose.spacing import SURE, Respaced
 
 LOWEST, HIGHEST = 0.05, 20.0
-#: By how much the odds of an edit of a sentence's first word are divided.
-OPENING = 4.0
 #: The feature that says of a listed misspelling that another correction is listed before.
 NOT_THE_FIRST = "not the first correction"
 _SMALLEST = 1e-9
 _LARGEST = 700.0  # whose exponential is finite
-
-
-def times_odds(probability: float, factor: float) -> float:
-    """Returns a probability with its odds multiplied by a factor."""
-    if factor == 1:
-        return probability
-    return probability * factor / (probability * factor + max(1 - probability, _SMALLEST))
-
-
-def of_opening(probability: float, odds_of_capital: float) -> float:
-    """Returns that of an edit of a sentence's first word, which may be a name."""
-    return times_odds(probability, 1 / min(OPENING, odds_of_capital))
 
 
 def calibrated(probability: float, temperature: float) -> float:
@@ -52,7 +38,9 @@ def calibrated(probability: float, temperature: float) -> float:
 def of_error(probability: float, terms: Mapping[str, float]) -> float:
     """Returns the probability that an edit's word is wrong, whichever one is meant: its own without
     the term that says which."""
-    return times_odds(probability, math.exp(-terms.get(NOT_THE_FIRST, 0.0)))
+    if not (term := terms.get(NOT_THE_FIRST, 0.0)):
+        return probability
+    return probability / (probability + (1 - probability) * math.exp(term))
 
 
 def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
@@ -64,7 +52,7 @@ def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
         inner = min(max(chance, _SMALLEST), 1 - _SMALLEST)
         odds = math.log(inner / (1 - inner))
         units.append((np.array([[odds], [0.0]]), [is_right, not is_right]))
-    (weight,) = most_likely(units, np.ones(1), [True]).tolist()
+    (weight,) = most_likely(units, np.ones(1), ridge=1e-4 * len(units)).tolist()
     return round(1 / min(max(weight, 1 / HIGHEST), 1 / LOWEST), 4)
 
 

@@ -29,10 +29,9 @@ from .weights import Weights
 
 #: Characters on each side of an edit that tell which language it stands in; words of such a line.
 AROUND, FEW = 200, 5
-#: How often the files of a run have a word of which a slip is met once; how many times as often
-#: one of which a slip of some letters returns. In six source trees 18 words are no terms then, 15
-#: of them misspelt.
-SEVERAL, OFTENER, LONG = 3, 5, 6
+#: How many times as often the files of a run have a word of so many letters, of which a slip
+#: returns. In six source trees 18 words are no terms then, 15 of them misspelt.
+OFTENER, LONG = 5, 6
 #: Words by which a place of a line is known: a copy of it, as of a page, says nothing more.
 PLACE = 7
 #: The words of identifiers (*getFormatedText*), of four letters or more.
@@ -214,13 +213,6 @@ class Evidence(Judge):
         ]  # *dtype*, *dtypes*
         strange = [form for form in forms if not self.run.words.knows(form)] or [word.lower()]
         return any(self.run.met[form] > 1 and not self._is_repeated(form) for form in strange)
-
-    def is_slip(self, word: str, other: str) -> bool:
-        """Returns whether a word of the files of the run is one slip from one that they have
-        several times, or far oftener."""
-        met, word, other = self.run.met, word.lower(), other.lower()
-        is_near = met[other] >= SEVERAL and OSA.distance(word, other) == 1
-        return is_near and (met[word] == 1 or self._repeats(word, other))
 
     def _is_repeated(self, word: str) -> bool:
         """Returns whether a word of no list that returns is a slip of one that lists have."""

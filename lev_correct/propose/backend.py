@@ -129,11 +129,6 @@ class Backend:
     #: How much more often two words are met side by side than by chance, in nats.
     association: Callable[[str, str], float] = staticmethod(lambda left, right: 0.0)
 
-    @property
-    def odds_of_capital(self) -> float:
-        """By how much a capital divides the odds of an edit of a word."""
-        return math.inf
-
     def suggestions(self, word: str) -> Sequence[str]:
         """Returns what a word may become, the likeliest first; it may be one of them."""
         return self.misspelt(word)

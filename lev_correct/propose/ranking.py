@@ -14,6 +14,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from lev_runtime.errors import LARGEST, UserError, require_number
+from lev_runtime.logistic import most_likely
 from lev_runtime.text.words import WordEdit
 
 from ..text.units import (
@@ -59,6 +60,8 @@ OF_WORDS = slice(1, 15)
 CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
     FEATURES.index, ("capital", "bigrams", "confused", "likelier")
 )
+#: How strongly fitting holds the weights to where they began.
+HELD = 2e-4
 #: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
 KEPT = ("capital", "short", "confused", "likelier")
 #: What words of a language look like, which made-up errors teach; what people make of them, the
@@ -145,11 +148,6 @@ class WordRanker(Backend):
         if not self.vocabulary.lookup:
             del weights["lookup"]
         return weights
-
-    @property
-    def odds_of_capital(self) -> float:
-        """See :class:`~.backend.Backend`."""
-        return math.exp(min(self.weights[CAPITAL], 100.0))
 
     def write(
         self,
@@ -322,10 +320,10 @@ class WordRanker(Backend):
                 fewest = min(errors)
                 telling.append((features, [number == fewest for number in errors]))
         if telling:
-            from .fitting import most_likely
-
             free = [name in names and name not in KEPT for name in FEATURES]
-            self.weights = most_likely(telling, self.weights, free)
+            spread = np.concatenate([features for features, _ in telling]).var(0)
+            held = HELD * len(telling) * np.maximum(spread, 1e-12)
+            self.weights = most_likely(telling, self.weights, free, ridge=held)
         return sum(not best[0] for _, best in telling) / max(len(telling), 1)
 
     # a unit and its texts -------------------------------------------------------------------------

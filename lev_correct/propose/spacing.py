@@ -29,10 +29,7 @@ from ..text.units import (
     looked_up,
 )
 from ..words.lexicon import Bigrams, LetterModel
-from .doubled import (
-    NEVER_TWICE,
-    TWICE_BEHIND_GAPS,
-)
+from .doubled import NEVER_TWICE, TWICE_AFTER_GAPS, may_be_twice
 
 #: Words of English: those that are met next to any others, other frequent ones, and names of which
 #: no word in small letters is as frequent (from SCOWL's lists those that are met 16 times or more
@@ -158,7 +155,7 @@ class Spacing:
         function, frequent, names = (" ".join(lines).split() for lines in lists.values())
         most = nlargest(MOST_MET, self._counts.values())
         if most == nlargest(MOST_MET, (self._counts.get(word, 0.0) for word in {*function})):
-            self._common, self._once = {*function}, NEVER_TWICE | TWICE_BEHIND_GAPS
+            self._common, self._once = {*function}, NEVER_TWICE | TWICE_AFTER_GAPS
             frequent += function
         else:
             self._common = self._bigrams.common(COMMON)
@@ -296,6 +293,8 @@ class Spacing:
             slot_words = tuple(words[first : last + 1])
             slot_places = tuple(places[first : last + 1])
             if any(hyphens_beside(line, *place) for place in slot_places):
+                continue
+            if len({*slot_words}) < len(slot_words) and may_be_twice(slot_words[0], words[:first]):
                 continue
             has_space = line[slot_places[0][1] : slot_places[-1][0]] == " "
             case, *others = ["small" if shouted else case_of(line, *at) for at in slot_places]

@@ -32,8 +32,8 @@ MOST_PARTS, LONGEST_PART = 4, 40
 MOST_KEPT, LONGEST_KEPT = 10_000, 200
 _WORD = re.compile(r"\S+")
 _WORD_OR_CONTROL = re.compile(r"[\S\x85]+")  # which is whitespace for Python
-#: What a line has in which words are clipped, divided or in brackets.
-_MARKS = re.compile(rf"[{HYPHENS}'\u2019()\[\]]")
+#: What a line has in which words are clipped or in brackets.
+_MARKS = re.compile(r"['\u2019()\[\]]")
 # Letters, with apostrophes inside; not in what holds more than letters and punctuation: numbers,
 # addresses, paths, names of programs; nor in words cut short (goin', heav'n, ev'ry, giv'st), nor
 # next to what was no text: controls, bytes that are no UTF-8, a ? for a letter.
@@ -57,9 +57,6 @@ _FIELD = rf"[\"'(]*(?:[^\W\d_{_NUMERALS}]+|\d[\d.:/-]*)[\"')]*"
 _FIELDS = re.compile(rf"[,;|]*{_FIELD}(?:[,;|]+{_FIELD})+[,;|.]*")
 # What stands inside a word, but for the ending of word(s).
 _INSIDE_WORD = re.compile(r"(?<=[^\W\d_])(?:-?[)\]]|[(\[](?!e?s\)))(?=[^\W\d_])")
-# Halves of a word that the end of a line once divided (gov- ernment); the second of two
-# alternatives (pre- and post-war) is a word anyway.
-_DIVIDED = re.compile(rf"(?<![^\W\d_])({_LETTER}++)[{HYPHENS}]\s++(?=({_LETTER}++))")
 # The first letters are left out (\u2019tis); a straight mark may begin a quotation, which ends.
 _BEGINS_WITH_MARK = re.compile(r"(?<!\w)['\u2019](?=\w)")
 _CLIPPED = re.compile(r"\u2019|'(?i:tis|twas|twill|twere|twould)\b")
@@ -143,7 +140,7 @@ def _letters(line: str, begin: int) -> Iterator[Span]:
     written, line = line, without_markup(with_marks_as_letters(line))
     left_alone, parted = set[int](), set[int]()
     if _MARKS.search(line):
-        left_alone = {*_halves(line), *_clipped(line)}
+        left_alone = {*_clipped(line)}
         parted = {place for match in _INSIDE_WORD.finditer(line) for place in match.span()}
     stretches = [(begin, len(line))]  # no word goes beyond its token
     if _NO_WORDS.search(line, begin):
@@ -158,13 +155,6 @@ def _letters(line: str, begin: int) -> Iterator[Span]:
 
 def _may_have_words(line: str, token: re.Match[str]) -> bool:
     return not _NO_WORDS.search(line, *token.span()) or bool(_FIELDS.fullmatch(token[0]))
-
-
-def _halves(line: str) -> Iterator[int]:
-    """Where the halves of divided words begin inside a line."""
-    for match in _DIVIDED.finditer(line):
-        if match[2].islower():
-            yield from (match.start(1), match.start(2))
 
 
 def _clipped(line: str) -> Iterator[int]:

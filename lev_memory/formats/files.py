@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from babel import Locale, UnknownLocaleError
+from babel.core import get_global
+
 from lev_runtime.errors import UserError, printable
 from lev_runtime.io.output import rewrite_file, whole_file
 from lev_runtime.io.text_files import read_bytes, read_parallel
@@ -31,22 +34,9 @@ READERS: dict[str, Callable[[Path, bytes], Document]] = {
 }
 #: formats of translate-toolkit (the extra ``memory``), as a memory alone
 OTHER_FORMATS = set(".ts .mo .gmo .qph .utx .tbx .catkeys .lang".split())
-# the codes of ISO 639-1, two letters each
-_CODES = re.findall(
-    "..",
-    "aaabaeafakamanarasavayazbabebgbhbibmbnbobrbscacechcocrcscucvcydadedvdzeeeleneoeseteufaff"
-    "fifjfofrfygagdglgngugvhahehihohrhthuhyhziaidieigiiikioisitiujajvkakgkikjkkklkmknkokrksku"
-    "kvkwkylalblglilnloltlulvmgmhmimkmlmnmrmsmtmynanbndnengnlnnnonrnvnyocojomorospapiplpsptqu"
-    "rmrnrorurwsascsdsesgsiskslsmsnsosqsrssstsusvswtatetgthtitktltntotrtstttwtyugukuruzvevivo"
-    "wawoxhyiyozazhzu",
-)
-_CODE = "|".join(_CODES)
-# a name of nothing else may have small regions: pt-br is no Breton
-_LANGUAGE = re.compile(
-    r"((?i:zh|pt|es|en|fr|de|ar)[_-](?i:[a-z]{2}))"
-    rf"|(?:.*[._-])?((?:{_CODE})(?:[_-](?:[A-Z]\w{{1,3}}|\d{{3}}))?(?:@\w+)?)"
-    rf"|((?i:{_CODE})(?:[_-](?i:[a-z]{{2}}|hans|hant))?)"
-)
+# the language at the end of a name: app.pt_BR
+_AT_END = re.compile(r"(?:.*[._-])?(([a-z]{2})(?:[_-](?:[A-Z]\w{1,3}|\d{3}))?(?:@\w+)?)")
+_WHOLE = re.compile(r"[a-zA-Z]{2}(?:[_-].*)?")
 
 
 Problems = dict[Path, Exception]  # files that cannot be used
@@ -119,9 +109,22 @@ def language_of(document: Document) -> str:
 
 def language_in(*names: str) -> str:
     """Returns the language that the first of some names says, "" where none does."""
-    for match in filter(None, map(_LANGUAGE.fullmatch, names)):
-        return match[match.lastindex or 0].replace("-", "_")
+    for name in names:
+        match = _AT_END.fullmatch(name)
+        if is_locale(name):
+            return name.replace("-", "_")
+        if match and match[2] in get_global("likely_subtags"):
+            return match[1].replace("-", "_")
     return ""
+
+
+def is_locale(name: str) -> bool:
+    """Returns whether a name is nothing but a language of two letters, with a region where CLDR has
+    it: pt-br, and no my-fr."""
+    try:
+        return bool(_WHOLE.fullmatch(name) and Locale.parse(name.replace("-", "_")))
+    except (UnknownLocaleError, ValueError):
+        return False
 
 
 def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:

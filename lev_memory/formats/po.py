@@ -198,7 +198,7 @@ def charset_of(data: bytes) -> str:
     return "utf-8" if charset.upper() == "CHARSET" else charset  # CHARSET: of a template
 
 
-class Parser:
+class PoParser:
     """Entries of a .po file's text, as gettext reads them.
 
     Raises:
@@ -312,7 +312,7 @@ class PoFile(Document):
         if not is_same:
             raise UserError(f"{path}: {self.encoding} would not write it as it is: "
                             f"msgconv -t UTF-8 {path}")  # fmt: skip
-        self.entries = Parser(path, self.content, self.encoding).entries
+        self.entries = PoParser(path, self.content, self.encoding).entries
         header = self.header()
         named = _LANGUAGE.search(header)
         plurals = plurals_of(header)

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from babel.core import get_global, parse_locale
+
 #: stands in a comment of each proposal
 COMMENT = "lev_plugins: proposal, probability"
 PART = ", in part"
 #: a comment of a proposal, with the fingerprint of its source
 NOTE = rf"{re.escape(COMMENT)} [\d.]+(?:{PART})?, source (\w+)"
-# scripts that tell languages apart, and the usual ones that are not Latin
-_SCRIPT = re.compile(r"[_@](hans|hant|lat|cyr|ara|dev)")
-_REGION = re.compile(r"_([a-z]{2}|\d{3})(?![a-z\d])")
-_SCRIPTS = {"zh": "hans", **dict.fromkeys(("zh_tw", "zh_hk", "zh_mo"), "hant")}
-_SCRIPTS |= dict.fromkeys("sr be kk ky mn tg ru uk bg mk".split(), "cyr")
+_SCRIPTS = {"latin": "Latn", "cyrillic": "Cyrl", "devanagari": "Deva", "arabic": "Arab"}
 
 
 class Proposal(NamedTuple):
@@ -94,13 +92,16 @@ def note(proposal: Proposal, source: str) -> str:
 
 
 def subtags(named: str) -> tuple[str, str, str]:
-    """Returns main language, script and region of a name such as es-419, zh_TW or sr@latin."""
-    named = named.lower().replace("-", "_")
-    main = re.split("[_@.]", named)[0]
-    matches = _SCRIPT.search(named), _REGION.search(named)
-    script, region = (match[1] if match else "" for match in matches)
-    usual = _SCRIPTS.get(f"{main}_{region}") or _SCRIPTS.get(main, "lat")
-    return main, script or usual, region
+    """Returns main language, script and region of a name such as es-419, zh_TW or sr@latin; the
+    script is the likely one by CLDR where the name has none."""
+    try:
+        main, region, script, *_ = parse_locale(named.replace("-", "_"))
+    except ValueError:
+        return named.lower(), "", ""
+    likely = get_global("likely_subtags")
+    usual = likely.get(f"{main}_{region}") or likely.get(main, "__")
+    written = script or _SCRIPTS.get(named.partition("@")[2])
+    return main, written or usual.split("_")[1], region or ""
 
 
 def same_language(named: str, other: str) -> bool:

@@ -72,7 +72,7 @@ def probabilities(
     return {divmod(int(coded[i]), size): float(table[i]) for i in kept}
 
 
-class Lexicon:
+class TranslationTable:
     """Words and their translations, with probabilities of both directions.
 
     Attributes:

@@ -129,12 +129,13 @@ def is_placeholder(text: str) -> bool:
 
 
 def same_placeholders(source: str, text: str, printf: bool = False, draft: str = "") -> bool:
-    """Returns whether a translation has the code of its source, see :func:`other_kind`."""
-    return not other_kind(source, text, printf, draft)
+    """Returns whether a translation has the code of its source, see :func:`code_mismatch`."""
+    return not code_mismatch(source, text, printf, draft)
 
 
-def other_kind(source: str, text: str, printf: bool = False, draft: str = "") -> str:
-    """Returns a kind of code that a translation has not as often as its source, "" for none.
+def code_mismatch(source: str, text: str, printf: bool = False, draft: str = "") -> str:
+    """Returns the first kind of placeholder whose count differs between source and translation, ""
+    if none.
 
     It may number arguments that its source has in order, and write ``%50`` for ``50%``. An ICU
     message has its source's arguments, and the plural forms of its language.
@@ -143,12 +144,12 @@ def other_kind(source: str, text: str, printf: bool = False, draft: str = "") ->
         draft: an older translation, whose plural forms show where the language writes no number.
     """
     sides = branches(source), branches(text), branches(draft)
-    kind = other_branches(*sides, lambda wanted, part: _other_fixed(wanted, part, printf))
+    kind = _branch_mismatch(*sides, lambda wanted, part: _text_mismatch(wanted, part, printf))
     return kind or ("" if same_accelerators(source, text) else "accelerators")
 
 
-def _other_fixed(source: str, text: str, printf: bool) -> str:
-    """Returns the same of two texts without ICU arguments."""
+def _text_mismatch(source: str, text: str, printf: bool) -> str:
+    """Returns the same for two texts without ICU arguments."""
     here, there = placeholders(source, printf), placeholders(text, printf)
     _drop_percents(here.named, there.named, source, text)
     starred = any("*" in name for side in (here, there) for name in side.ordered)
@@ -278,17 +279,17 @@ def branches(message: str) -> dict[Path, str]:
     return texts
 
 
-def other_branches(
+def _branch_mismatch(
     wanted: dict[Path, str],
     translated: dict[Path, str],
     before: dict[Path, str],
-    other: Callable[[str, str], str],
+    mismatch: Callable[[str, str], str],
 ) -> str:
-    """Returns a kind of code that a message has not as its source's branches have it, "" for none.
+    """Returns the first kind of placeholder whose count differs between two branches, "" if none.
 
     Args:
         before: the branches of an older translation.
-        other: gives the kind for two texts without branches.
+        mismatch: gives the kind for two texts without branches.
     """
     if any(path not in translated and path == general(path) for path in wanted):
         return ICU
@@ -296,7 +297,7 @@ def other_branches(
         source = wanted.get(path, wanted.get(general(path)))
         if source is None:
             return ICU
-        if kind := other(source, text):
+        if kind := mismatch(source, text):
             return kind
         shown = {source.count("#"), before.get(path, source).count("#")}
         if text.count("#") not in shown and any(kind != "select" for _, kind, _ in path):

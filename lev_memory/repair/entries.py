@@ -11,25 +11,24 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from .alignment import Lexicon, is_word, tokens_of
+from .alignment import TranslationTable, is_word, tokens_of
 from .confidence import ACCEPTED, CHOICE, probability
 from .invented import usual_repeats, without_repeats
 from .layout import closed
 from .lines import changes, replaced, to_text
-from .lookup import ENDING, Lookup, Translation, joined, span, stretch
+from .lookup import ENDING, Concordance, Translation, joined, span, stretch
 from .marks import Habits
-from .meaning import Change, changes_meaning
+from .meaning import Unfollowed
 from .plurals import Category
 from .repair import UNKNOWN, Repaired, Terms, repaired
 from .scripts import goes_on
-from .values import group_sign
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 MOST_FOUND = 5  # translations of a phrase that are tried
 RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 
 
-class Edit(NamedTuple):
+class Replacement(NamedTuple):
     """A replacement in a draft; ``features`` tell how sure a look-up is."""
 
     start: int
@@ -37,18 +36,6 @@ class Edit(NamedTuple):
     text: str
     kind: str
     features: Mapping[str, float] = {}
-
-
-class Unfollowed(NamedTuple):
-    """Tells what of a source's change a text does not follow, and whether it therefore says
-    something else."""
-
-    text: str = ""
-    changes_meaning: bool = False
-
-    def stated(self, chance: float) -> float:
-        """Returns the probability that is stated: of fewer edits, or of an acceptable text."""
-        return min(chance, ACCEPTED) if self.changes_meaning else chance
 
 
 class Repair(NamedTuple):
@@ -70,13 +57,17 @@ class Repair(NamedTuple):
     probability: float
     features: dict[str, float]
     ruled: str = ""
-    left: Unfollowed = Unfollowed()
+    left: Sequence[Unfollowed] = ()
+
+    @property
+    def says_something_else(self) -> bool:
+        return any(change.changes_meaning() for change in self.left)
 
 
 class Words:
     """Both sources and the draft of an entry as tokens, linked between old source and draft."""
 
-    def __init__(self, lookup: Lookup, old: str, new: str, draft: str) -> None:
+    def __init__(self, lookup: Concordance, old: str, new: str, draft: str) -> None:
         self.lookup, self.draft, self.sources = lookup, draft, (old, new)
         self.old, self.new, self.target = map(tokens_of, (old, new, draft))
         self.forward, self.backward = lookup.lexicon.links(self.old, self.target)
@@ -87,19 +78,19 @@ class Words:
         """Yields what differs: tokens of the old source and those of the new one."""
         return changes(*self.keys)
 
-    def changes(self, stretches: Iterable[tuple[range, range]]) -> Unfollowed:
-        """Returns what stretches change that nothing is done for."""
-        changed, (old, new) = list[Change](), self.sources
-        for gone, come in stretches:
-            before = old[slice(*span(self.old, gone))] if gone else ""
-            after = new[slice(*span(self.new, come))] if come else ""
-            around = self.new[: come.start], self.new[come.stop :]
-            left, right = (" ".join(token.text for token in side) for side in around)
-            changed.append(Change(to_text(before), to_text(after), left, right))
-        described = "; ".join(dict.fromkeys(change.described() for change in changed))
-        return Unfollowed(described, changes_meaning(changed))
+    def unfollowed(self, old: range, new: range) -> Unfollowed:
+        """Returns what a stretch changes, where nothing is done for it."""
+        before, after = self.sources
+        return Unfollowed(
+            to_text(before[slice(*span(self.old, old))]) if old else "",
+            to_text(after[slice(*span(self.new, new))]) if new else "",
+            *(
+                " ".join(token.text for token in side)
+                for side in (self.new[: new.start], self.new[new.stop :])
+            ),
+        )
 
-    def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Edit | None:
+    def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Replacement | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
         than none; else the deletion, if there is one."""
         best, least = None, 0.5
@@ -111,11 +102,11 @@ class Words:
             best = self.deletion(old)
         return None if best and self.is_closed(best) else best
 
-    def is_closed(self, edit: Edit) -> bool:
+    def is_closed(self, edit: Replacement) -> bool:
         """Returns whether a replacement is in a line that gets none."""
         return any(start < edit.end and edit.start < end for start, end in self.closed)
 
-    def replacements(self, old: range, new: range) -> Iterator[Edit]:
+    def replacements(self, old: range, new: range) -> Iterator[Replacement]:
         """Yields the look-ups of the new words of a stretch, with neighbours on both sides."""
         before, after = self.keys
         most = min(len(before) - old.stop, len(after) - new.stop)
@@ -129,7 +120,9 @@ class Words:
                     words = range(new.start - left, new.stop + right)
                     yield from self.looked_up(places, words, there, left + right)
 
-    def looked_up(self, old: range, new: range, there: range, neighbours: int) -> Iterator[Edit]:
+    def looked_up(
+        self, old: range, new: range, there: range, neighbours: int
+    ) -> Iterator[Replacement]:
         """Yields what may replace the tokens of the draft that are ``there``."""
         before, after = (keys[s.start : s.stop] for keys, s in zip(self.keys, (old, new)))
         start, end = span(self.target, there)
@@ -148,7 +141,7 @@ class Words:
                 if any(map(is_word, sides[1])):
                     sure = features | self.sureness(translation, there.stop, *sides)
                     sure["alone"] = translation.is_alone and len(old) == len(self.old)
-                    yield Edit(place, end, self.apart(place, end, form), LOOKED_UP, sure)
+                    yield Replacement(place, end, self.apart(place, end, form), LOOKED_UP, sure)
 
     def sureness(
         self,
@@ -217,7 +210,7 @@ class Words:
                 return small.start, form + joined(form, self.draft[small.end : start]) + text
         return start, text
 
-    def deletion(self, old: range) -> Edit | None:
+    def deletion(self, old: range) -> Replacement | None:
         """Returns the deletion of what all words of a stretch are linked to."""
         there = stretch(old, self.forward, self.backward)
         if not there or any(i not in self.forward for i in old):
@@ -227,7 +220,7 @@ class Words:
             start -= 1
         elif self.draft[end:].startswith(" "):
             end += 1
-        return Edit(start, end, "", DELETED)
+        return Replacement(start, end, "", DELETED)
 
 
 class Repairer:
@@ -239,15 +232,15 @@ class Repairer:
         choice: Mapping[str, float] = CHOICE,
         terms: Terms | None = None,
     ) -> None:
-        self.lookup, self.habits, self.choice = Lookup(pairs), Habits(pairs), choice
-        self.terms, self.sign = terms, group_sign(pairs)
+        self.lookup, self.habits, self.choice = Concordance(pairs), Habits(pairs), choice
+        self.terms = terms
         self.repeats = usual_repeats(target for _, target in pairs)
 
     def words(
         self, old: str, new: str, draft: str, category: Category
     ) -> tuple[Words, Repaired, set[str]]:
         """Returns an entry after its repairs by rule, marks and capitals; and their kinds."""
-        rule = repaired(old, new, draft, self.terms, self.sign, category)
+        rule = repaired(old, new, draft, self.terms, category)
         text, between, kinds = self.habits.marked(rule.old, new, rule.text)
         if rule.text != draft:
             kinds.add(RULE)
@@ -269,7 +262,7 @@ class Repairer:
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
             edits = []
         stretches = [stretch for stretch, edit in repairs if edit not in edits]
-        left = words.changes(stretches)
+        left = [words.unfollowed(*stretch) for stretch in stretches]
         opened = sum(sum(map(len, stretch)) for stretch in stretches)
         share = opened / max(len(words.old) + len(words.new), 1)
         text = replaced(words.draft, (edit[:3] for edit in edits))
@@ -286,15 +279,26 @@ class Repairer:
                 "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
                 "length": math.log(1 + len(old.split())),
             }
-        chance = left.stated(probability(features))
         ruled = rule.text if rule.is_all else ""
-        sure = chance, features, ruled, left
+        sure = stated(probability(features), left), features, ruled, left
         return Repair(text, tuple(sorted(kinds)), not opened, *sure)
 
-    def unfollowed(self, old: str, new: str) -> Unfollowed:
+    def unfollowed(self, old: str, new: str) -> list[Unfollowed]:
         """Returns what a text of the older source does not follow."""
         words = Words(self.lookup, old, new, "")
-        return words.changes(words.stretches())
+        return [words.unfollowed(*stretch) for stretch in words.stretches()]
+
+
+def stated(chance: float, left: Iterable[Unfollowed]) -> float:
+    """Returns the probability that is stated: of fewer edits; where what is left changes the
+    meaning, of a text that may be accepted."""
+    is_other = any(change.changes_meaning() for change in left)
+    return min(chance, ACCEPTED) if is_other else chance
+
+
+def to_do(left: Iterable[Unfollowed]) -> str:
+    """Returns what is left, for a reader: ``up → down; left → right``."""
+    return "; ".join(dict.fromkeys(change.described() for change in left))
 
 
 def means(features: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -303,7 +307,7 @@ def means(features: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: sum(each[name] for each in features) / len(features) for name in names}
 
 
-def fit(lexicon: Lexicon, old: str, draft: str) -> dict[str, float]:
+def fit(lexicon: TranslationTable, old: str, draft: str) -> dict[str, float]:
     """Returns how much of the older source has a link to the draft, and of the draft to it."""
     source, target = tokens_of(old), tokens_of(draft)
     sides = [[i for i, t in enumerate(side) if is_word(t.text)] for side in (source, target)]

@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
-from typing import NamedTuple
 
 import regex
 from rapidfuzz import fuzz, process
@@ -95,50 +94,27 @@ def with_right_codes(text: str, source: str, known: Container[str], *others: str
 
 # words -------------------------------------------------------------------------------------------
 
-LONGEST = 2  # words that are repeated together
 USUAL = 5  # translations of a memory that repeat words, from which on it is the language's way
-_SPACED = re.compile(r"\S+")
 _LETTERS = regex.compile(rf"(?V1)[{SINGLE}]|[[\p{{L}}\p{{M}}]--[{SINGLE}]]+")
-_AFTER = ".,;:!?…)]»”"  # that may follow a word
+_AFTER = r".,;:!?…)\]»”"  # marks that may follow a word
+# a word or two that follow themselves, the second ones with the space before
+_REPEATED = regex.compile(
+    rf"(?if)(?<!\S)(?P<words>(?:\S+\s+)?\S*[^\s{_AFTER}])(?P<again>\s+(?P=words))(?=[{_AFTER}]*(?!\S))"
+)
 _DOUBLE_MARKS = re.compile(r"([.,;:!?。、，！？])\1+")
-Words = tuple[str, ...]
 
 
-class Word(NamedTuple):
-    """A word without the marks after it, in small letters, and where it stands in its text."""
-
-    key: str
-    start: int
-    end: int
-
-
-def words_of(text: str) -> list[Word]:
-    """Returns the words of a text."""
-    words = []
-    for match in _SPACED.finditer(text):
-        core = match[0].rstrip(_AFTER)
-        words.append(Word(core.casefold(), match.start(), match.start() + len(core)))
-    return words
+def repeats(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yields words that follow themselves, and the span of the second ones with the space before.
+    Numbers and marks may well be repeated, and do not count."""
+    for match in _REPEATED.finditer(text, overlapped=True):
+        if _LETTER.search(match["words"]):
+            yield match["words"].casefold(), match.span("again")
 
 
-def repeats(text: str) -> Iterator[tuple[slice, Words]]:
-    """Yields words that follow themselves: the span of the second ones, with the space before, and
-    the words. Numbers and marks may well be repeated, and do not count."""
-    words = words_of(text)
-    for size in range(1, LONGEST + 1):
-        for start in range(len(words) - 2 * size + 1):
-            both = words[start : start + 2 * size]
-            keys = tuple(word.key for word in both)
-            if keys[:size] != keys[size:] or not any(map(str.isalpha, "".join(keys))):
-                continue
-            gaps = [text[left.end : right.start] for left, right in zip(both, both[1:])]
-            if all(map(str.isspace, gaps)):
-                yield slice(both[size - 1].end, both[-1].end), keys[size:]
-
-
-def usual_repeats(translations: Iterable[str]) -> set[Words]:
+def usual_repeats(translations: Iterable[str]) -> set[str]:
     """Returns the words that a memory repeats often enough."""
-    counts = Counter(words for text in translations for words in {w for _, w in repeats(text)})
+    counts = Counter(words for text in translations for words in {w for w, _ in repeats(text)})
     return {words for words, count in counts.items() if count >= USUAL}
 
 
@@ -148,12 +124,12 @@ def without_double_marks(text: str, *others: str) -> str:
     return _DOUBLE_MARKS.sub(lambda match: match[match[0] not in known], text)
 
 
-def without_repeats(text: str, usual: Container[Words], *others: str) -> str:
+def without_repeats(text: str, usual: Container[str], *others: str) -> str:
     """Removes words of a text that follow themselves, unless that is usual or one of
     the other texts, which it was made from, has it too."""
-    known = {words for other in others for _, words in repeats(other)}
-    while place := next((p for p, w in repeats(text) if w not in known and w not in usual), None):
-        text = text[: place.start] + text[place.stop :]
+    known = {words for other in others for words, _ in repeats(other)}
+    while span := next((s for w, s in repeats(text) if w not in known and w not in usual), None):
+        text = text[: span[0]] + text[span[1] :]
     return text
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from .alignment import Lexicon, Links, Token, is_word, tokens_of
+from .alignment import Links, Token, TranslationTable, is_word, tokens_of
 
 MOST_ENTRIES = 60  # of a phrase that are read
 SHORT, ENDING = 4, 2  # letters of a small word, and those that tell a longer one's forms apart
@@ -26,7 +26,7 @@ class Translation(NamedTuple):
     is_alone: bool
 
 
-class Entry(NamedTuple):
+class SentencePair(NamedTuple):
     """A source and its translation, as tokens."""
 
     source: list[Token]
@@ -34,12 +34,12 @@ class Entry(NamedTuple):
     text: str  # of the translation
 
 
-class Lookup:
+class Concordance:
     """Pairs of a memory, searched by their words."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         unique = dict.fromkeys(pairs)
-        self.entries = [Entry(tokens_of(old), tokens_of(text), text) for old, text in unique]
+        self.entries = [SentencePair(tokens_of(old), tokens_of(text), text) for old, text in unique]
         self.sources = [in_line(token.key for token in entry.source) for entry in self.entries]
         self.places: defaultdict[str, list[int]] = defaultdict(list)
         for number, entry in enumerate(self.entries):
@@ -49,8 +49,8 @@ class Lookup:
         self._translations: dict[tuple[str, ...], list[Translation]] = {}
 
     @cached_property
-    def lexicon(self) -> Lexicon:
-        return Lexicon((entry.source, entry.target) for entry in self.entries)
+    def lexicon(self) -> TranslationTable:
+        return TranslationTable((entry.source, entry.target) for entry in self.entries)
 
     @cached_property
     def neighbours(self) -> Counter[tuple[str, str]]:

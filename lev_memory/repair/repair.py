@@ -18,9 +18,9 @@ from .plurals import Category, counting
 from .scripts import PREFIXING, SINGLE, places
 from .values import (
     INSIDE,
+    THOUSANDS,
     Written,
     digits,
-    grouped,
     numbers,
     replacement,
 )
@@ -73,7 +73,6 @@ _NO_COUNT = regex.compile(
 )
 # marks around words, and spaces but a plain one: a translation has them in the same order
 _LAYOUT = regex.compile(r"[*_~#|=\"'\p{Pi}\p{Pf}„‚␊␉⍽⎵]")
-_MARKUP = regex.compile(rf"{TAG.pattern}|`|{_LAYOUT.pattern}")
 _QUOTES = regex.compile(r"[\"\p{Pi}\p{Pf}„‚]|'")
 _APOSTROPHE = regex.compile(r"(?<=\p{L})['’](?=\p{L})")
 _GAP = regex.compile(r"[ ␊␉⍽⎵]*[␊␉⍽⎵][ ␊␉⍽⎵]*| {2,}")
@@ -92,7 +91,7 @@ class Repaired(NamedTuple):
     old: str = ""
 
 
-class Token(NamedTuple):
+class SourceToken(NamedTuple):
     """A part of a source."""
 
     kind: str
@@ -101,7 +100,7 @@ class Token(NamedTuple):
     end: int
 
 
-class Pair(NamedTuple):
+class Substitution(NamedTuple):
     """A text of an older source, at ``start``, and what the new source has in its place."""
 
     start: int
@@ -141,17 +140,10 @@ class _Text:
             return [m.span() for m in _GAP.finditer(self.prose) if m[0] == part]
         return self.places(part)
 
-    def numbered(self, part: str, source: "_Text") -> list[Span]:
-        """Returns where it has a placeholder that the source has in order, with the numbers that
-        the source's have (``%2$s``); none if one of them is not there once."""
-        spans = [(span, code) for code, places in source.codes.items() for span in places]
-        ordered = [code for _, code in sorted(spans) if ORDERED.fullmatch(code)]
-        names = [f"%{n}${part[1:]}" for n, code in enumerate(ordered, start=1) if code == part]
-        found = [self.codes.get(name, []) for name in names]
-        return [places[0] for places in found] if all(len(p) == 1 for p in found) else []
-
     def ways(self, old: str, new: str, terms: Terms) -> Iterator[list[tuple[Span, str]]]:
         """Yields the ways to repair it: what would replace its characters."""
+        if old.isdigit() and THOUSANDS.fullmatch(new):  # nothing tells what parts them here
+            return
         if old in terms and new in terms:
             yield [(span, terms[new][0]) for text in terms[old] for span in self.places(text)]
         yield [(span, new) for span in self.places(old)]
@@ -168,7 +160,7 @@ def _pattern(terms: frozenset[str], has_amounts: bool) -> regex.Pattern[str]:
     return regex.compile(_TOKEN.replace("{codes}", codes), terms=[*terms, "\0"])
 
 
-def _tokens(text: str, draft: str, terms: Terms, small: set[str]) -> list[Token]:
+def _tokens(text: str, draft: str, terms: Terms, small: set[str]) -> list[SourceToken]:
     """Returns the tokens of a source; ``$4`` is an amount where its draft has no ``$4``.
 
     small: words that are no names with a capital, either.
@@ -189,11 +181,11 @@ def _tokens(text: str, draft: str, terms: Terms, small: set[str]) -> list[Token]
     for match in _pattern(frozenset(terms), has_amounts).finditer(text):
         name = match[0].strip()
         start = match.end() - len(match[0].lstrip())
-        tokens.append(Token(kind(name, str(match.lastgroup)), name, start, start + len(name)))
+        tokens.append(SourceToken(kind(name, str(match.lastgroup)), name, start, start + len(name)))
     return tokens
 
 
-def _runs(text: str, tokens: Sequence[Token]) -> list[Token]:
+def _runs(text: str, tokens: Sequence[SourceToken]) -> list[SourceToken]:
     """Returns tokens of a text, a name of two words as one."""
     runs = []
     for kind, group in groupby(tokens, key=lambda token: token.kind):
@@ -202,34 +194,33 @@ def _runs(text: str, tokens: Sequence[Token]) -> list[Token]:
             kind = "name" if len(parts) > 1 else "word"
         if kind == "name":
             start, end = parts[0].start, parts[-1].end
-            parts = [Token(kind, text[start:end], start, end)]
+            parts = [SourceToken(kind, text[start:end], start, end)]
         runs += [part._replace(kind=kind) for part in parts]
     return runs
 
 
-def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[list[Pair], bool]:
+def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[list[Substitution], bool]:
     """Returns what may be repaired, and whether it is all that has changed."""
     small = {*regex.findall(r"\b\p{Ll}+\b", f"{old} {new}")}
     left, right = (_Source(text, _tokens(text, draft, terms, small)) for text in (old, new))
     if max(len(left.tokens), len(right.tokens)) > LONGEST:
         return [], False
-    pairs, is_all = list[Pair](), True
+    pairs, is_all = list[Substitution](), True
     differing = [*changes(left.texts(), right.texts())]
     wrapped = _wrapped(left, right, differing)
     for gone, come in differing:
         before, after = left.tokens[gone.start : gone.stop], right.tokens[come.start : come.stop]
         is_layout = all(map(_is_layout, [*before, *after])) and not _are_codes(before, after)
-        slices = left.slice(gone), right.slice(come)
         if (gone, come) in wrapped:
             pairs += filter(None, [wrapped[gone, come]])
         elif before and _GAP.fullmatch("".join(token.text for token in before)) and is_layout:
             start = left.tokens[gone.start - 1].end if gone.start else 0
-            pairs.append(Pair(start, left.between(gone), right.between(come)))
-        elif before and (is_layout or _without_markup(slices[0]) == _without_markup(slices[1])):
-            pairs.append(Pair(before[0].start, *slices))
+            pairs.append(Substitution(start, left.between(gone), right.between(come)))
+        elif before and is_layout:
+            pairs.append(Substitution(before[0].start, left.slice(gone), right.slice(come)))
         else:
             marks = _marks(before, after)
-            pairs += [Pair(a.start, a.text, b.text) for a, b in marks]
+            pairs += [Substitution(a.start, a.text, b.text) for a, b in marks]
             rest = [
                 [t for t in s if t not in each] for s, each in zip((before, after), zip(*marks))
             ]
@@ -237,14 +228,14 @@ def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[list[Pair], 
             repairable, is_whole = _pairs(_runs(old, before), _runs(new, after))
             pairs += repairable
             is_all &= is_whole
-    return [*pairs, *_gaps(left, right, differing)], is_all
+    return pairs, is_all
 
 
 class _Source(NamedTuple):
     """A source and its tokens."""
 
     text: str
-    tokens: list[Token]
+    tokens: list[SourceToken]
 
     def texts(self) -> list[str]:
         return [token.text for token in self.tokens]
@@ -261,71 +252,57 @@ class _Source(NamedTuple):
         return self.text[start : after[0].start if after else len(self.text)]
 
 
-def _gaps(left: _Source, right: _Source, differing: Sequence[Stretch]) -> Iterator[Pair]:
-    """Yields the spaces, but a plain one, that are others in the new source between two tokens."""
-    i = k = 0
-    for gone, come in [*differing, (range(len(left.tokens), 0), range(len(right.tokens), 0))]:
-        for a, b in zip(range(i + 1, gone.start), range(k + 1, come.start)):
-            before, after = left.between(range(a, a)), right.between(range(b, b))
-            if before != after and _GAP.fullmatch(before):
-                yield Pair(left.tokens[a - 1].end, before, after)
-        i, k = gone.stop, come.stop
-
-
 def _wrapped(
     left: _Source, right: _Source, differing: Sequence[Stretch]
-) -> dict[Stretch, Pair | None]:
+) -> dict[Stretch, Substitution | None]:
     """Returns the stretches that put marks around what stood alone, the first of each two with what
     that is and becomes."""
-    wrapped = dict[Stretch, Pair | None]()
+    wrapped = dict[Stretch, Substitution | None]()
     for one, two in zip(differing, differing[1:]):
         come = [right.tokens[place] for place in (*one[1], *two[1])]
         inside = range(one[0].stop, two[0].start)
         is_new = not one[0] and not two[0] and one not in wrapped
         if is_new and inside and all(map(_is_layout, come)):
             text = right.slice(range(one[1].start, two[1].stop))
-            wrapped[one] = Pair(left.tokens[inside.start].start, left.slice(inside), text)
+            wrapped[one] = Substitution(left.tokens[inside.start].start, left.slice(inside), text)
             wrapped[two] = None
     return wrapped
 
 
-def _is_layout(token: Token) -> bool:
+def _is_layout(token: SourceToken) -> bool:
     """Returns whether a token is markup, a mark around words, or space."""
     is_tag = token.kind == "code" and TAG.fullmatch(token.text)
     return bool(is_tag or (token.kind == "mark" and _LAYOUT.fullmatch(token.text)))
 
 
-def _marks(old: Sequence[Token], new: Sequence[Token]) -> list[tuple[Token, Token]]:
+def _marks(
+    old: Sequence[SourceToken], new: Sequence[SourceToken]
+) -> list[tuple[SourceToken, SourceToken]]:
     """Returns the marks around words that stand at the same places of both sides of a stretch."""
     places = [[i for i, token in enumerate(side) if _is_layout(token)] for side in (old, new)]
     is_same = len(old) == len(new) and places[0] == places[1]
     return [(old[i], new[i]) for i in places[0]] if is_same else []
 
 
-def _without_markup(text: str) -> str:
-    """Returns a text without tags and marks around words."""
-    return _MARKUP.sub("", text).strip()
-
-
-def _are_codes(*sides: Sequence[Token]) -> bool:
+def _are_codes(*sides: Sequence[SourceToken]) -> bool:
     """Returns whether both sides of a stretch are tags, one for each of the other."""
     kinds = {token.kind for side in sides for token in side}
     return kinds == {"code"} and len(sides[0]) == len(sides[1])
 
 
-def _pairs(old: list[Token], new: list[Token]) -> tuple[list[Pair], bool]:
+def _pairs(old: list[SourceToken], new: list[SourceToken]) -> tuple[list[Substitution], bool]:
     """Returns what of a stretch may be repaired, and whether that is all of it."""
     kinds = [token.kind for token in old], [token.kind for token in new]
     is_written_out = kinds != (["number"], ["name"])
     if len(old) == len(new) == 1 and is_written_out and FREE - {"term"} >= {*kinds[0], *kinds[1]}:
-        return [Pair(old[0].start, old[0].text, new[0].text)], True
+        return [Substitution(old[0].start, old[0].text, new[0].text)], True
     pairs, is_all = [], kinds[0] == kinds[1]
     for kind in dict.fromkeys(kinds[0] + kinds[1]):
         before, after = ([token for token in side if token.kind == kind] for side in (old, new))
         same = [token.text for token in before] == [token.text for token in after]
         if kind in FREE and len(before) == len(after):
             both = zip(before, after)
-            pairs += [Pair(a.start, a.text, b.text) for a, b in both if a.text != b.text]
+            pairs += [Substitution(a.start, a.text, b.text) for a, b in both if a.text != b.text]
         else:
             is_all &= same
     return pairs, is_all
@@ -336,7 +313,6 @@ def repaired(
     new: str,
     draft: str,
     terms: Terms | None = None,
-    sign: str | None = None,
     category: Category = UNKNOWN,
 ) -> Repaired:
     """Returns the draft after those changes of its source that need no translation.
@@ -348,7 +324,6 @@ def repaired(
     alone.
 
     Args:
-        sign: what parts thousands in the language, if that is known.
         category: plural categories of the language.
     """
     old, draft = followed(old, new, draft)
@@ -358,11 +333,11 @@ def repaired(
     terms = terms or {}
     source, target = _Text(old, draft), _Text(draft, old)
     pairs, is_all = _changes(old, new, draft, terms)
-    positional = [pair for pair in sorted(pairs) if _is_positional(pair.after)]
-    if not _in_same_order([pair.before for pair in positional], target):
-        pairs, is_all = [pair for pair in pairs if pair not in positional], False
+    named = [pair for pair in pairs if _is_positional(pair.after) > _is_positional(pair.before)]
+    if len(named) > 1:  # the draft may have them in another order
+        pairs, is_all = [pair for pair in pairs if pair not in named], False
     edits, same = dict[Span, str](), dict[Span, str]()  # in the draft, and in the older source
-    by_text: dict[str, list[Pair]] = {}
+    by_text: dict[str, list[Substitution]] = {}
     for pair in pairs:
         by_text.setdefault(pair.before, []).append(pair)
     for before, group in by_text.items():
@@ -380,7 +355,6 @@ def repaired(
             continue
         after = group[0].after
         way = next(filter(None, target.ways(before, after, terms)), [])
-        way = [(span, grouped(before, text, sign)) for span, text in way]
         if before == old.strip() in after:
             way = [((0, len(draft)), after.replace(before, draft.strip()))]
         ends = [*((draft, end) for (_, end), _ in way), *((old, end) for _, end in there)]
@@ -407,12 +381,6 @@ def _is_positional(text: str) -> bool:
     return bool(ORDERED.fullmatch(text)) or text == "{}"
 
 
-def _in_same_order(names: list[str], target: _Text) -> bool:
-    """Returns whether a draft has placeholders with names in the order of their source."""
-    first = [target.codes[name][0] for name in names if name in target.codes]
-    return first == sorted(first) or any(map(_is_positional, names))
-
-
 def _is_ordered(text: str) -> bool:
     """Returns whether several of a text are told apart by their order."""
     is_code = _is_positional(text) or TAG.fullmatch(text)
@@ -420,7 +388,7 @@ def _is_ordered(text: str) -> bool:
 
 
 def _in_order(
-    pair: Pair, source: _Text, target: _Text
+    pair: Substitution, source: _Text, target: _Text
 ) -> tuple[Span, list[tuple[Span, str]]] | None:
     """Returns a text of the older source, and what replaces the same one in its draft; None if the
     draft has not as many. Other quotation marks than the source's stay, spaces may be others."""
@@ -429,12 +397,8 @@ def _in_order(
     if _APOSTROPHE.match(source.prose, pair.start):
         return span, []
     there, ways = source.ordered(before), target.ordered(before)
-    if before in target.codes or not ORDERED.fullmatch(before):
-        ways = ways if len(ways) == len(there) else []
-    else:
-        ways = target.numbered(before, source)
-    if not ways or span not in there:
-        return (span, []) if _GAP.fullmatch(before) and not ways else None
+    if len(ways) != len(there) or span not in there:
+        return (span, []) if _GAP.fullmatch(before) and len(ways) != len(there) else None
     place = ways[there.index(span)]
     if _QUOTES.fullmatch(before) and after and target.text[slice(*place)] != before:
         return span, []

@@ -2,8 +2,6 @@
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import regex
@@ -19,8 +17,7 @@ NUMBER = regex.compile(
 )  # fmt: skip
 _GROUPED = re.compile(rf"(\d{{1,3}})(?:([{_GROUP}])\d{{3}})(?:\2\d{{3}})*")
 _GROUPED_DECIMAL = re.compile(rf"\d{{1,3}}(?:([{_GROUP}])\d{{3}})+(?!\1)[.,٫]\d+")
-_COMMA = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w]|[.,]\d)")  # in English
-USUAL = 3  # numbers that tell how a language writes them
+THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")  # in English
 _DATE = re.compile(r"(\d{1,4})([./\-])(\d{1,2})\2(\d{1,4})")
 _SUFFIX = regex.compile(rf"(?V1)(?:\.?[ºª]|\.(?=\s)|[:'’\-]?{OTHER_LETTERS}+)?")
 # the decimal sign that goes with a separator of thousands, if a text shows only one of them
@@ -67,29 +64,6 @@ def _parts(written: str, start: int) -> list[tuple[int, int]]:
     return places
 
 
-def group_sign(pairs: Iterable[tuple[str, str]]) -> str | None:
-    """Returns the separator of thousands in translations whose sources have a comma; None without
-    :data:`USUAL` numbers, most of which agree."""
-    signs: Counter[str] = Counter()
-    for source, target in pairs:
-        if not _COMMA.search(source):
-            continue
-        written = {"".join(_groups(number.text)): number.text for number in numbers(target)}
-        for number in _COMMA.findall(source):
-            like = written.get(number.replace(",", ""), "")
-            if like.isdigit() or _GROUPED.fullmatch(like):
-                signs[re.sub(r"\d", "", like)[:1]] += 1
-    sign, count = max(signs.items(), key=lambda pair: pair[1], default=("", 0))
-    return sign if count >= USUAL and 2 * count > signs.total() else None
-
-
-def grouped(old: str, new: str, sign: str | None) -> str:
-    """Returns ``new`` with a language's sign between thousands, if ``old`` has none to go by."""
-    if sign is None or not old.isdigit() or not _COMMA.fullmatch(new):
-        return new
-    return new.replace(",", sign)
-
-
 def _groups(number: str) -> list[str]:
     return re.findall(r"\d+", number)
 
@@ -117,9 +91,11 @@ def as_written(old: str, new: str, like: str) -> str | None:
     written = _as_written(plain(old), plain(new), plain(like))
     if written is None or zero == ord("0"):
         return written
-    if _GROUPED.fullmatch(written) or re.fullmatch(r"[\d,]+\.\d+", written):
-        written = written.translate({ord("."): "٫", ord(","): "٬"} if zero in _ARABIC else {})
-    return re.sub(r"[0-9]", lambda digit: chr(zero + int(digit[0])), written)
+    is_decimal = _GROUPED.fullmatch(written) or re.fullmatch(r"[\d,]+\.\d+", written)
+    table = {ord("0") + digit: chr(zero + digit) for digit in range(10)}
+    if is_decimal and zero in _ARABIC:
+        table |= {ord("."): "٫", ord(","): "٬"}
+    return written.translate(table)
 
 
 _ARABIC = (0x660, 0x6F0)  # zero, in Arabic and in Persian

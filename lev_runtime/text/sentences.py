@@ -137,7 +137,7 @@ class TextEditor(ABC):
     """A trained model with its dictionaries and text processing; several threads may use one.
 
     delete_threshold, max_iter: of ``RefinementOptions``, unless the caller says another. max_len_b:
-    of these too.
+    of these too. call: what decoding a batch costs besides its padded tokens, in tokens.
     dictionary: gives symbols of the target by their numbers. unknown: the symbol that stands for
     what has no spelling. limits: the longest source and draft that the model reads, in tokens.
     """
@@ -145,6 +145,7 @@ class TextEditor(ABC):
     delete_threshold: float
     max_iter = 10
     max_len_b = 200
+    call: float | None = 100.0
     dictionary: Any
     unknown: str
     limits: tuple[int, ...]
@@ -223,7 +224,7 @@ class TextEditor(ABC):
             except UserError as error:
                 raise UserError(f"sentence {number}: {error}") from None
         sizes = [len(sentence.tokens) + len(sentence.coded.tokens) for sentence in sentences]
-        return in_batches(edited, sentences, sizes, batch_size)
+        return in_batches(edited, sentences, sizes, batch_size, self.call)
 
     def edit(
         self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, **options: Any

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import checkpoints
 import pytest
-from refusals import refusal
+from refusals import files, refusal
 from tables import rows
 
 from lev_plugins.cli.enct5_prepare import main
@@ -79,10 +79,6 @@ class Folder:
         """``pieces``, ``labels`` or ``spans`` of a split."""
         return [row.tolist() for row in read_column(f"data/{split}.{name}")]
 
-    def files(self, name: str = "data") -> dict[str, bytes]:
-        """Name → content of each file in a folder."""
-        return {path.name: path.read_bytes() for path in Path(name).iterdir()}
-
     def names(self, split: str = "train") -> str:
         known = self.description().labels
         rows = self.column("labels", split)
@@ -118,7 +114,7 @@ def test_the_description_has_labels_counts_and_lengths(folder):
     assert (description.labels, description.counts) == (["bad", "b c", "good"], [1, 0, 2])
 
 
-@pytest.mark.parametrize(("kind", "flags", "content", "texts", "labels"), READ)
+@pytest.mark.parametrize("kind, flags, content, texts, labels", READ)
 def test_every_format_is_read(folder, kind, flags, content, texts, labels):
     folder.write(train=content)
     folder.prepare(kind, flags)
@@ -210,7 +206,7 @@ def test_training_pieces_twice_gives_the_same_files(folder):
     for _ in range(2):
         folder.prepare("classification", "--valid train", "--vocab-size 20")
         description, pieces = folder.description(), folder.column("pieces")
-        written.append(folder.files())
+        written.append(files("data"))
         shutil.rmtree("data")
     assert written[0] == written[1]
     assert description.pieces[:3] == ["<pad>", "</s>", "<unk>"] and len(description.pieces) == 20
@@ -235,7 +231,7 @@ def test_subwords_of_a_folder_of_data_and_of_none(folder):
     shutil.move("data", "old")
     shutil.rmtree("bert")
     folder.prepare("classification", pieces="--subwords-of old")
-    assert folder.files() == folder.files("old")
+    assert files("data") == files("old")
 
 
 def test_words_that_are_cut_off_have_no_pieces_and_keep_their_tags(folder, capsys):

@@ -100,7 +100,7 @@ CONLLU = (
 )
 
 
-@pytest.mark.parametrize(("flags", "place"), [("", 0), ("--label-column 5", 1)])
+@pytest.mark.parametrize("flags, place", [("", 0), ("--label-column 5", 1)])
 def test_conllu_comes_out_as_it_was_with_the_tags_of_python(predict, folder, flags, place):
     model = EncT5.from_pretrained(folder / "tagging.pt")
     first, second = model.predict_tags([["do", "10 000"], ["go"]])

@@ -12,7 +12,7 @@ from fairseq.binarizer import BinarizeSummary, FileBinarizer
 from fairseq.data import Dictionary, data_utils
 from fairseq_cli import preprocess as fairseq_preprocess
 from plain_files import put
-from refusals import refuses
+from refusals import files, refuses
 from tables import rows
 
 from lev_plugins.cli import preprocess
@@ -52,15 +52,6 @@ def corpus(tmp_path, monkeypatch):
     return tmp_path
 
 
-def snapshot(folder: Path) -> dict[str, bytes]:
-    """Every file below the folder but the log, with its content."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"folder"
-        for path in folder.rglob("*")
-        if path.name != "preprocess.log"
-    }
-
-
 def run(flags: str, langs: Sequence[str] = TRIPLE) -> None:
     """Ours, into ``bin`` unless told otherwise."""
     preprocess.main([*langs, "--destdir", "bin", *flags.split()])
@@ -89,7 +80,7 @@ def test_pairs_are_those_of_fairseq_byte_for_byte(corpus, flags):
     words = [*langs, *flags.split(), "--destdir", "stock"]
     fairseq_preprocess.main(options.get_preprocessing_parser().parse_args(words))
     run(f"{flags} --destdir ours", langs)
-    assert snapshot(corpus / "ours") == snapshot(corpus / "stock")
+    assert files(corpus / "ours") == files(corpus / "stock")
 
 
 # drafts -------------------------------------------------------------------------------------------
@@ -114,7 +105,7 @@ def test_files_with_carriage_returns_give_the_data_of_plain_ones(corpus):
         for lang in LANGS:
             put(f"train.{lang}", ASTRAY, end)
         run(f"--trainpref train --workers 2 --destdir {folder}")
-    assert snapshot(corpus / "dos") == snapshot(corpus / "unix")
+    assert files(corpus / "dos") == files(corpus / "unix")
 
 
 # refusals, all or nothing -------------------------------------------------------------------------
@@ -146,18 +137,18 @@ bin/dict.pe.txt:old\x201\n | = --joined-dictionary --srcdict bin/dict.pe.txt | w
 
 @pytest.mark.parametrize("row", MISTAKES.strip().splitlines())
 def test_one_line_says_what_and_nothing_is_written(corpus, row):
-    files, flags, *parts = (field.strip() for field in row.split("|"))
+    changes, flags, *parts = (field.strip() for field in row.split("|"))
     put("bin/precious", ["kept"])
-    for file in files.split():
+    for file in changes.split():
         name, _, content = file.encode().decode("unicode_escape").partition(":")
         if name[0] == "-":
             os.remove(name[1:])
         else:
             Path(name).write_text(content, "latin-1")
-    before = snapshot(corpus)
+    before = files(corpus)
     with refuses(*parts):
         run(flags.replace("=", DATA, 1) if flags[:1] == "=" else flags)
-    assert snapshot(corpus) == before
+    assert files(corpus) == before
 
 
 def test_a_second_run_replaces_its_files_and_keeps_others_or_leaves_no_trace(corpus, monkeypatch):
@@ -165,7 +156,7 @@ def test_a_second_run_replaces_its_files_and_keeps_others_or_leaves_no_trace(cor
     put("bin/notes", ["mine"])
     for lang in ("src", "mt"):
         put(f"train.{lang}", lines_of("later1", lang))
-    before, write = snapshot(corpus), FileBinarizer.multiprocess_dataset
+    before, write = files(corpus), FileBinarizer.multiprocess_dataset
     again = "--trainpref train --srcdict bin/dict.src.txt --tgtdict bin/dict.pe.txt"
 
     def fail(path: str, *args, **kwargs) -> BinarizeSummary:
@@ -176,10 +167,10 @@ def test_a_second_run_replaces_its_files_and_keeps_others_or_leaves_no_trace(cor
     monkeypatch.setattr(FileBinarizer, "multiprocess_dataset", fail)
     with pytest.raises(UserError):
         run(again)
-    assert snapshot(corpus) == before
+    assert files(corpus) == before
     monkeypatch.setattr(FileBinarizer, "multiprocess_dataset", write)
     run(again)
-    after = snapshot(corpus)
+    after = files(corpus)
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {"bin/train.src-pe.mt.bin", "bin/train.src-pe.src.bin"}
 

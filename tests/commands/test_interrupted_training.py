@@ -109,7 +109,7 @@ def runs(commands, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("name", "cut", "code", "reached"),
+    "name, cut, code, reached",
     [
         # within the copy that a training resumes from, where an epoch has ended
         ("levt", "CUT_SHORT=checkpoint_last:3:30000", -signal.SIGXFSZ, 6),

@@ -22,7 +22,7 @@ def test_built_in_confusions_replace_pieces_of_the_table():
 
 
 @pytest.mark.parametrize(
-    ("pairs", "table"),
+    "pairs, table",
     [
         ([("the man", "the man"), ("thc mam", "the man")], {"e": {"c": 0.5}, "n": {"m": 0.5}}),
         # insertions count with the character before them, losses as nothing
@@ -39,7 +39,7 @@ def test_learned_rates_are_those_of_the_text(pairs, table):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text, message",
     [
         *((text, "") for text in ("{", "[1]", '{"rates": {}}', '{"rates": {"a": 0.5}}')),
         ('{"rates": {"a": {"b": "x"}}}', ""),

@@ -105,7 +105,7 @@ BARE = {"e\u0301": "e", "Ä": "A Ae", "ß": "ss", "ł": "l", "ё": "е"}
 BARE |= dict.fromkeys(("e", "й", "한", "नि", "が", "1", "\u0301"), "")
 
 
-@pytest.mark.parametrize(("letter", "typed"), BARE.items())
+@pytest.mark.parametrize("letter, typed", BARE.items())
 def test_marks_are_left_out_or_spelt(letter, typed):
     ways = typed.split()
     assert sorted(without_marks(letter)) == ways

@@ -58,7 +58,7 @@ def test_hostile_lines_and_compressed_ones_are_read(tmp_path, kept_indexes):
 
 
 @pytest.mark.parametrize(
-    ("change", "sizes"),
+    "change, sizes",
     [
         (lambda path, index: path.write_text("one\ntwo and\n"), [3, 5]),
         (lambda path, index: path.write_text("in\n sevens\n"), [2, 4]),  # of the same size

@@ -17,7 +17,7 @@ POINTER = {"source_pointer": True, "share_all_embeddings": True, "deletion_trace
 
 
 @pytest.mark.parametrize(
-    ("models", "options", "marked"),
+    "models, options, marked",
     [
         ([{}], {}, False),
         ([{}], {"adaptive": True}, False),

@@ -33,7 +33,7 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("named", "files", "read"),
+    "named, files, read",
     [
         ("{root}/my/run/f", "my/run/f", "my/run/f"),
         ("{root}/my/f", "my/f", "my/f"),
@@ -110,12 +110,11 @@ def start(name: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "arguments", "message"),
+    "load, arguments, message",
     [
         (LOAD, [["my/run/model.pt", "no.pt"]], "no.pt does not exist"),
         (LOAD, [["my"]], "my contains none of"),
         (file_utils.cached_path, ["no.model"], "no.model does not exist"),
-        (start, ["restore_file", "gone.pt"], "--restore-file gone.pt does not exist"),
         (start, ["restore_file", "gone/checkpoint_last.pt"], "--restore-file gone/"),
         (start, ["finetune_from_model", "gone.pt"], "--finetune-from-model gone.pt"),
     ],
@@ -149,7 +148,7 @@ def resume(path: Path, cfg: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "read"),
+    "kind, read",
     [("stock", decode), ("editor", decode), ("editor", resume), ("concat", resume)],
 )
 def test_a_dictionary_in_another_order_is_refused(tmp_path, kind, read):

@@ -13,7 +13,7 @@ from lev_plugins.fairseq_patches.line_lengths import WORDS_LEARNT, keep_lengths,
 
 
 @pytest.mark.parametrize(
-    ("lines", "learnt"),
+    "lines, learnt",
     [
         (["a b c"] * 60 + ["a b c d e"] * 30 + ["a"] * 10, 3),
         (["a " * count for count in range(1, 102)], 100),
@@ -31,7 +31,7 @@ def test_segments_have_the_number_that_most_have_and_lines_the_99th_percentile(l
 
 
 @pytest.mark.parametrize(
-    ("sources", "kept"),
+    "sources, kept",
     [(None, None), ([], None), ([torch.tensor([4, 4, 900, 2])], {WORDS_LEARNT: 3})],
 )
 def test_a_training_of_pairs_says_it_in_its_checkpoints(sources: Any, kept: Any):

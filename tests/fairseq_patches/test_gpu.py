@@ -66,7 +66,7 @@ def test_adam_steps_all_parameters_at_once_as_fairseq_does_and_reads_its_checkpo
 
 
 @pytest.mark.parametrize(
-    ("forbids", "capability", "precision"),
+    "forbids, capability, precision",
     [
         ("OTHER", (9, 0), "high"),
         ("OTHER", (7, 5), "highest"),

@@ -75,7 +75,7 @@ ALONE = {"distributed_world_size": 2, "distributed_init_method": "tcp://127.0.0.
 
 
 @pytest.mark.parametrize(
-    ("environ", "settings", "refused"),
+    "environ, settings, refused",
     [
         ({}, {"distributed_world_size": 2}, "torchrun --nproc_per_node"),
         ({}, ALONE, "--distributed-world-size 2"),
@@ -107,7 +107,7 @@ def test_a_trainings_settings_are_whole_before_they_are_kept(monkeypatch, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("environ", "changes", "refused"),
+    "environ, changes, refused",
     [
         ({}, "checkpoint.write_checkpoints_asynchronously=true", "--write-checkpoints"),
         ({}, f"{COMBINED} task._name=translation_edit", "--combine-valid-subsets"),
@@ -130,7 +130,7 @@ def test_settings_that_cannot_work_are_refused(monkeypatch, environ, changes, re
 
 
 @pytest.mark.parametrize(
-    ("bpe", "kept"),
+    "bpe, kept",
     [
         ({"_name": "sentencepiece", "sentencepiece_model": __file__}, "sentencepiece_model"),
         ({"_name": "hf", "hf_directory": ".", "sentencepiece_model": "???"}, "hf_directory"),
@@ -150,7 +150,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize(
-    ("model", "flags", "named"),
+    "model, flags, named",
     [
         ("levt", "--glancing 1", "--glancing 1.0 is outside [0, 1)"),
         ("levt", "--beta nan", "--beta nan"),

@@ -173,7 +173,6 @@ def test_a_word_that_returns_beside_its_correction_is_no_term(word, other, is_te
     assert text.leaves_alone(word), "four and a half times as often"
     text.survey([other])
     assert text.leaves_alone(word) == (is_term == "yes")
-    assert text.is_slip(word, other) == (is_term == "no")
 
 
 @pytest.mark.parametrize("line", ["runkle", "a runkle", "the cat sat on a runkle cats receive it"])
@@ -183,13 +182,6 @@ def test_a_line_that_stands_twice_counts_once(line):
     assert not text.leaves_alone("runkle")
     text.survey(["runkle()"])
     assert text.leaves_alone("runkle") == (line != "runkle")
-
-
-def test_a_word_is_rather_an_error_that_is_a_slip_of_one_the_files_have_often():
-    text = evidence()
-    before = chance(text, "rumpel", "rumple")
-    text.survey(["rumpel", *(f"{name}.rumple()" for name in "abc")])
-    assert chance(text, "rumpel", "rumple") > before == chance(evidence(), "rumpel", "rumple")
 
 
 def test_a_word_alone_in_its_line_is_judged_by_its_letters_and_the_reasons_are_told():

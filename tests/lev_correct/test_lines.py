@@ -61,7 +61,6 @@ don\u2018t don\u201bt don\u2032t don\u2035t don\uff07t don\u02bct
 \u2019Twas 'tis, 'teh cat' an\u2019 \u2018teh cat\u2019 | teh cat an teh cat
 caf\udce9 na\x92ve caf?s so\x85teh a\ufffdb What? teh | What teh
 go\u200bverment te\u2060h teh\u200b \u200bhte | go\u200bverment te\u2060h teh hte
-a gov- ernment, recei\u2010 ved | a
 well\u2010known non\u2011breaking Teh- A word | well known non breaking Teh A word
 well-known étude | well known étude
 at 3pm x_y a@b.de www.site.org/teh e.g. U.S. end. | at end
@@ -70,7 +69,7 @@ recie\u0301ve\u2026 cor\u00adrect, \u2764\ufe0f teh | recie\u0301ve cor\u00adrec
 \u0939\u093f\u0928\u094d, teh\u2764\ufe0f \u0301a | \u0939\u093f\u0928\u094d teh a
 e\u0301.g. |
 (R)esponse (mis-)reading %ssecond (teh) cat(s) | teh cat s
-Mit\u00ac teilung Mittei\u00aclung |
+Mit\u00ac Mittei\u00aclung |
 goin' NOTHIN\u2019, ev'ry heav'n giv\u2019st murm'ring |
 were'nt they're 'teh' in' turn'd | were'nt they're teh turn'd
 to'g'ri o'n Ankara'n\u0131n | to'g'ri o'n Ankara'n\u0131n

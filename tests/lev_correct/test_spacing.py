@@ -40,6 +40,7 @@ the im portant home | im portant | important
 we see th ecat in the home | th ecat | the cat
 we see thec at in the home | thec at | the cat
 we sat in the the home | the the | the
+we sat in in the home | in in | in
 we dont see the home | dont | don't
 we cant see the home | cant | can't
 we dont the home | dont | don't
@@ -68,6 +69,7 @@ we see the toolchain in the home
 in the Onthe home
 we do n't see the home
 the the- of the home
+what the home is is very very important
 we sat in the, the home
 we sat in the  the home
 we sat in lonodn

@@ -1,8 +1,14 @@
 """The benchmark of translation histories: judged on other projects than it was fitted on."""
 
 import random
+import shutil
 import sys
 from pathlib import Path
+
+import pytest
+from test_translation_files import HEADER, written
+
+from lev_memory.formats import files
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import translation_history as history  # noqa: E402
@@ -49,3 +55,30 @@ def test_files_of_a_language_are_found_by_their_folders(tmp_path):
         path.write_bytes(b"")
     found = history.catalogues(tmp_path, "fr")
     assert {path.relative_to(tmp_path).as_posix() for path in found.values()} == {*names[:2]}
+
+
+@pytest.mark.skipif(not shutil.which("msgmerge"), reason="gettext is not installed")
+def test_the_memory_has_no_translation_of_the_new_version_alone(tmp_path):
+    same, old, new = (
+        ("Cancel", "Annulla"),
+        ("Close the file 3", "Chiudi 3"),
+        ("Wholly other", "Ben altro"),
+    )
+    later = [same, ("Close the file 4", "Chiudi il file 4"), new]
+    before, after = (
+        written(
+            tmp_path, HEADER + "".join(f'\nmsgid "{a}"\nmsgstr "{b}"\n' for a, b in pairs), name
+        )
+        for name, pairs in (("old.po", [same, old]), ("new.po", later))
+    )
+    plural = (
+        '\nmsgid "%d new"\nmsgid_plural "%d new ones"\nmsgstr[0] "%d nuovo"\nmsgstr[1] "%d nuovi"\n'
+    )
+    after.write_text(after.read_text() + plural)
+    history.merge(before, after, tmp_path / "merged" / "it.po")
+    pairs, _ = files.document_pairs(tmp_path / "merged" / "it.po", drafts=True)
+    assert {*pairs} == {same, old}
+    (fuzzy,) = (
+        u for u in files.read_document(tmp_path / "merged/it.po").units if u.state == "fuzzy"
+    )
+    assert (fuzzy.source, fuzzy.old, fuzzy.target) == (later[1][0], *old)

@@ -146,7 +146,7 @@ def test_a_word_that_the_language_has_only_with_a_capital_keeps_it():
 
 
 def test_a_look_up_is_made_only_if_it_is_better_than_none():
-    memory = lookup.Lookup([("red wine", "vin rouge"), ("red", "rouge"), *PAIRS])
+    memory = lookup.Concordance([("red wine", "vin rouge"), ("red", "rouge"), *PAIRS])
     words = entries.Words(memory, "The big table", "The red table", "La table grande")
     ((old, new),) = words.stretches()
     assert words.edit(old, new, confidence.CHOICE) in [*words.replacements(old, new)]

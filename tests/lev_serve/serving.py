@@ -1,15 +1,22 @@
 """Servers as tests start and ask them."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-import uvicorn
-from starlette.testclient import TestClient
+import pytest
 
-from lev_runtime.errors import UserError
-from lev_serve import cli
-from lev_serve.app import HttpProtocol, make_app
-from lev_serve.model import ServedModel
+for needed in ("fastapi", "prometheus_client", "uvicorn"):
+    pytest.importorskip(needed)
+import uvicorn  # noqa: E402
+from starlette.testclient import TestClient  # noqa: E402
+
+from lev_correct import Edit  # noqa: E402
+from lev_correct.lines import apply_edits  # noqa: E402
+from lev_runtime.errors import UserError  # noqa: E402
+from lev_serve import cli  # noqa: E402
+from lev_serve.app import HttpProtocol, make_app  # noqa: E402
+from lev_serve.model import ServedModel  # noqa: E402
 
 TOKEN = "right-token"
 
@@ -39,6 +46,32 @@ def echo(asked, rows):
     if "wrong" in rows:
         raise UserError("a wrong row")
     return [{"source": row, "text": row, "edits": []} for row in rows]
+
+
+#: word → what it becomes, the probability, and why that is not made
+WRONG = {
+    "teh": ("the", 0.99, None),
+    "big": ("large", 0.5, None),
+    "uh": ("", 0.99, None),
+    "hte": ("the", 0.03, "confidence"),
+    "het": ("the", 0.01, "confidence"),
+    "eht": ("the", 0.03, "reported"),
+}
+
+
+def spelled(text, kept=()):
+    """Puts right what is wrong, but for what begins at ``kept``."""
+    edits = []
+    for word in re.finditer("|".join(WRONG), text):
+        if word.start() not in kept:
+            after, probability, reason = WRONG[word[0]]
+            before = word[0] + " " * (not after)
+            edits.append(Edit(word.start(), before, after, probability, not reason, reason))
+    return {"text": apply_edits(text, edits), "edits": [edit.to_dict() for edit in edits]}
+
+
+def correct(asked, rows):
+    return [{"source": row, **spelled(row), "code": False} for row in rows]
 
 
 def scripted(correct=echo, **limits):

@@ -8,17 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import editors
 import pytest
+from serving import TOKEN, client, echo, scripted, serving
 from tables import rows
 
-pytest.importorskip("fastapi")
-pytest.importorskip("uvicorn")
-pytest.importorskip("prometheus_client")
-from serving import TOKEN, client, echo, scripted, serving  # noqa: E402
-
-from lev_plugins.export.folder import editor_writer, write_folder  # noqa: E402
-from lev_runtime import __version__  # noqa: E402
-from lev_serve import app, worker  # noqa: E402
-from lev_serve.model import (  # noqa: E402
+from lev_plugins.export.folder import editor_writer, write_folder
+from lev_runtime import __version__
+from lev_serve import app, worker
+from lev_serve.model import (
     ServedModel,
     load,
     serve_corrector,

@@ -2,11 +2,7 @@
 
 import pytest
 from refusals import refuses
-
-pytest.importorskip("fastapi")
-pytest.importorskip("uvicorn")
-pytest.importorskip("prometheus_client")
-from lev_serve import cli  # noqa: E402
+from serving import cli
 
 
 @pytest.mark.parametrize(

@@ -3,26 +3,18 @@
 The model is scripted, so that what it says is known; what models say is test_app.py's.
 """
 
-import re
 import shutil
 import time
 from importlib import resources
 
 import pytest
+from serving import correct, serving, spelled
 
-pytest.importorskip("fastapi")
-pytest.importorskip("uvicorn")
-pytest.importorskip("prometheus_client")
+from lev_serve.app import make_app
+from lev_serve.model import ServedModel
+
 webdriver = pytest.importorskip("selenium.webdriver")
-from selenium.webdriver.chrome.service import Service  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from serving import serving  # noqa: E402
-
-from lev_correct import Edit  # noqa: E402
-from lev_correct.lines import apply_edits  # noqa: E402
-from lev_serve.app import make_app  # noqa: E402
-from lev_serve.model import ServedModel  # noqa: E402
-
+Keys = webdriver.Keys
 DRIVER = shutil.which("chromedriver")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = [
@@ -33,25 +25,7 @@ pytestmark = [
 #: text that would run on a page that took it for HTML
 DO = "document.title='DONE'"
 PAYLOADS = (f"</title><script>{DO}</script>", f'"><img src=x onerror="{DO}">', "<plaintext>")
-WRONG = {"teh": "the", "big": "large", "uh": ""}
 PATIENCE = 30.0
-
-
-def edited(text, marks=()):
-    """Puts right what is wrong, as far as marks allow; of *big* it is not sure."""
-    kept = {mark.start for mark in marks}
-    edits = []
-    for word in re.finditer(r"\S+", text):
-        stem = word[0].rstrip(".,")
-        after = WRONG.get(stem, stem) + word[0][len(stem) :]
-        if after != word[0] and word.start() not in kept:
-            before = word[0] + " " * (not after)
-            edits.append(Edit(word.start(), before, after, 0.5 if stem == "big" else 0.99))
-    return {"text": apply_edits(text, edits), "edits": [edit.bare().to_dict() for edit in edits]}
-
-
-def correct(asked, rows):
-    return [{"source": row, **edited(row), "code": False} for row in rows]
 
 
 def edit(asked, rows):
@@ -59,7 +33,12 @@ def edit(asked, rows):
         {
             "source": row.source,
             "draft": row.draft,
-            "hypotheses": [{**edited(row.draft or row.source, row.marks), "score": -1}],
+            "hypotheses": [
+                {
+                    **spelled(row.draft or row.source, [mark.start for mark in row.marks]),
+                    "score": -1,
+                }
+            ],
         }
         for row in rows
     ]
@@ -160,7 +139,7 @@ def driver(tmp_path_factory):
     options.add_argument(f"--user-data-dir={folder / 'profile'}")
     options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     browser.downloads = folder
     yield browser
     browser.quit()

@@ -60,7 +60,7 @@ def test_sums_give_sacrebleus_corpus_score_exactly(name, pairs):
 
 
 @pytest.mark.parametrize(
-    ("output", "reference", "expected"),
+    "output, reference, expected",
     [
         # word accuracy, WRR, WER, CER, accuracy
         ("the cad sat", "the cat sat", (200 / 3, 200 / 3, 100 / 3, 100 / 11, 0)),
@@ -112,7 +112,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(
-    ("flag", "name"),
+    "flag, name",
     [("word_error_rate", "wer"), *zip(*[("cer", "ter", "word_accuracy", "wrr", "accuracy")] * 2)],
 )
 def test_scorers_give_their_metrics(flag, name):

@@ -181,7 +181,7 @@ CLOSE = 2**-6
 
 
 @pytest.mark.parametrize(
-    ("queries", "keys", "scale", "mask"),
+    "queries, keys, scale, mask",
     [
         (5, 5, None, None),
         (5, 5, 1.0, torch.ones(5, 5).bool().tril()),

@@ -30,7 +30,7 @@ def test_8_bits_are_refused_with_what_has_them():
 
 
 @pytest.mark.parametrize(
-    ("command", "wanted", "bf16", "precision"),
+    "command, wanted, bf16, precision",
     [
         ("fairseq-generate", "bf16", False, "bf16"),
         ("fairseq-generate", "fp32", True, "bf16"),

@@ -139,9 +139,7 @@ def schedule(clock: Clock | None, **options: Any) -> TimeBudget:
     return TimeBudget(cfg, FairseqAdam(adam, parameters), clock)
 
 
-@pytest.mark.parametrize(
-    ("share", "rate"), [(0, 0), (0.1, 0.5), (0.2, 1), (0.6, 0.5), (1, 0), (3, 0)]
-)
+@pytest.mark.parametrize("share, rate", [(0, 0), (0.1, 0.5), (0.2, 1), (0.6, 0.5), (1, 0), (3, 0)])
 def test_the_rate_rises_and_falls_in_straight_lines(share: float, rate: float) -> None:
     time_budget = schedule(Clock(), warmup_share=0.2)
     time_budget.clock.now += share * HOUR
@@ -163,7 +161,7 @@ def test_time_before_a_break_counts_and_the_break_does_not() -> None:
     assert second.seconds == 0 and second.best == 1.5
 
 
-@pytest.mark.parametrize(("processor", "counted"), [(False, 0.25), (True, 0.5)])
+@pytest.mark.parametrize("processor, counted", [(False, 0.25), (True, 0.5)])
 def test_several_processes_follow_the_time_that_they_agree_on(processor, counted) -> None:
     """Each counts its own; the work of all processors is as many times as much."""
     time_budget = schedule(Clock(), processor_time=processor)
@@ -178,7 +176,7 @@ def test_several_processes_follow_the_time_that_they_agree_on(processor, counted
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "model", "cfg", "named"),
+    "optimizer, model, cfg, named",
     [
         (Muon, Model(), config(fp16_adam_stats=True), "--fp16-adam-stats"),
         (Muon, nn.LayerNorm(2), config(), "--optimizer"),

@@ -162,9 +162,7 @@ def test_of_every_tensor_it_is_told_that_it_is_missing_or_of_another_shape(folde
                 inspect(folder)
 
 
-@pytest.mark.parametrize(
-    ("kind", "table"), [("t5", "shared.weight"), ("bart", "model.shared.weight")]
-)
+@pytest.mark.parametrize("kind, table", [("t5", "shared.weight"), ("bart", "model.shared.weight")])
 def test_another_table_is_refused_and_heads_for_classes_are_left_out(folder, table):
     side, tensors = table.replace("shared", "decoder.embed_tokens"), load_file(folder / WEIGHTS)
     save_file({**tensors, side: tensors[table] + 1}, folder / WEIGHTS)

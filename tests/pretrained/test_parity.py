@@ -154,7 +154,7 @@ def test_a_berts_encoder_reads_each_text_of_a_row_as_if_it_stood_alone(transform
 
 @torch.no_grad()
 @pytest.mark.parametrize(
-    ("tie", "tied", "form"),
+    "tie, tied, form",
     [
         (False, True, "whole"),
         (True, False, "whole"),

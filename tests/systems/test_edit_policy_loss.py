@@ -42,7 +42,7 @@ def cost(answer: tuple[torch.Tensor, torch.Tensor], smoothing: float = 0.0) -> f
 
 
 @pytest.mark.parametrize(
-    ("token", "placeholder", "weights"),
+    "token, placeholder, weights",
     [(0.0, 0.01, (1.0, 1.0, 1.0)), (0.1, 0.0, (0.5, 2.0, 3.0)), (0.5, 0.01, (0.0, 0.0, 1.0))],
 )
 def test_the_loss_is_the_weighted_sum_over_heads_and_actions(token, placeholder, weights):
@@ -95,7 +95,7 @@ def at_once(request, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "rows", "smoothing"),
+    "dtype, rows, smoothing",
     [
         (torch.float64, 5, 0.1),
         (torch.float32, 5, 0.0),

@@ -88,7 +88,7 @@ def test_the_folders_sizes_win_over_those_of_options(folder, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("option", "values"),
+    "option, values",
     [("t5_dir", {"decoder_init": "t5"}), ("bert_dir", {})],
 )
 def test_a_checkpoint_needs_the_folder_no_more(tmp_path, option, values):
@@ -107,7 +107,7 @@ def test_a_checkpoint_needs_the_folder_no_more(tmp_path, option, values):
 
 
 @pytest.mark.parametrize(
-    ("texts_or_words", "most", "expected", "word_ids"),
+    "texts_or_words, most, expected, word_ids",
     [
         (["The cat sat!"], 9, "<s> the cat sat <unk> </s>", []),
         (["[CLS] cat </s>"], 13, "<s> <unk> <unk> <unk> cat <unk> <unk> <unk> <unk> </s>", []),
@@ -158,7 +158,7 @@ def test_options_that_contradict_each_other_the_data_or_a_folder_are_refused(
 
 
 @torch.no_grad()
-@pytest.mark.parametrize(("layers", "kind"), [(1, TAGGING), (2, TAGGING), (2, MULTILABEL)])
+@pytest.mark.parametrize("layers, kind", [(1, TAGGING), (2, TAGGING), (2, MULTILABEL)])
 def test_encoder_and_decoder_do_as_in_transformers(transformers, tmp_path, layers, kind):
     """The decoder has the first of their blocks."""
     folder = t5(tmp_path / "t5", new=layers == 2)

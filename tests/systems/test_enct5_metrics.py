@@ -72,7 +72,7 @@ BY_HAND = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "labels", "predictions", "right", "expected"), BY_HAND)
+@pytest.mark.parametrize("kind, labels, predictions, right, expected", BY_HAND)
 def test_metrics_by_hand(kind, labels, predictions, right, expected):
     if kind is TAGGING:
         predictions, right = (
@@ -158,7 +158,7 @@ def test_metrics_are_numbers_without_examples_and_where_a_model_gives_none(kind)
 
 
 @pytest.mark.parametrize(
-    ("tags", "expected"),
+    "tags, expected",
     [
         ("I-X I-X B-X O I-Y I-X", "X02 X23 Y45 X56"),  # IOB1: B behind its like alone
         ("B-X I-X B-X O B-a-b", "X02 X23 a-b45"),  # IOB2

@@ -77,7 +77,7 @@ def best(metric, maximize):
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings", "message"),
+    "kind, settings, message",
     [
         ("multilabel", {"data": "/nowhere"}, "/nowhere/enct5.json"),
         ("multilabel", {"data": None}, "no data folder"),
@@ -136,7 +136,7 @@ SWAPPED, FEWER = {"labels": ["a", "c", "b"]}, {"labels": ["a", "b"]}
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "finetuned", "outcome"),
+    "kind, changes, finetuned, outcome",
     [
         ("multilabel", {}, True, set()),
         ("multilabel", SWAPPED, True, {"head", "decoder.table"}),

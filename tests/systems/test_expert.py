@@ -117,7 +117,7 @@ def test_shares_between_zero_and_one_are_met_and_independent(share):
     assert {tiny.letters(row, SYMBOLS) for row in state.insertion.before[inserting]} == {"ab"}
 
 
-@pytest.mark.parametrize(("drafted", "share"), [(True, 0.3), (False, 0.0), (False, 1.0)])
+@pytest.mark.parametrize("drafted, share", [(True, 0.3), (False, 0.0), (False, 1.0)])
 def test_without_a_draft_beta_is_the_share_of_states_where_nothing_stands(share, drafted):
     # Eq. 7 with y⁰ = <s></s>; the others keep a number of tokens that is uniform over 0 … 8
     sample = tiny.batch(TASK, [Triple("ab", "abcdefgh", "")] * 4000, drafted=drafted)
@@ -146,7 +146,7 @@ LOGITS = torch.linspace(-1, 1, 13)
 
 
 @pytest.mark.parametrize(
-    ("tokens", "counts"),
+    "tokens, counts",
     [("sample", COUNTS), ("random", COUNTS), ("random", [9] * 4 + [0] * 8)],
     ids=["policy", "counts", "no counts"],
 )

@@ -84,7 +84,7 @@ def pointer_by_hand(model, gates, state, looks, source, target):
 @pytest.mark.kernels
 @torch.no_grad()
 @pytest.mark.parametrize(
-    ("variant", "gates", "target"),
+    "variant, gates, target",
     [
         (variant, gates, target)
         for variant, gates in CHOICES
@@ -149,7 +149,7 @@ def test_a_training_is_resumed_with_the_gates_it_began_with():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "same", "table"),
+    "old, new, same, table",
     [
         ({"gates": "none"}, {}, "", SYMBOLS),
         ({}, {"gates": "none"}, "", NO_MASK),

@@ -81,7 +81,7 @@ def test_with_fewer_bits_it_is_close_to_itself(system: Seq2Seq):
 # beam search ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("system", "learned"), [(PBD, True), (GATED, False)], ids=["pbd", "gated"])
+@pytest.mark.parametrize("system, learned", [(PBD, True), (GATED, False)], ids=["pbd", "gated"])
 def test_sentences_of_the_longest_length_pass_and_longer_ones_are_named(system, learned):
     limits = {"max_source_positions": 9, "max_target_positions": 7}
     model = system.build(encoder_learned_pos=learned, **limits)
@@ -133,7 +133,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("system", "values", "named"), REFUSED)
+@pytest.mark.parametrize("system, values, named", REFUSED)
 def test_options_that_contradict_each_other_are_refused_by_name(system: Seq2Seq, values, named):
     options = dict(values)
     target = tiny.dictionary("xyz") if options.pop("two", False) else None

@@ -195,7 +195,7 @@ def test_outputs_are_the_stock_decoders_token_for_token(setting):
 
 
 @pytest.mark.parametrize(
-    ("flags", "drafted"),
+    "flags, drafted",
     [
         ({"iter_decode_max_iter": 0}, False),
         ({"iter_decode_max_iter": 3, "iter_decode_eos_penalty": 3.0}, False),
@@ -213,7 +213,7 @@ def test_options_and_drafts_mean_what_they_mean_to_the_stock_decoder(lively, fla
     assert written != outcomes(by_us(lively)), "nothing was tested"
 
 
-@pytest.mark.parametrize(("beam", "trace", "mark"), [(1, False, KEEP), (2, False, 0), (1, True, 0)])
+@pytest.mark.parametrize("beam, trace, mark", [(1, False, KEEP), (2, False, 0), (1, True, 0)])
 def test_other_options_exclude_the_rules_of_stock(beam, trace, mark):
     task = tiny.task(stock_decoding=True)
     sample = tiny.batch(task, [tiny.Triple("a", "", "b")])

@@ -37,7 +37,7 @@ def stock(**values):
     return TransformerModelBase.build_model(cfg, task(SYMBOLS)).eval()
 
 
-@pytest.mark.parametrize(("kind", "left"), list(zip(KINDS, [True, False, True])))
+@pytest.mark.parametrize("kind, left", list(zip(KINDS, [True, False, True])))
 def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, left):
     """Taking over fairseq's parameters sets the language to zero; one part is a plain source."""
     other = stock(**KINDS[kind])
@@ -95,7 +95,7 @@ def test_data_and_typed_lines_are_sources_and_drafts_joined_and_without_drafts_t
 
 
 @pytest.mark.parametrize(
-    ("limits", "kept"),
+    "limits, kept",
     [
         ((8, 8), [0, 1, 2]),
         ((6, 8), [0, 2]),  # the second draft has seven tokens

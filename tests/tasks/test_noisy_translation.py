@@ -172,7 +172,7 @@ def test_validation_reads_pieces_as_text(folder):
 
 
 @pytest.mark.parametrize(
-    ("split", "options", "messages"),
+    "split, options, messages",
     [
         ("train", {}, ["DATA/train.clean", "train.noisy", "--noise all"]),
         ("valid", {"noise": "all", "noise_valid": "none"}, ["--noise-valid all"]),

@@ -58,7 +58,7 @@ def rows_of(task: TranslationEditTask) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options, message",
     [
         ({"draft_lang": "tgt"}, "--draft-lang tgt"),
         ({"draft_lang": "pe"}, "train.src-tgt.pe.bin"),
@@ -135,7 +135,7 @@ def test_a_line_is_a_source_or_a_source_and_a_draft():
 
 
 @pytest.mark.parametrize(
-    ("line", "message"), [("a\tb [=a", "[=a"), ("a\t[+a xyz+]", "'xyz'"), ("a\tb\ta", "2 tabs")]
+    "line, message", [("a\tb [=a", "[=a"), ("a\t[+a xyz+]", "'xyz'"), ("a\tb\ta", "2 tabs")]
 )
 def test_a_line_that_cannot_be_read_is_named_by_its_number(line, message):
     task = tiny.task(markup=True)
@@ -157,7 +157,7 @@ def test_what_edit_models_do_not_do_is_refused(name):
 
 
 @pytest.mark.parametrize(
-    ("duration", "progress", "alpha"),
+    "duration, progress, alpha",
     [
         (10, (0,), 0),
         (10, (5,), 0.4),

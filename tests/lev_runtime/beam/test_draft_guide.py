@@ -24,7 +24,7 @@ LINE = "the quick brown fox jumps over the lazy dog"
 
 
 @pytest.mark.parametrize(
-    ("draft", "most"),
+    "draft, most",
     [
         (LINE, 1),
         (LINE.replace("quick", "qu1ck"), 2),

@@ -23,7 +23,7 @@ def test_a_signature_follows_the_content_of_a_model_and_its_settings(tmp_path):
         signature(tmp_path / "none")
 
 
-@pytest.mark.parametrize(("options", "threshold"), [([], "0.3"), (["--min-confidence=0.9"], "0.9")])
+@pytest.mark.parametrize("options, threshold", [([], "0.3"), (["--min-confidence=0.9"], "0.9")])
 def test_every_edit_of_lev_correct_has_the_signature_of_its_run(
     options, threshold, tmp_path, capsys
 ):

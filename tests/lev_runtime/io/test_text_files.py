@@ -40,7 +40,7 @@ def test_lines_are_those_of_text_mode(tmp_path_factory, text, windows):
 
 
 @pytest.mark.parametrize(
-    ("content", "where"),
+    "content, where",
     [
         (b"good\nb\xffd\n", "line 2: byte 2 "),
         ("é\né\n".encode("latin-1"), "line 1: byte 1 "),

@@ -48,7 +48,7 @@ def test_marks_hold_what_was_put_in_and_know_their_places(parts, end):
 
 
 @pytest.mark.parametrize(
-    ("text", "plain", "marks"),
+    "text, plain, marks",
     [
         ("a\\b \\= \\] [x] =] -]", "a\\b \\= \\] [x] =] -]", []),
         ("[=a \\=] b=]", "a =] b", [(0, 6, "keep")]),
@@ -62,7 +62,7 @@ def test_what_is_written_is_read(text, plain, marks):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text, message",
     [
         ("a [=b", "'[=b'"),
         ("[+b\\+]", "'[+b"),
@@ -90,7 +90,7 @@ def in_pairs(text):
 
 
 @pytest.mark.parametrize(
-    ("encode", "text", "tokens", "bits"),
+    "encode, text, tokens, bits",
     [
         (str, "a [=b=]c d", "a bc d", [0, KEEP, 0]),  # no token is torn
         (str, "x [=a=]b[+c+]", "x abc", [0, KEEP]),
@@ -106,7 +106,7 @@ def test_a_mark_covers_its_tokens_whole_and_no_other_word(encode, text, tokens, 
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text, message",
     [("x [=a=][-bc-]", "'abc' of 'bc'"), ("a [+7+] b", "'7'")],
 )
 def test_marks_that_disagree_on_a_token_or_have_none_are_refused(text, message):
@@ -121,7 +121,7 @@ NUMBERS = " ".join(map(str, range(30)))
 
 
 @pytest.mark.parametrize(
-    ("symbols", "joined", "apart"),
+    "symbols, joined, apart",
     [
         ("▁Fluss ▁Win ter n . ▁ 7 的 - ▁der", "▁Fluss n, ter 7", "▁Fluss ▁Win, ▁Fluss ., ▁ n, n ▁"),
         ("ĠWin ter Ġ", "ĠWin ter", "ter ĠWin, Ġ ter"),

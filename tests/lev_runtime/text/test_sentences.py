@@ -81,7 +81,7 @@ def test_terms_are_in_the_output_whole_and_in_their_order(editor):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"),
+    "arguments, named",
     [
         ({"sources": ["a", "b " * 63]}, "sentence 2: 65 source tokens"),
         ({"drafts": ["a", "b " * 63]}, "sentence 2: 65 draft tokens"),

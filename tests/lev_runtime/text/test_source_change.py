@@ -20,7 +20,7 @@ def test_without_what_went_and_the_marks_the_source_comes_back(old, new):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "marked"),
+    "old, new, marked",
     [
         (":x:`91`.", ":x:`22`.", ":x:`<del>91</del><ins>22</ins>`."),
         ("a b", "a new b", "a<ins> new</ins> b"),

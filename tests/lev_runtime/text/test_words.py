@@ -61,7 +61,7 @@ def test_edits_make_the_target_and_touch_nothing_twice(source, target):
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "edits"),
+    "source, target, edits",
     [
         ("tbe old hovse", "the old house", [(0, 1, "the"), (2, 3, "house")]),
         ("alot of it", "a lot of it", [(0, 1, "a lot")]),
@@ -76,6 +76,6 @@ def test_a_span_between_equal_words_is_an_edit_and_word_for_word_ones_are_split(
     assert word_edits(source.split(), target.split()) == expected
 
 
-@pytest.mark.parametrize(("counts", "worth"), [((0, 4, 4), 0), ((0, 0, 0), 100)])
+@pytest.mark.parametrize("counts, worth", [((0, 4, 4), 0), ((0, 0, 0), 100)])
 def test_rates_of_nothing_right(counts, worth):
     assert [rate(counts) for rate in (precision, recall, f_half)] == [worth] * 3
