@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import count
 from operator import attrgetter, itemgetter
@@ -22,22 +22,19 @@ from .judge.judge import Judge, OfLine, kind_of
 from .judge.languages import Languages
 from .judge.weights import Weights
 from .lines import (
-    Chance,
+    Change,
     Correction,
     Edit,
     Line,
-    Patch,
     Reason,
     apply_edits,
-    between,
     placed,
-    whole_words,
 )
 from .packaged import ENGLISH_SPELLING, installed_misspellings
 from .propose import loading
 from .propose.backend import Backend
 from .propose.vocabulary import with_case
-from .settings import DEFAULTS, Settings, chosen
+from .settings import DEFAULTS, NAMES, Settings, chosen
 from .text.mentions import mentioned
 from .text.protection import (
     CodeProtection,
@@ -137,43 +134,36 @@ class Corrector:
     def from_pretrained(
         cls, path: str | os.PathLike[str] | None = None,
         data: str | os.PathLike[str] | None = None,
-        device: Any = None, unit: str | None = None,
-        window: int | None = None, beam: int | None = None, precision: str = "fp32",
-        lexicon: str | None = None, lookup: str | None = None, settings: str | None = None,
-        weights: Mapping[str, float] | None = None, bigrams: str | None = None,
-        confusions: str | None = None, eager: bool = False,
-        **processing: Any,
+        device: Any = None, precision: str = "fp32", settings: str | None = None,
+        eager: bool = False, **options: Any,
     ) -> "Corrector":  # fmt: skip
         """Loads a checkpoint of one of the tasks of :mod:`.loading`.
 
         Args:
-            path: like data, device, precision and processing as of
-                ``LevenshteinEditor.from_pretrained``; by default the package's English model.
+            path: like data, device and precision as of ``LevenshteinEditor.from_pretrained``; by
+                default the package's English model.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` next to
                 the checkpoint where there is one.
-            unit: like window, beam, lexicon, lookup, bigrams, confusions, weights as of
-                :class:`.settings.Settings`, before what the file says.
             eager: make every edit that the model wants, also of what may well be a term.
+            **options: fields of :class:`.settings.Settings`, before what the file says; others are
+                text processing, as of ``LevenshteinEditor.from_pretrained``.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
                 dictionaries, options that this kind of model has not got.
         """
+        given = {name: options.pop(name) for name in NAMES & options.keys()}
         if path is None:
             # the weight there is that of installed_misspellings(); the user's table is followed
-            weights = {**({"lookup": loading.LISTED} if lookup else {}), **(weights or {})}
-            path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
-        files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
-        place, unit = os.fspath(path), check_unit(unit, window)
-        use, file = chosen(place, settings, {"beam": beam, **files})
+            listed = {"lookup": loading.LISTED} if given.get("lookup") else {}
+            given["weights"] = {**listed, **(given.get("weights") or {})}
+            given["lookup"] = given.get("lookup") or installed_misspellings()
+        place, folder = os.fspath(path or ENGLISH_SPELLING), os.fspath(data) if data else None
+        use, file = chosen(place, settings, given)
         # a file that is missing is told before the model loads
         require_files([path for path in (use.protect_words, use.known) if path])
-        folder = os.fspath(data) if data else None
-        backend = loading.load_backend(place, folder, device, use.beam, precision, processing)
-        backend = loading.ranked(backend, use, unit or use.unit, weights or {})
-        if unit is None:
-            unit, window = use.unit, use.window
-        corrector = cls(backend, unit, window, use)
+        backend = loading.load_backend(place, folder, device, use.beam, precision, options)
+        corrector = cls(loading.ranked(backend, use), use.unit, use.window, use)
         corrector.settings_file, corrector.eager = file, eager
         return corrector
 
@@ -278,7 +268,7 @@ class Corrector:
         lines = read = [text for text, _ in forms]
         code = [False] * len(lines)
         if document:
-            code = document.read(lines)
+            code = document.code_lines(lines)
             forms, read = document.forms(forms)
             lines = [text for text, _ in forms]
         shown = read if by_letters else lines
@@ -406,7 +396,7 @@ class Corrector:
         if line.skipped or not (line.words or line.units):
             return Correction(source, source, (), code=line.is_code)
         judge = text.judge.line(line.shown, line.words)
-        wanted, respaced = self._wanted(line, judge), list[Chance]()
+        wanted, respaced = self._wanted(line, judge), list[Change]()
         if self.backend.spacing and line.words:
 
             def judged(start: int, before: str, after: str, chance: float) -> float:
@@ -417,34 +407,33 @@ class Corrector:
         answers = zip(line.units, line.answers, strict=True)
         silent = (unit for unit, answer in answers if answer is None)
         unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)
-        errors = {
-            start: of_error(chance, judge.why.get(start, {}))
-            for (start, _, _), chance in (*wanted, *respaced)
-        }
-        sure = [change for change in (*wanted, *respaced) if errors[change[0][0]] >= threshold]
+        sure = [
+            change
+            for change in (*wanted, *respaced)
+            if of_error(change.probability, judge.why.get(change.start, {})) >= threshold
+        ]
         masks = self._masks(line, sure, protections, bool(respaced)) if sure else None
         edits = []
-        for patch, chance in whole_words(line.text, sorted([*wanted, *respaced])):
-            start, end, after = patch
-            spaced = between(respaced, start, end)
-            fitting = (
-                text.document.fitted(line.number, line.text, patch) if text.document else after
-            )
+        for change in sorted([*wanted, *respaced]):
+            start, end, after, chance = change
+            is_spaced, new = change in respaced, _written(text, line, change)
+            if after == line.text[start:end]:
+                continue
             reason: Reason | None = None
-            least = text.judge.least(threshold, bool(spaced))
-            inner = (error for at, error in errors.items() if start <= at < end)
+            least = text.judge.least(threshold, is_spaced)
             if UNREADABLE in after:
                 reason = "unknown"
-            elif masks is None or min(inner, default=chance) < least:
+            elif masks is None or of_error(chance, judge.why.get(start, {})) < least:
                 reason = "confidence"
             else:
-                reason = self._objection(line, patch, spaced, masks)
-            place, before = origins[start], source[origins[start] : origins[end]]
-            if fitting is not None:
-                fitting = as_escaped(fitting, (line.text, origins), source, (start, end))
-            if reason is None and (fitting is None or chance < least):
+                reason = self._objection(line, change, is_spaced, masks)
+            if reason is None and (new is None or chance < least):
                 reason = "reported"
-            after = fitting or after
+            place, before, after = (
+                origins[start],
+                source[origins[start] : origins[end]],
+                new or after,
+            )
             if not is_normalized("NFC", source):
                 after = normalize("NFD", after)
             terms = next((judge.why[at] for at in range(start, end) if at in judge.why), {})
@@ -464,7 +453,7 @@ class Corrector:
         from .words.usage import doubts
 
         protected, _ = self._masks(line, (), protections, False)
-        for (start, end, after), chance in doubts(line.shown):
+        for start, end, after, chance in doubts(line.shown):
             first, last = line.origins[start], line.origins[end]
             here = [edit for edit in edits if edit.offset < last and first < edit.end]
             is_likelier = all(edit.reason == "confidence" for edit in here)
@@ -474,7 +463,7 @@ class Corrector:
         return sorted(edits, key=attrgetter("offset"))
 
     def _masks(
-        self, line: Line, sure: Sequence[Chance], protections: Sequence[Protection], spaced: bool
+        self, line: Line, sure: Sequence[Change], protections: Sequence[Protection], spaced: bool
     ) -> tuple[bytearray, bytearray]:
         """Returns where nothing is edited, and where no spaces are."""
         stay = line.foreign
@@ -488,30 +477,41 @@ class Corrector:
     def _objection(
         self,
         line: Line,
-        patch: Patch,
-        spaced: Sequence[Chance],
+        change: Change,
+        is_spaced: bool,
         masks: tuple[bytearray, bytearray],
     ) -> Reason | None:
         """Returns why an edit that is sure enough is not made."""
-        (start, end, after), (protected, asked) = patch, masks
+        (start, end, after, _), (protected, asked) = change, masks
         before, longest = line.text[start:end], self.settings.longest
-        is_covered = any(covered(asked, first, last) for (first, last, _), _ in spaced)
+        is_covered = is_spaced and covered(asked, start, end)
         if is_covered or touched(protected, start, before, after):
             return "protected"
         is_long = longest is not None and len(after) - len(before) > longest
         return "length" if is_long else None
 
-    def _wanted(self, line: Line, judge: OfLine) -> list[Chance]:
+    def _wanted(self, line: Line, judge: OfLine) -> list[Change]:
         """The changes of units that the model wants in a line, each with its probability there."""
         shouted = self.unit == "letters" and is_shouted(line.shown)
-        wanted: list[Chance] = []
+        wanted: list[Change] = []
         for unit, answer in zip(line.units, line.answers, strict=True):
             written = line.shown[unit.start : unit.end]
             for edit, probability in (answer or {}).items():
                 chance = calibrated(probability, self.settings.temperature)
-                start, end, after = placed(line.shown, unit.start, unit.end, edit)
+                start, end, after, _ = placed(line.shown, unit.start, unit.end, edit)
                 chance = judge.probability(unit.start, written, after, chance)
                 cased = after.upper() if shouted else with_case(after, written)
                 after = cased if unit.text != written else after
-                wanted.append(((start, end, after), chance))
+                wanted.append(Change(start, end, after, chance))
         return wanted
+
+
+def _written(text: Text, line: Line, change: Change) -> str | None:
+    """Returns the new text of a change as its file has it; None where it does not fit there."""
+    start, end, after, _ = change
+    fitting: str | None = after
+    if text.document:
+        fitting = text.document.fitted(line.number, line.text, (start, end, after))
+    if fitting is None:
+        return None
+    return as_escaped(fitting, (line.text, line.origins), line.written, (start, end))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .files.reader import Reader
+from .files.reader import TextReader
 from .judge.judge import Judge
 from .lines import Line
 from .text.units import HYPHENS, Unit
@@ -14,12 +14,12 @@ LINES_TOGETHER = 10_000
 _DIVIDED = re.compile(rf"[^\W\d_][{HYPHENS}]\s*$")
 
 
-class Document(Reader):
+class Document(TextReader):
     """Keeps what the lines of one text tell together; they are read in order, some at a time.
 
     Args:
         judge: of its edits.
-        knows, path, text: as of :class:`.Reader`.
+        knows, path, text: as of :class:`.TextReader`.
     """
 
     def __init__(

@@ -14,6 +14,7 @@ from lev_runtime.io.text_files import read_lines, reading
 from .judge.weights import ENGLISH, Weights
 from .propose.vocabulary import Vocabulary
 from .text.protection import Protection
+from .text.units import check_unit
 from .words.known_words import KnownWords
 from .words.lexicon import (
     Bigrams,
@@ -69,6 +70,20 @@ class Settings:
     judge: str | None = None
     language: str = "en"
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for numbers that are none, or cannot be."""
+        counts = [n for n in (self.window, self.beam, self.longest) if n is not None]
+        numbers = [self.min_confidence, self.temperature, *self.weights.values(), *counts]
+        if not all(isinstance(number, int | float) for number in numbers):
+            raise ValueError("what should be a number is none")
+        if not 0 <= self.min_confidence <= 1 or self.temperature <= 0 or min(counts, default=1) < 0:
+            raise ValueError("a number is out of its range")
+
+    @property
+    def by_word(self) -> bool:
+        """Returns whether words are ranked one by one, where candidates are."""
+        return self.unit in (None, "word", "letters")
+
     @property
     def ranks(self) -> bool:
         """Returns whether candidates are ranked."""
@@ -98,6 +113,7 @@ class Settings:
 
 
 DEFAULTS = Settings()
+NAMES = vars(DEFAULTS).keys()
 
 
 def beside(checkpoint: str) -> str | None:
@@ -106,24 +122,31 @@ def beside(checkpoint: str) -> str | None:
     return path if os.path.isfile(path) else None
 
 
-def chosen(
-    path: str, file: str | None, overrides: Mapping[str, Any]
-) -> tuple[Settings, str | None]:
+def chosen(path: str, file: str | None, given: Mapping[str, Any]) -> tuple[Settings, str | None]:
     """Returns what is set for a checkpoint, and the settings file that says so.
 
     Args:
         file: settings, ``"none"`` for none; by default those next to the checkpoint.
-        overrides: settings that come before those of the file, where they are not None.
+        given: settings that come before those of the file, where they are not None.
 
     Raises:
-        UserError: settings that cannot be read.
+        UserError: settings that cannot be read or used.
     """
     settings_file = None if file == "none" else file or beside(path)
     stored = DEFAULTS if settings_file is None else read(settings_file)
-    use = replace(stored, **{key: value for key, value in overrides.items() if value is not None})
+    given = {name: value for name, value in given.items() if value is not None}
+    if is_of_unit := not given.keys().isdisjoint({"unit", "window"}):
+        window = given.get("window")
+        given |= {"unit": check_unit(given.get("unit"), window), "window": window}
+    try:
+        use = replace(stored, **given)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"settings: {error}") from None
     one_by_one = (None,) if stored.ranks else (None, "word")
-    if use.ranks and use.unit in one_by_one:  # lists are of words without punctuation
-        use = replace(use, unit="letters")
+    if use.ranks and not is_of_unit and use.unit in one_by_one:
+        use = replace(use, unit="letters")  # lists are of words without punctuation
+    tuned = stored.weights if use.by_word == stored.by_word else {}
+    use = replace(use, weights={**tuned, **given.get("weights", {})})
     return use, settings_file
 
 
@@ -143,23 +166,12 @@ def read(path: str) -> Settings:
         stored = {key: value for key, value in items if value is not None and key not in GONE}
         for key in stored.keys() & {*FILES}:
             stored[key] = os.path.join(folder, os.path.basename(stored[key]))
-        return _checked(Settings(**stored))
+        return Settings(**stored)
     except (ValueError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path} is not a settings file ({error}); ignore it with --settings none, or "
             "replace it: lev-correct tune --settings none --path CHECKPOINT NOISY CLEAN"
         ) from None
-
-
-def _checked(use: Settings) -> Settings:
-    """The settings; raises ValueError for numbers that are none, or cannot be."""
-    counts = [count for count in (use.window, use.beam, use.longest) if count is not None]
-    numbers = [use.min_confidence, use.temperature, *use.weights.values(), *counts]
-    if not all(isinstance(number, int | float) for number in numbers):
-        raise ValueError("what should be a number is none")
-    if not (0 <= use.min_confidence <= 1 and use.temperature > 0 and min(counts, default=1) >= 0):
-        raise ValueError("a number is out of its range")
-    return use
 
 
 def write(settings: Settings, checkpoint: str, prepare: bool = False) -> str:

@@ -141,10 +141,15 @@ def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[Outco
     """Yields one of each edit that was made; a word for which more or fewer are written is wrong
     then."""
     for correction, line in zip(done, clean, strict=True):
-        wanted = line.split()
+        source, wanted = correction.source, line.split()
         for edit in (edit for edit in correction.edits if edit.applied):
-            first = len(correction.source[: edit.offset].split())
-            before, after = edit.before.split(), edit.after.split()
+            # the words that it touches, whole
+            has_words = edit.before.strip() and edit.after.strip()
+            left = re.split(r"\s", source[: edit.offset])[-1] if has_words else ""
+            right = re.split(r"\s", source[edit.end :], maxsplit=1)[0] if has_words else ""
+            first = len(source[: edit.offset - len(left)].split())
+            sides = (f"{left}{side}{right}".split() for side in (edit.before, edit.after))
+            before, after = sides
             meant = wanted[first : first + len(before)]
             written = after if len(after) == len(before) else [""] * len(before)
             was = [old == word for old, word in zip(before, meant, strict=True)]

@@ -166,7 +166,7 @@ def _correct(
 
 
 def _records(edits: Sequence[Edit]) -> list[Result]:
-    records = (edit.bare().to_dict() for edit in edits)
+    records = (edit.to_dict() for edit in edits)
     return [{**record, "probability": round(record["probability"], 6)} for record in records]
 
 

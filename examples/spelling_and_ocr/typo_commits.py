@@ -97,7 +97,7 @@ def excerpts(repository: str, commit: str, corrector: Corrector) -> Iterator[dic
             continue
         lines = git(repository, "show", f"{commit}^:{path}").split("\n")
         document = corrector.document(None, path, lines)
-        is_code = document.read(lines) if document else [False] * len(lines)
+        is_code = document.code_lines(lines) if document else [False] * len(lines)
         for number, new, words in rows:
             if words:
                 first = max(number - AROUND, 0)

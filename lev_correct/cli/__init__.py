@@ -1,1 +1,1 @@
-"""cli."""
+"""The commands ``lev-correct``, ``lev-correct check`` and ``lev-correct tune``."""

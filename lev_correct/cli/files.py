@@ -105,7 +105,7 @@ def read_file(path: str, name: str | None = None) -> FileText:
     raw = list(source_lines(path, encoding))
     ends = [b"\n" if line.endswith(b"\n") else b"" for line in raw]
     lines, comments = list(map(_body, raw)), IgnoreComments()
-    ignored = comments.read(lines)
+    ignored = comments.ignored(lines)
     return FileText(name or path, lines, ends, ignored, comments.open_since, encoding)
 
 

@@ -11,7 +11,7 @@ import argparse
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lev_runtime.errors import UserError
@@ -73,11 +73,12 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     names = "path data device unit window beam precision settings lexicon lookup bigrams confusions"
     options: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     options["eager"] = args.command != "tune" and args.eager
+    if named := [name for name in args.protect or () if name in NAMED]:
+        options["protect_code"] = named[-1] == "code"
+    if args.command == "tune":
+        options["protect_words"] = args.protect_words
     corrector = Corrector.from_pretrained(**options | text_processing(args))
     corrector.grammar = args.command != "tune" and args.grammar
-    if named := [name for name in args.protect or () if name in NAMED]:
-        code = named[-1] == "code"
-        corrector.settings = replace(corrector.settings, protect_code=code)
     return corrector
 
 
@@ -95,7 +96,7 @@ def correct(
         corrector.protections.append(protection)
         if args.signature:
             report.sign(corrector, args)
-        run = Run(corrector, args, report, repository)
+        run = Correcting(corrector, args, report, repository)
         run.say_settings()
         run.correct()
     if run.foreign:
@@ -110,7 +111,7 @@ FOREIGN = "most words are unknown, as in another language, so its lines stay"
 
 
 @dataclass
-class Run:
+class Correcting:
     """A model, what it is to do, and what it did."""
 
     corrector: "Corrector"
@@ -198,7 +199,7 @@ class Run:
         corrections = self.corrector.stream(
             with_pauses(bodies(), path, PAUSE),
             buffer=self.args.buffer,
-            ignored=IgnoreComments().read,
+            ignored=IgnoreComments().ignored,
             min_confidence=self.args.min_confidence,
             document=document,
             batch_size=self.args.batch_size,

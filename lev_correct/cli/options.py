@@ -164,9 +164,6 @@ def _add_advanced(parser: argparse.ArgumentParser) -> None:
 
 def check(args: argparse.Namespace) -> None:
     """Refuses options that cannot be used, before the model is loaded."""
-    from ..text.units import check_unit
-
-    check_unit(args.unit, args.window)
     at_least_one(args, "batch_size", "buffer")
     for name in LISTS:
         path, flag = getattr(args, name), f"--{name.replace('_', '-')}"

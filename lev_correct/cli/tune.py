@@ -24,9 +24,6 @@ def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Correct
         raise UserError("tune needs your own model: add --path")
     goal = tuning.Goal.parse(args.goal)
     corrector = load(args)
-    if args.protect_words:
-        use = replace(corrector.settings, protect_words=args.protect_words)
-        corrector.settings, corrector.protections = use, [use.protection()]
     if args.tune_weights and not isinstance(corrector.backend, WordRanker):
         raise UserError("--tune-weights: only rankings have weights; add --lexicon or --lookup")
     noisy, clean = (list(read_lines(path)) for path in (args.noisy, args.clean))

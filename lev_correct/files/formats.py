@@ -41,6 +41,7 @@ _WORDS = {
     r"hadolint isort istanbul jshint jslint markdownlint[\w-]* mypy nolint\w* noqa "
     r"nosec nosonar phpcs phpstan pragma prettier-\w+ pylint pyright rubocop ruff "
     "shellcheck swiftlint tslint vi vim yapf",
+    "SWITCHES": "disable enable ignore skip off on next env",
     "DOXYGEN": "a c e p cite class copydoc def defgroup enum file fn headerfile include "
     "ingroup link namespace ref relates sa see snippet struct subpage var",
     # TeX: commands whose last argument is prose: words in a sentence, a text of its own, after one
@@ -111,7 +112,7 @@ _PARTS = {
     "DIRECTIVE": r"(?!TODO|FIXME|NOTE|XXX|HACK|BUG)[A-Za-z][\w.-]*:(?=[A-Za-z]).*"
     r"|(?://)(?:export|extern|line|sys|sysnb) \S+$|\+build\b.*|#cgo\b.*"
     r"|(?:<TOOLS>)\b"
-    r"(?:[:(=,]|[-\w]* (?:disable|enable|ignore|skip|off|on|next|env)\b|$|-).*"
+    r"(?:[:(=,]|[-\w]* (?:<SWITCHES>)\b|$|-).*"
     r"|(?:exported|globals?) [\w$]+(?:,.*|\s*\*/)?$|type: .*"
     r"|@ts-[\w-]+.*",
     "TYPE": r"\{(?:[^{}\n]|\{[^{}\n]*\})*\}",
@@ -347,8 +348,12 @@ def _patterns(name: str) -> list[tuple[re.Pattern[str], str]]:
 
 
 def _part(name: re.Match[str]) -> str:
-    part = _PARTS.get(name[1]) or "|".join(_WORDS[name[1]].split())
-    return _NAMED_PART.sub(_part, part)
+    return _NAMED_PART.sub(_part, _PARTS.get(name[1]) or one_of(_WORDS[name[1]]))
+
+
+def one_of(words: str) -> str:
+    """Returns a pattern of any of some words, without brackets around it."""
+    return "|".join(words.split())
 
 
 _ENGLISH = re.compile(r"^\"Language: en\b", re.MULTILINE)

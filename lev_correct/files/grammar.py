@@ -25,9 +25,9 @@ from .file_kinds import (
     by_language,
     kind_of,
 )
-from .formats import CODE, FORMATS, as_code, hidden, masked, settled
+from .formats import CODE, FORMATS, as_code, hidden, masked, one_of, settled
 from .keys import Literal, headings, keys
-from .markdown import Markdown, read_markdown
+from .markdown import Prose, read_markdown
 from .markup import Span, is_prose
 from .places import String, apostrophe
 from .python import Token, python_tokens
@@ -69,20 +69,24 @@ _PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|\$\w+|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[
 #: What a string has that is no single word.
 _SEVERAL = re.compile(rf"[\s%{{$&\\{CODE}]")
 _PLAIN = re.compile(r"[(\"'\[]*([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.,;:!?)\"'\]]*")
+_SQL = one_of("SELECT INSERT UPDATE DELETE CREATE ALTER DROP WITH PRAGMA BEGIN COMMIT")
 _STATEMENT = re.compile(
-    r"\s*(?:(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH|PRAGMA|BEGIN|COMMIT)\s"
+    rf"\s*(?:(?:{_SQL})\s"
     r"|select\b.*\bfrom\b|insert into\b|update \w+ set\b|create (?:table|index)\b)"
 )
 #: Characters before a string, in which a call may be that says it to people.
 BEFORE = 200
+_CALLS = (
+    r"\w*print\w* echo puts say \w*log\w* log\w*[.:>-]+\w+ console\.\w+ info warn\w* debug trace "
+    r"\w*[Ee]rr(?:or)?s?(?:f|ln|New)? errors\.New \w*(?:Error|Exception|Message|Warning) fatal\w* "
+    r"critical notice die croak confess carp fail\w* abort panic bail ensure expect context raise "
+    r"throw usage help description option flags?\.\w+ message n?gettext\w* trans\w* tr N?_ __ i18n "
+    r"alert"
+)
+_FIELDS = r"help desc\w* message msg summary usage epilog tooltip hint error warning reason"
 _SAYS = re.compile(
-    r"(?:\b(?:\w*print\w*|echo|puts|say|\w*log\w*|log\w*[.:>-]+\w+|console\.\w+|info|warn\w*|debug|trace"
-    r"|\w*[Ee]rr(?:or)?s?(?:f|ln|New)?|fatal\w*|critical|notice|\w*(?:Error|Exception|Message|Warning)"
-    r"|errors\.New|die|croak|confess|carp|fail\w*|abort|panic|bail|ensure|expect|context|raise|throw"
-    r"|usage|help|description|option|flags?\.\w+|message|gettext\w*|ngettext|trans\w*|tr|N?_|__?|i18n|alert"
-    r")!?[^\S\n]*(?:\(|\s)\s*(?:[^(){};]*[,\s])?"
-    r"|(?i:\b(?:help|desc\w*|message|msg|summary|usage|epilog|tooltip|hint|error|warning|reason)"
-    r"[\"']?\s*(?:=>?|:)\s*))\Z"
+    rf"(?:\b(?:{one_of(_CALLS)})!?[^\S\n]*(?:\(|\s)\s*(?:[^(){{}};]*[,\s])?"
+    rf"|(?i:\b(?:{one_of(_FIELDS)})[\"']?\s*(?:=>?|:)\s*))\Z"
 )
 #: Words that sentences have and lists of names have not.
 _FUNCTION_WORDS = set(
@@ -92,7 +96,7 @@ _FUNCTION_WORDS = set(
 )
 
 
-def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Markdown | None:
+def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Prose | None:
     """Reads a whole text, of lines without their ends; None where its kind has no grammar.
 
     Args:
@@ -109,9 +113,9 @@ def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Markdo
     return _read(kind, lines, knows) if kind != PROSE else None
 
 
-def _read(kind: str, lines: Sequence[str], knows: Knows) -> Markdown:
+def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
     if kind in (PROSE, MARKDOWN):
-        return read_markdown(lines) if kind == MARKDOWN else Markdown([False] * len(lines), lines)
+        return read_markdown(lines) if kind == MARKDOWN else Prose([False] * len(lines), lines)
     text, strings = "\n".join(lines).translate(_UNREADABLE), list[String]()
     stay: Sequence[Span] = ()
     if kind == NOTEBOOK:
@@ -133,7 +137,7 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Markdown:
         bool(line.strip()) and not (part.strip(_HIDDEN) and _LETTER.search(part))
         for part, line in pairs
     ]
-    return Markdown(code, parts, strings, stay)
+    return Prose(code, parts, strings, stay)
 
 
 # source -------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from .formats import one_of
 from .markup import Span
 
 #: Characters before and after a string that tell what it is for.
@@ -50,12 +51,15 @@ _SOUGHT_BEFORE, _SOUGHT_AFTER = (
     re.compile(r"(?:[=!]~|(?<=\s)~)\s*\Z"),
     re.compile(r"\s*(?:not\s+)?in\b(?!\s*[\[({])"),
 )
+_IMPORTS = r"import require\w* include\w* from use load source open package"
+_SETTINGS = (
+    "run cmd command script exec entrypoint pattern regex regexp path file key id glob selector"
+)
 _NAMED_BEFORE = re.compile(
     r"(?:[=!]==?|/=|\b(?:eq|ne|eql|is|is not|i?like|rlike|glob)|\s-[ci]?(?:eq|ne|like|match))\s*\Z"
     r"|[\w\])>]\s?\[\s*\Z|(?<![\w-])(?:case|when|in)\b[^:;{}\n]*\Z|\bfrom\s*\Z"
-    r"|^\s*(?:import|require\w*|include\w*|from|use|load|source|open|package)\b[^\n;=:]*\Z"
-    r"|(?i:(?<![^\W_])(?:run|cmd|command|script|exec|entrypoint|pattern|regexp?|path|file|key|id|glob"
-    r"|selector)[\"']?\s*[:=]\s*\Z)",
+    rf"|^\s*(?:{one_of(_IMPORTS)})\b[^\n;=:]*\Z"
+    rf"|(?i:(?<![^\W_])(?:{one_of(_SETTINGS)})[\"']?\s*[:=]\s*\Z)",
     re.MULTILINE,
 )
 _NAMED_AFTER = re.compile(

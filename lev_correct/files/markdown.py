@@ -27,7 +27,7 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[^\S\n]*\n(?:.*\n)*?(?:\1|\.\.\.)[^\S\n
 _LABEL = re.compile(r"\[([^\[\]]+)\](?:\[\])?")
 
 
-class Markdown(NamedTuple):
+class Prose(NamedTuple):
     """The lines of a text: which are code, and each as its words are read, as long as it is, with
     :data:`.escapes.REST`.
 
@@ -42,7 +42,7 @@ class Markdown(NamedTuple):
     left_out: str = ""
 
 
-def read_markdown(lines: Sequence[str]) -> Markdown:
+def read_markdown(lines: Sequence[str]) -> Prose:
     """Reads a whole text, of lines without their ends."""
     from markdown_it.common.utils import normalizeReference
 
@@ -72,7 +72,7 @@ def read_markdown(lines: Sequence[str]) -> Markdown:
     for first, end in (*targets, *filter(None, texts)):
         part = masked("\n".join(prose[first:end]), "markdown")
         shown[first:end] = settled(entities(_LABEL.sub(named, part))).split("\n")
-    return Markdown(code, shown, keys=linked)
+    return Prose(code, shown, keys=linked)
 
 
 @cache

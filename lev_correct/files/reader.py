@@ -16,7 +16,7 @@ _DOCTEST = re.compile(r"\s*>>> (?:.*[(=\[]|(?:from|import) |['\"\d])")
 Form = tuple[str, Sequence[int]]
 
 
-class Reader:
+class TextReader:
     """Reads the lines of one text in order, some at a time.
 
     Args:
@@ -40,8 +40,8 @@ class Reader:
         self.lines_read = 0  # so far
         self._fence, self._blank, self._indented, self._doctest = "", False, False, False
 
-    def read(self, lines: Sequence[str]) -> list[bool]:
-        """Which of the next lines are code."""
+    def code_lines(self, lines: Sequence[str]) -> list[bool]:
+        """Returns which of the next lines are code."""
         first = self.lines_read
         self.lines_read += len(lines)
         if self._grammar is None:

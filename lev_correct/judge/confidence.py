@@ -3,8 +3,7 @@
 1. a temperature makes it come true as often as it says (:func:`calibrated`);
 2. the text's judge has its say (:mod:`.judge`);
 3. what spaces explain as well loses their share (:func:`competed`);
-4. of the edits of one word the least sure counts (:func:`.whole_words`);
-5. it is compared with the least that the text asks for (:meth:`.Judge.least`); of a misspelling
+4. it is compared with the least that the text asks for (:meth:`.Judge.least`); of a misspelling
    that is sure to be one the word need not be (:func:`of_error`): it is reported then.
 """
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from lev_runtime.logistic import most_likely
 
-from ..lines import Chance, overlaps
+from ..lines import Change, overlaps
 from ..propose.spacing import SURE, Respaced
 
 LOWEST, HIGHEST = 0.05, 20.0
@@ -58,10 +57,10 @@ def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
 
 def competed(
     line: str,
-    wanted: Sequence[Chance],
+    wanted: Sequence[Change],
     proposed: Iterable[Respaced],
     judge: Callable[[int, str, str, float], float] = lambda start, before, after, chance: chance,
-) -> tuple[list[Chance], list[Chance]]:
+) -> tuple[list[Change], list[Change]]:
     """Returns the changes of single words that a model wants in a line, less those that spaces
     explain better, with probabilities that leave them their share; and the changes of spaces.
 
@@ -69,8 +68,8 @@ def competed(
         judge: where a change begins, what stands there and what comes, its probability by what
             proposes it → that in its text.
     """
-    chances = {(start, end): chance for (start, end, _), chance in wanted}
-    respaced: list[Chance] = []
+    chances = {(start, end): chance for start, end, _, chance in wanted}
+    respaced: list[Change] = []
     for places, text, chance, share, is_models in proposed:
         start, end = span = places[0][0], places[-1][1]
         if text and is_models and span in chances:
@@ -81,25 +80,25 @@ def competed(
         for place in chances.keys() & {*places}:
             chances[place] *= 1 - share
         if text:
-            respaced.append(((*span, text), chance))
+            respaced.append(Change(*span, text, chance))
 
     kept = disjoint(respaced)
-    others = [((start, end, after), chances[start, end]) for (start, end, after), _ in wanted]
+    others = [change._replace(probability=chances[change[:2]]) for change in wanted]
     return [other for other in others if not overlaps(kept, other)], [
-        ((start, end, after), judge(start, line[start:end], after, chance))
-        for (start, end, after), chance in kept
+        Change(start, end, after, judge(start, line[start:end], after, chance))
+        for start, end, after, chance in kept
     ]
 
 
-def disjoint(changes: Sequence[Chance]) -> list[Chance]:
+def disjoint(changes: Sequence[Change]) -> list[Change]:
     """Returns, of changes that overlap, the longest of the sure ones, else the most probable, in
     order."""
 
-    def rank(change: Chance) -> tuple[float, int, float]:
-        (start, end, _), chance = change
+    def rank(change: Change) -> tuple[float, int, float]:
+        start, end, _, chance = change
         return min(chance, SURE), end - start, chance
 
-    kept: list[Chance] = []
+    kept: list[Change] = []
     for change in sorted(changes, key=rank, reverse=True):
         if not overlaps(kept, change):
             insort(kept, change)

@@ -238,7 +238,7 @@ class LineJudge:
     """Judges the edits of one line, and says why."""
 
     def __init__(self, text: Evidence, line: str, places: Sequence[Span]) -> None:
-        self._text, self.features = text, LineFeatures(text, line, places)
+        self._text, self.features = text, LineFeatures(text, text.run.words, line, places)
         self.line, self._places = line, places
         #: Where an edit begins → the terms of its log-odds by name, as it was judged last.
         self.why: dict[int, Mapping[str, float]] = {}

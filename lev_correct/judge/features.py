@@ -13,16 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from os.path import commonprefix
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from rapidfuzz.distance import OSA
 
 from ..files.markup import case_of, is_shouted, without_markup
+from ..propose.backend import Backend
 from ..text.units import Span, context, looked_up
 from .confidence import NOT_THE_FIRST
-
-if TYPE_CHECKING:
-    from .evidence import Evidence
 
 #: Bounds of what counts of the model's log-odds: as certainty, and beyond its highest.
 CERTAIN, SUREST = (-8.0, 8.0), 20.0
@@ -42,12 +40,22 @@ _SIMPLE = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*[,.;:!?]*")
 _PLACEHOLDER = "my"
 
 
-class LineFeatures:
-    """Measures the edits of one line; ``places``: of its words."""
+class TextFacts(Protocol):
+    """Knows what a text tells of its words, as :class:`.Evidence`."""
 
-    def __init__(self, text: "Evidence", line: str, places: Sequence[Span]) -> None:
-        self._text, self.line, self.places = text, line, places
-        self._words = text.run.words
+    is_prose: bool
+
+    @property
+    def errors(self) -> float: ...  # noqa: D102
+    def level(self, words: str) -> int: ...  # noqa: D102
+    def is_term(self, word: str) -> bool: ...  # noqa: D102
+
+
+class LineFeatures:
+    """Measures the edits of one line; ``words``: the lists, ``places``: of its words."""
+
+    def __init__(self, text: TextFacts, words: Backend, line: str, places: Sequence[Span]) -> None:
+        self._text, self._words, self.line, self.places = text, words, line, places
 
     @cached_property
     def _others(self) -> dict[str, "Others"]:

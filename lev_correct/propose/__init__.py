@@ -1,1 +1,1 @@
-"""models."""
+"""Candidates for words: models, lists and rules that propose edits."""

@@ -10,7 +10,7 @@ from lev_runtime.refine.editor import Editor
 from lev_runtime.text.codec import TextProcessing
 from lev_runtime.text.sentences import TextEditor
 
-from ..lines import Edit, placed, whole_words
+from ..lines import Edit, placed
 from .backend import Answer, Backend, Rewriting
 
 _SMALLEST = 1e-9
@@ -94,8 +94,9 @@ def trace_edits(trace: EditTrace, processing: TextProcessing) -> list[Edit]:
     if not trace.iterations or trace.text == draft:
         return []
     answer = rewriting(trace).answer(draft, processing)
-    changes = [(placed(draft, 0, len(draft), edit), chance) for edit, chance in answer.items()]
-    edits = []
-    for (start, end, after), chance in whole_words(draft, changes):
-        edits.append(Edit(start, draft[start:end], after, chance))
-    return edits
+    changes = [placed(draft, 0, len(draft), edit, chance) for edit, chance in answer.items()]
+    return [
+        Edit(start, draft[start:end], after, chance)
+        for start, end, after, chance in changes
+        if after != draft[start:end]
+    ]

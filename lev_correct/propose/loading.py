@@ -16,8 +16,6 @@ from .ranking import WEIGHTS, WordRanker
 from .rescoring import LINE_WEIGHTS, Rescorer
 from .searching import Searching
 
-#: Units that are ranked as single words; None: what settings without a unit were tuned for.
-WORDS = (None, "word", "letters")
 #: Entry points by which other packages read what this one does not.
 GROUP = "lev_correct.backends"
 #: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
@@ -93,20 +91,16 @@ def plugin(name: str, path: str, option: str = "") -> Any:
     raise UserError(f"{what} needs lev_plugins, which is not installed")
 
 
-def ranked(
-    backend: Backend, use: Settings, unit: str | None, weights: Mapping[str, float]
-) -> Backend:
-    """The backend, its candidates ranked where there is a lexicon or a look-up table; ``weights``
-    come before those that were tuned.
+def ranked(backend: Backend, use: Settings) -> Backend:
+    """The backend, its candidates ranked where there is a lexicon or a look-up table.
 
     Raises:
         UserError: weights, bigrams or confusions where they would be of no use, or an edit model.
     """
     files = [f"{name}={file}" for name in ("bigrams", "confusions") if (file := getattr(use, name))]
-    options = [*files, *(f"weights={name}" for name in weights)]
-    by_word = unit in WORDS
+    options = [*files, *(f"weights={name}" for name in use.weights)]
     is_complete = not use.confusions or (use.bigrams and use.lexicon)
-    if options and not (use.ranks and is_complete and (by_word or not files)):
+    if options and not (use.ranks and is_complete and (use.by_word or not files)):
         raise UserError(
             f"{options[0]}: needs lexicon=FILE; confusions bigrams=FILE too; and both of these "
             "unit=letters or word (settings=none where the settings name them)"
@@ -115,7 +109,6 @@ def ranked(
         return backend
     if not isinstance(backend, Searching):
         raise UserError("--lexicon and --lookup need a left-to-right model")
-    tuned = use.weights if by_word == (use.unit in WORDS) else {}
-    ranker, defaults = (WordRanker, WEIGHTS) if by_word else (Rescorer, LINE_WEIGHTS)
-    weights = {**defaults, "lookup": LISTED, **tuned, **weights}
+    ranker, defaults = (WordRanker, WEIGHTS) if use.by_word else (Rescorer, LINE_WEIGHTS)
+    weights = {**defaults, "lookup": LISTED, **use.weights}
     return ranker(backend, use.vocabulary(), weights, use.longest)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from rapidfuzz.distance import OSA
 
 from ..files.markup import case_of, is_shouted
-from ..lines import Chance
+from ..lines import Change
 from ..text.units import (
     Span,
     bare_letters,
@@ -265,7 +265,7 @@ class Spacing:
     # choosing -------------------------------------------------------------------------------------
 
     def proposed(
-        self, line: str, places: Sequence[Span], wanted: Sequence[Chance]
+        self, line: str, places: Sequence[Span], wanted: Sequence[Change]
     ) -> Iterator[Respaced]:
         """Yields what is to be joined, divided, written once or with an apostrophe in a line.
 
@@ -273,7 +273,7 @@ class Spacing:
             places: where its words are, as of :func:`.units.spans` with ``letters``.
             wanted: the changes of single words that a model wants.
         """
-        model = {(start, end): after for (start, end, after), _ in wanted}
+        model = {(start, end): after for start, end, after, _ in wanted}
         for slot in self._slots(line, places):
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))

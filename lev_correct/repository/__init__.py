@@ -1,1 +1,1 @@
-"""repository."""
+"""Files, changes and settings that ``lev-correct check`` reads, and its reports."""

@@ -40,10 +40,10 @@ def findings(file: str, line: int, correction: Correction) -> Iterator[Finding]:
     hidden = line == 1 and correction.source.startswith("\ufeff")
     for edit in correction.edits:
         if edit.applied or edit.reason == "reported":
-            bare = edit.bare()
-            spaces = len(bare.before) - len(bare.before.lstrip())  # that go with a word
-            before, after, first = bare.before.strip(), bare.after.strip(), 1 - hidden
-            column, edit_column = bare.offset + spaces + first, edit.offset + first
+            spaces = len(edit.before) - len(edit.before.lstrip())  # that go with a word
+            before, after = edit.before.strip(), edit.after.strip()
+            edit_column = edit.offset + 1 - hidden
+            column = edit_column + spaces
             yield Finding(file, line, column, before, after, edit, edit_column)
 
 

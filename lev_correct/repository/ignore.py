@@ -23,8 +23,8 @@ class IgnoreComments:
         #: number of the line where lines began that no comment has ended
         self.open_since: int | None = None
 
-    def read(self, lines: Sequence[str]) -> list[bool]:
-        """Which of the next lines stay as they are."""
+    def ignored(self, lines: Sequence[str]) -> list[bool]:
+        """Returns which of the next lines stay as they are."""
         is_open = self._pending or self._in_block or self.open_since is not None
         if not is_open and not any(map(_MARK.search, lines)):
             self._line += len(lines)

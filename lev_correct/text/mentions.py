@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from .units import Span, core_of
 
-#: A change, ``line[start:end]`` and its new text, with its probability.
-Change = tuple[tuple[int, int, str], float]
+#: A change, ``line[start:end]``, its new text and its probability.
+Change = tuple[int, int, str, float]
 #: Characters on each side of a word that tell whether it is mentioned, and those in which a line
 #: says that it is misspelt.
 AROUND, NEAR = 200, 60
@@ -75,7 +75,7 @@ def mentioned(
         listed: the corrections that a list has for a word.
     """
     found = list[Span]()
-    for (start, end, after), _ in changes:
+    for start, end, after, _ in changes:
         word, right = core_of(line[start:end]), core_of(after)
         if not (word and right):
             continue

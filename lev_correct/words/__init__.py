@@ -1,1 +1,1 @@
-"""words."""
+"""Lists of words, counts and misspellings."""

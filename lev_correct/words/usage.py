@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..lines import Chance
+from ..lines import Change
 
 _DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _MONTHS = "january|february|april|june|july|september|october|november|december"
@@ -72,10 +72,10 @@ SLIPS = (
 _PATTERNS = [(re.compile(slip.pattern), slip) for slip in SLIPS]
 
 
-def doubts(line: str) -> Iterator[Chance]:
+def doubts(line: str) -> Iterator[Change]:
     """Yields what is probably meant in a line, by Laplace's rule as often as it was."""
     for pattern, slip in _PATTERNS:
         for match in pattern.finditer(line):
             start, end = match.span() if slip.meant else match.span(1)
             after = match.expand(slip.meant) if slip.meant else match[1].capitalize()
-            yield (start, end, after), (slip.right + 1) / (slip.right + slip.wrong + 2)
+            yield Change(start, end, after, (slip.right + 1) / (slip.right + slip.wrong + 2))

@@ -38,7 +38,7 @@ def test_comments_stand_for_their_line_the_block_below_or_what_is_between_two(si
     marked = TEXT.splitlines()
     comments, ignored = IgnoreComments(), list[bool]()
     for start in range(0, len(marked), size):
-        ignored += comments.read([line[1:] for line in marked[start : start + size]])
+        ignored += comments.ignored([line[1:] for line in marked[start : start + size]])
     assert ignored == [line.startswith("+") for line in marked]
     assert comments.open_since == len(marked) - 1
 

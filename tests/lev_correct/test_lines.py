@@ -8,10 +8,8 @@ from tables import json_rows, rows
 
 from lev_correct.files.markup import without_markup
 from lev_correct.lines import (
-    Edit,
     placed,
     splice,
-    whole_words,
 )
 from lev_correct.text.protection import Protection, protected_spans, touched
 from lev_correct.text.units import (
@@ -23,7 +21,7 @@ from lev_correct.text.units import (
     spans,
 )
 from lev_runtime.text.source_change import changes
-from lev_runtime.text.words import word_edits
+from lev_runtime.text.words import WordEdit, word_edits
 
 LINES = st.text(st.sampled_from("ab.!?。 \t\u00a0\u2028\r\ufeff\udcffé"), max_size=40)
 
@@ -127,26 +125,10 @@ WORDS = st.lists(st.sampled_from(["a", "bc", "d"]), max_size=5)
 @given(WORDS.filter(bool), WORDS, st.sampled_from([" ", " \t ", "\u2028"]))
 def test_placed_edits_of_words_write_the_words_and_keep_the_spaces_between_others(old, new, space):
     line = f" {space.join(old)}\r"
-    text = splice(line, [placed(line, 1, len(line) - 1, edit) for edit in word_edits(old, new)])
+    edits = [placed(line, 1, len(line) - 1, edit)[:3] for edit in word_edits(old, new)]
+    text = splice(line, edits)
     assert text.split() == new and text[0] == " " and text[-1] == "\r"
     assert new != old[: len(new)] or text.startswith(f" {space.join(new)}")
-
-
-#: line | edits of characters | the edit of words
-WHOLE = r"""
-["\ufeffteh a", [[2, 2, "h"], [3, 4, ""]], [1, 4, "the"]]
-["a cat b", [[1, 5, ""]], [1, 5, ""]]
-["inthe x", [[2, 2, " "]], [0, 5, "in the"]]
-["a b", [[1, 1, " x"]], [1, 1, " x"]]
-["teh-hta", [[0, 3, "the"], [4, 7, "hat"]], [0, 7, "the-hat"]]
-"""
-
-
-@pytest.mark.parametrize("line, changes, expected", json_rows(WHOLE))
-def test_an_edit_is_of_whole_words(line, changes, expected):
-    chances = 0.5, 0.4
-    edits = whole_words(line, [*zip(map(tuple, changes), chances)])
-    assert [*edits] == [(tuple(expected), chances[len(changes) - 1])]
 
 
 # what is protected -------------------------------------------------------------------------------
@@ -183,20 +165,20 @@ def test_words_and_phrases_are_protected_whole_and_in_their_spelling():
     assert protected == ["New York", "C++", "New", "x", "Pari"]
 
 
-#: before, after, what is bare of them
+#: line, the edit of its words, where it is and what is written
 BARE = r"""
-["(recieve).", "(receive).", "recieve", "receive"]
-["\"teh", "\"the", "teh", "the"]
-["uh ", "", "uh ", ""]
-["", " a", "", " a"]
-["...", "..", "...", ".."]
-["re\u0301sume", "re\u0301sume\u0301", "re\u0301sume", "re\u0301sume\u0301"]
+["x (recieve). y", [1, 2, ["(receive)."]], "recieve", "receive"]
+["\"teh", [0, 1, ["\"the"]], "teh", "the"]
+["... b", [0, 1, [".."]], "...", ".."]
+["re\u0301sume", [0, 1, ["re\u0301sume\u0301"]], "re\u0301sume", "re\u0301sume\u0301"]
+["inthe x", [0, 1, ["in", "the"]], "inthe", "in the"]
+["a cat b", [1, 2, []], " cat", ""]
+["a b", [1, 1, ["x"]], "", " x"]
 """
 
 
-@pytest.mark.parametrize("before, after, bare, new", json_rows(BARE))
-def test_an_edit_that_is_bare_changes_the_line_as_the_whole_one_does(before, after, bare, new):
-    line = f"x {before} y"
-    edit = Edit(2, before, after, 1.0).bare()
-    assert (edit.before, edit.after) == (bare, new)
-    assert line[: edit.offset] + edit.after + line[edit.end :] == f"x {after} y"
+@pytest.mark.parametrize("line, edit, before, after", json_rows(BARE))
+def test_a_change_is_bare_of_the_punctuation_around_its_words(line, edit, before, after):
+    first, last, words = edit
+    change = placed(line, 0, len(line), WordEdit(first, last, tuple(words)))
+    assert (line[change.start : change.end], change.after) == (before, after)

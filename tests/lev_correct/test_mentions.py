@@ -44,7 +44,7 @@ We changed how people recieve letters.
 )
 def test_a_misspelling_stays_where_it_is_mentioned(line, stays):
     places = [match.span() for match in re.finditer("recieve", line)]
-    changes = [((*place, "receive"), 0.9) for place in places]
+    changes = [(*place, "receive", 0.9) for place in places]
     assert mentioned(line, changes, lambda word: ["receive"]) == places * stays
 
 

@@ -1,5 +1,6 @@
 """Candidates of a model and of lists, ranked: words one by one in their context, and lines."""
 
+import json
 import math
 
 import pytest
@@ -13,7 +14,7 @@ from lev_correct.propose.ranking import FEATURES
 from lev_correct.propose.ranking import WEIGHTS as USUAL
 from lev_correct.propose.rescoring import LINE_WEIGHTS
 from lev_correct.propose.vocabulary import with_case
-from lev_correct.settings import Settings
+from lev_correct.settings import Settings, chosen
 from lev_correct.text.units import NO_CONTEXT
 from lev_correct.words.lexicon import Bigrams, Lexicon, confusions
 
@@ -236,18 +237,20 @@ def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
 @pytest.mark.parametrize("tuned_for", ["letters", "line"])
 def test_weights_are_those_of_the_unit(tmp_path, unit, tuned_for):
     (tmp_path / "pairs").write_text("kat\tcat\n")
-    use = Settings(tuned_for, lookup=str(tmp_path / "pairs"), weights={"model": 3.0, "lookup": 1.5})
+    stored = {"unit": tuned_for, "lookup": "pairs", "weights": {"model": 3.0, "lookup": 1.5}}
+    (tmp_path / "corrector.json").write_text(json.dumps(stored))
+    use, _ = chosen(str(tmp_path), None, {"unit": unit, "weights": {"edits": -2.0}})
     wanted = {"letters": USUAL, "line": LINE_WEIGHTS}[unit] | {"lookup": LISTED, "edits": -2.0}
-    wanted |= use.weights if tuned_for == unit else {}
-    assert ranked(Scripted(), use, unit, {"edits": -2.0}).named_weights() == wanted
+    wanted |= {"model": 3.0, "lookup": 1.5} if tuned_for == unit else {}
+    assert ranker_of(Corrector(ranked(Scripted(), use), unit)).named_weights() == wanted
 
 
 @pytest.mark.parametrize("unit", ["letters", "line"])
 def test_an_untuned_table_is_followed(tmp_path, unit):
     (tmp_path / "pairs").write_text("Fido\tFelix\nhund\tHund\nkat\tcat\ngovt\tgovernment\n")
     model = Scripted(likes={"Felix": -30.0, "Felix hund kat": -30.0})
-    use = Settings(lookup=str(tmp_path / "pairs"))
-    corrector = Corrector(ranked(model, use, unit, {}), unit)
+    use = Settings(unit, lookup=str(tmp_path / "pairs"))
+    corrector = Corrector(ranked(model, use), unit)
     assert texts(corrector, "Fido hund kat", "govt") == ["Felix Hund cat", "government"]
 
 
@@ -266,6 +269,6 @@ letters | lexicon | luck | 'luck'
 def test_lists_that_cannot_be_used_are_refused(tmp_path, unit, files, weights, message):
     path = tmp_path / "x"
     path.write_text("the 3\n")
-    use = Settings(**dict.fromkeys(files.split(), str(path)))
+    lists = dict.fromkeys(files.split(), str(path))
     with refuses(message):
-        ranked(Scripted(), use, unit, dict.fromkeys(weights.split(), 1.0))
+        ranked(Scripted(), Settings(unit, weights=dict.fromkeys(weights.split(), 1.0), **lists))

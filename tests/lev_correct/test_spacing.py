@@ -4,6 +4,7 @@ import pytest
 from tables import rows
 
 from lev_correct.judge.confidence import competed
+from lev_correct.lines import Change
 from lev_correct.propose.spacing import Spacing
 from lev_correct.text.units import spans
 from lev_correct.words.lexicon import Bigrams, LetterModel
@@ -23,7 +24,7 @@ SPACING = Spacing(COUNTS, BIGRAMS, LetterModel(sorted(COUNTS)))
 def respaced(line):
     """The changes of a line that are sure."""
     _, changes = combined(line)
-    return [(line[start:end], after) for (start, end, after), chance in changes if chance > 0.8]
+    return [(line[start:end], after) for start, end, after, chance in changes if chance > 0.8]
 
 
 def combined(line, *wanted, spacing=SPACING):
@@ -87,10 +88,10 @@ def test_what_is_written_so_on_purpose_stays(line):
 
 
 def test_a_change_of_one_word_that_spaces_explain_better_is_not_made():
-    kept, changes = combined("we sat in onthe home", ((10, 15, "in"), 0.9))
+    kept, changes = combined("we sat in onthe home", Change(10, 15, "in", 0.9))
     assert not kept and len(changes) == 1
-    kept, changes = combined("we sat in onthe home", ((10, 15, "on the"), 0.1))
-    assert not changes and kept[0][1] > 0.8  # both say the same
+    kept, changes = combined("we sat in onthe home", Change(10, 15, "on the", 0.1))
+    assert not changes and kept[0].probability > 0.8  # both say the same
 
 
 def test_names_of_english_are_no_corrections_in_another_language():

@@ -138,7 +138,7 @@ def test_an_escape_is_the_character_that_it_means_and_knows_its_place(name, text
 def prose(name, lines):
     """Returns the lines of a file as they are meant, and as their words are read."""
     text = document(path=name, text=lines)
-    text.read(lines)
+    text.code_lines(lines)
     return text.forms([composed(line) for line in lines])
 
 

@@ -40,28 +40,24 @@ def assert_alike(ours: EncT5, theirs: Labeler, texts: list[Any], **options: Any)
         assert other.to_dict() == rounded(prediction.to_dict())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_predicted_as_by_the_package(kind, tmp_path):
-    ours, theirs = both(tmp_path / "model", kind)
-    options = {} if kind == "regression" else {"top_k": 2}
-    assert_alike(ours, theirs, TEXTS, **options)
+WORDS = ["some words of a sentence in windows", ["one", "", "x" * 30], []]
+PAIRS = [("a", "b"), ("", "a long text that is cut off"), ("c" * 40, "d")]
+#: kind, how it is made, what is read and asked for
+ASKED = [
+    *((kind, {}, TEXTS, {} if kind == "regression" else {"top_k": 2}) for kind in KINDS),
+    *((kind, {}, TEXTS, {"threshold": 0.2}) for kind in ("multilabel", "multilabel_pooled")),
+    ("classification", {"texts": 2}, PAIRS, {}),
+    ("tagging", {"labels": ["B-PER", "I-PER", "O"], "limit": 12}, WORDS, {"top_k": 3}),
+]
+
+
+@pytest.mark.parametrize("kind, made, texts, asked", ASKED)
+def test_every_kind_is_predicted_as_by_the_package(kind, made, texts, asked, tmp_path):
+    """Texts, pairs, and long sentences in windows with their entities."""
+    ours, theirs = both(tmp_path / "model", kind, **made)
+    assert_alike(ours, theirs, texts, **asked)
     theirs.batch_tokens = 1
-    assert_alike(ours, theirs, TEXTS, **options)
-    if kind.startswith("multilabel"):
-        assert_alike(ours, theirs, TEXTS, threshold=0.2)
-
-
-def test_pairs_are_read_as_pairs(tmp_path):
-    ours, theirs = both(tmp_path / "model", "classification", texts=2)
-    assert_alike(ours, theirs, [("a", "b"), ("", "a long text that is cut off"), ("c" * 40, "d")])
-
-
-def test_long_sentences_are_tagged_in_windows_with_their_entities(tmp_path):
-    labels = ["B-PER", "I-PER", "O"]
-    ours, theirs = both(tmp_path / "model", "tagging", labels=labels, limit=12)
-    sentences = ["some words of a sentence in windows", ["one", "", "x" * 30], []]
-    assert_alike(ours, theirs, sentences, top_k=3)
-    assert theirs.predict_tags(sentences)[0].windows > 1
+    assert_alike(ours, theirs, texts, **asked)
 
 
 def test_several_decoder_blocks_have_the_places_of_the_latents(tmp_path, monkeypatch):
