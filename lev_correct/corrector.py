@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import count
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypedDict, Unpack
 from unicodedata import is_normalized, normalize
 
@@ -16,7 +16,7 @@ from lev_runtime.io.text_files import require_files
 from .document import Document, Text, groups
 from .files.escapes import as_escaped
 from .files.markup import as_asked, is_shouted
-from .judge.confidence import calibrated, competed
+from .judge.confidence import calibrated, competed, of_error
 from .judge.evidence import Evidence, Run, inside
 from .judge.judge import Judge, OfLine, kind_of
 from .judge.languages import Languages
@@ -113,6 +113,8 @@ class Corrector:
     settings_file: str | None = None
     #: Whether every edit is made that the model wants, whatever the text tells (:mod:`.evidence`).
     eager: bool = False
+    #: Whether everyday slips between English words are reported, too (:mod:`.usage`).
+    grammar: bool = False
 
     def __init__(
         self,
@@ -417,7 +419,11 @@ class Corrector:
         answers = zip(line.units, line.answers, strict=True)
         silent = (unit for unit, answer in answers if answer is None)
         unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)
-        sure = [change for change in (*wanted, *respaced) if change.probability >= threshold]
+        sure = [
+            change
+            for change in (*wanted, *respaced)
+            if of_error(change.probability, judge.why.get(change.start, {})) >= threshold
+        ]
         if sure:
             self._protect(line, sure, protections)
         edits = []
@@ -427,13 +433,15 @@ class Corrector:
             if after == line.text[start:end]:
                 continue
             reason: Reason | None = None
+            least = text.judge.least(threshold, is_spaced)
             if UNREADABLE in after:
                 reason = "unknown"
-            elif not sure or chance < text.judge.least(threshold, is_spaced):
+            elif not sure or of_error(chance, judge.why.get(start, {})) < least:
                 reason = "confidence"
             else:
                 reason = self._objection(line, change, is_spaced)
-            reason = "reported" if reason is None and new is None else reason
+            if reason is None and (new is None or chance < least):
+                reason = "reported"
             place, before, after = (
                 origins[start],
                 source[origins[start] : origins[end]],
@@ -445,7 +453,27 @@ class Corrector:
             telling = filter(itemgetter(1), terms.items())
             largest = sorted(telling, key=lambda term: -abs(term[1]))[:REASONS]
             edits.append(Edit(place, before, after, chance, reason is None, reason, (*largest,)))
+        edits = self._with_slips(line, edits, protections)
         return Correction(source, apply_edits(source, edits), tuple(edits), unterminated)
+
+    def _with_slips(
+        self, line: Line, edits: Sequence[Edit], protections: Sequence[Protection]
+    ) -> list[Edit]:
+        """Returns the edits of a line and, as reported, its everyday slips, if asked for: where
+        nothing is protected, and in the place of what is less probable."""
+        if not (self.grammar and self.settings.language == "en"):
+            return [*edits]
+        from .words.usage import doubts
+
+        self._protect(line, (), protections)
+        for start, end, after, chance in doubts(line.shown):
+            first, last = line.origins[start], line.origins[end]
+            here = [edit for edit in edits if edit.offset < last and first < edit.end]
+            is_likelier = all(edit.reason == "confidence" for edit in here)
+            if is_likelier and not touched(line.stays, start, line.text[start:end], after):
+                slip = Edit(first, line.written[first:last], after, chance, False, "reported")
+                edits = [*(edit for edit in edits if edit not in here), slip]
+        return sorted(edits, key=attrgetter("offset"))
 
     def _protect(
         self, line: Line, sure: Sequence[Change], protections: Sequence[Protection]

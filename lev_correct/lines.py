@@ -62,8 +62,8 @@ class Edit:
     ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``foreign`` (in
     another language), ``mentioned`` (the line speaks of the misspelling), ``length`` (it adds more
     characters than any correction that the model was tuned on), ``confidence``, or ``reported`` (a
-    person is to make it: it would end a string, stands in a key, or the file's kind
-    is unknown).
+    person is to make it: it would end a string, stands in a key, the file's kind is unknown, or
+    of several corrections none is sure).
     why: the largest terms of the probability's log-odds, by name, in nats (:mod:`.features`).
     """
 

@@ -85,7 +85,7 @@ def _refuse(options: Mapping[str, str | None], why: str) -> None:
 
 def serve_corrector(corrector: Corrector) -> ServedModel:
     """A corrector, and the editor that is in it where it is an edit model."""
-    backend = corrector.backend
+    backend, corrector.grammar = corrector.backend, True
     info: Result = {"modes": ["correct"], "min_confidence": corrector.min_confidence}
     runners = {name: partial(_correct, corrector, name) for name in ("correct", "check")}
     if isinstance(backend, LevenshteinBackend):

@@ -77,7 +77,9 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
         options["protect_code"] = named[-1] == "code"
     if args.command == "tune":
         options["protect_words"] = args.protect_words
-    return Corrector.from_pretrained(**options | text_processing(args))
+    corrector = Corrector.from_pretrained(**options | text_processing(args))
+    corrector.grammar = args.command != "tune" and args.grammar
+    return corrector
 
 
 def correct(

@@ -84,6 +84,7 @@ def _add_edits(add: Add) -> None:
         "do not edit text that matches REGEX; code protects code, none nothing; repeatable",
         action="append",
     )
+    add("--grammar", "also report everyday slips between English words (could of, their is)")
     add("--edits FILE", "also write all edits, applied or not, as JSON lines")
     add("--jobs N", "processes that share the files (default: 1)", 1)
     add("--signature", "tell version, model and settings, also in every JSON record")

@@ -3,12 +3,13 @@
 1. a temperature makes it come true as often as it says (:func:`calibrated`);
 2. the text's judge has its say (:mod:`.judge`);
 3. what spaces explain as well loses their share (:func:`competed`);
-4. it is compared with the least that the text asks for (:meth:`.Judge.least`).
+4. it is compared with the least that the text asks for (:meth:`.Judge.least`); of a misspelling
+   that is sure to be one the word need not be (:func:`of_error`): it is reported then.
 """
 
 import math
 from bisect import insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from ..lines import Change, overlaps
 from ..propose.spacing import SURE, Respaced
 
 LOWEST, HIGHEST = 0.05, 20.0
+#: The feature that says of a listed misspelling that another correction is listed before.
+NOT_THE_FIRST = "not the first correction"
 _SMALLEST = 1e-9
 _LARGEST = 700.0  # whose exponential is finite
 
@@ -29,6 +32,14 @@ def calibrated(probability: float, temperature: float) -> float:
         return probability
     odds = (math.log(probability) - math.log1p(-probability)) / temperature
     return 1 / (1 + math.exp(min(-odds, _LARGEST)))
+
+
+def of_error(probability: float, terms: Mapping[str, float]) -> float:
+    """Returns the probability that an edit's word is wrong, whichever one is meant: its own without
+    the term that says which."""
+    if not (term := terms.get(NOT_THE_FIRST, 0.0)):
+        return probability
+    return probability / (probability + (1 - probability) * math.exp(term))
 
 
 def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:

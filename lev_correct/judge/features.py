@@ -20,6 +20,7 @@ from rapidfuzz.distance import OSA
 from ..files.markup import case_of, is_shouted, without_markup
 from ..propose.backend import Backend
 from ..text.units import Span, context, looked_up
+from .confidence import NOT_THE_FIRST
 
 #: Bounds of what counts of the model's log-odds: as certainty, and beyond its highest.
 CERTAIN, SUREST = (-8.0, 8.0), 20.0
@@ -126,7 +127,7 @@ class LineFeatures:
         words = looked_up(after).split()
         level, known = self._text.level(before), [*map(self._words.knows, before.split())]
         rating = min(map(self._words.rating, words), default=0.0)
-        if level <= MET and rating >= RARE and self._is_lone_slip(before, after):
+        if level <= MET and rating >= RARE and _is_unheard_slip(before, after):
             level = 0
         case = case_of(self.line, start, start + len(before.split()[0]))
         has_capital = case in ("first", "name") and not is_shouted(self.line)
@@ -145,22 +146,23 @@ class LineFeatures:
         yield "placeholder", looked_up(before).startswith(_PLACEHOLDER)
         listed = self._words.misspelt(before) if " " not in before else ()
         is_first = bool(listed) and looked_up(after) == looked_up(listed[0])
-        yield "not the first correction", len(listed) > 1 and not is_first
+        yield NOT_THE_FIRST, len(listed) > 1 and not is_first
         yield "returns in the files", self._text.is_term(before)
-
-    def _is_lone_slip(self, before: str, after: str) -> bool:
-        """Returns whether a word is alone in its line and an unheard slip, not of its ending.
-
-        One with a capital may be a name: *Sylt* is no slip of *salt*.
-        """
-        word, other = looked_up(before), looked_up(after)
-        is_slip = OSA.distance(word, other) == 1 and _sound(word) == _sound(other)
-        return len(self.places) == 1 and before.islower() and is_slip and word[-1:] == other[-1:]
 
     def _is_compound(self, word: str) -> bool:
         """Returns whether a word is two others of some letters that the lists have."""
         cuts = range(PART, len(word) - PART + 1)
         return any(self._words.knows(word[:cut]) and self._words.knows(word[cut:]) for cut in cuts)
+
+
+def _is_unheard_slip(before: str, after: str) -> bool:
+    """Returns whether a word is another one but for a letter that is not heard, not of its ending.
+
+    One with a capital may be a name: *Sylt* is no slip of *salt*.
+    """
+    word, other = looked_up(before), looked_up(after)
+    is_slip = OSA.distance(word, other) == 1 and _sound(word) == _sound(other)
+    return before.islower() and is_slip and word[-1:] == other[-1:]
 
 
 def _sound(word: str) -> str:

@@ -151,6 +151,30 @@ def test_what_returns_in_the_files_of_a_run_is_a_term_be_it_in_code():
     assert not text.leaves_alone("cats"), "what the lists have tells nothing"
 
 
+#: a word that returns, beside which word that is met ten times | whether it is a term
+BESIDE = rows("""
+acceptible | acceptable | no
+acceptablle | acceptable | no
+aacceptable | acceptable | yes
+acceptably | acceptable | yes
+accptble | acceptable | yes
+acceptible | acceptance | yes
+sayd | said | yes
+""")
+
+
+@pytest.mark.parametrize("word, other, is_term", BESIDE)
+def test_a_word_that_returns_beside_its_correction_is_no_term(word, other, is_term):
+    lexicon = Lexicon(dict.fromkeys([*LEXICON, "acceptable", "acceptance"], 9.0))
+    text = evidence(run=Run(ranking(lexicon=lexicon).backend, KNOWN, WEIGHTS, English()))
+    text.survey([f"{word} {number}" for number in "ab"])
+    assert text.leaves_alone(word)
+    text.survey([f"{other} {number}" for number in range(9)])
+    assert text.leaves_alone(word), "four and a half times as often"
+    text.survey([other])
+    assert text.leaves_alone(word) == (is_term == "yes")
+
+
 @pytest.mark.parametrize("line", ["runkle", "a runkle", "the cat sat on a runkle cats receive it"])
 def test_a_line_that_stands_twice_counts_once(line):
     text = evidence()
@@ -209,6 +233,23 @@ def test_a_corrector_with_a_list_is_careful_unless_it_is_eager(tmp_path):
     assert [line.text for line in corrector.correct(lines)] == ["the thx cat", "the cat"]
     corrector.eager = True
     assert corrector.correct(lines)[0].text == "the the cat"
+
+
+@pytest.mark.parametrize("wrong, text, reason", [
+    ("htea", "the htea cat", "reported"),  # listed for another word first
+    ("teha", "the then cat", None),
+    ("tehz", "the tehz cat", "confidence"),  # in no list
+])  # fmt: skip
+def test_a_misspelling_whose_word_is_not_sure_is_reported_and_stays(tmp_path, wrong, text, reason):
+    (tmp_path / "known").write_bytes(b"rustic\t1\n")
+    lexicon = Lexicon({"the": 9.0, "then": 9.0, "cat": 9.0})
+    pairs = [("htea", "the"), ("htea", "then"), ("teha", "then")]
+    likes = {"then": 1.0}
+    corrector = ranking(Scripted(likes=likes), lexicon=lexicon, pairs=pairs, weights={"model": 1.0})
+    corrector.settings = replace(corrector.settings, known=str(tmp_path / "known"))
+    (correction,) = corrector.correct([f"the {wrong} cat"], min_confidence=0.9)
+    assert correction.text == text
+    assert [edit.reason for edit in correction.edits] == [reason]
 
 
 def test_parts_of_a_word_with_hyphens_that_lists_have_stay():

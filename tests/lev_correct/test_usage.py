@@ -1,0 +1,65 @@
+"""Everyday slips between words that exist, which are reported and never made."""
+
+import pytest
+from fake_backend import FakeBackend
+from tables import rows
+
+from lev_correct import Corrector
+from lev_correct.lines import splice
+from lev_correct.words.usage import SLIPS, doubts
+
+#: a sentence with a slip | with what is meant
+MEANT = rows(r"""
+I could of gone. | I could have gone.
+Their is a cat. | There is a cat.
+See you on monday, or next Tuesday. | See you on Monday, or next Tuesday.
+It was in january. | It was in January.
+He is an english teacher. | He is an English teacher.
+Then i think so. | Then I think so.
+Well, i’m here. | Well, I’m here.
+It is better then the other. | It is better than the other.
+It was to late. | It was too late.
+I am use to it. | I am used to it.
+I look forward to hear it. | I look forward to hearing it.
+It takes a hour. | It takes an hour.
+He is an student. | He is a student.
+Thanks for you're help. | Thanks for your help.
+Your welcome. | You're welcome.
+She don't know. | She doesn't know.
+You will loose time. | You will lose time.
+Its not here. | It's not here.
+It has it's own key. | It has its own key.
+Let me now if you come. | Let me know if you come.
+""")
+
+
+@pytest.mark.parametrize("written, meant", MEANT)
+def test_an_everyday_slip_is_found_and_nothing_where_it_is_right(written, meant):
+    changes = [*doubts(written)]
+    assert splice(written, [change[:3] for change in changes]) == meant
+    assert all(0 < chance < 1 for *_, chance in changes) and not [*doubts(meant)]
+
+
+def test_each_pattern_finds_something():
+    assert len(SLIPS) == len(MEANT)
+
+
+@pytest.mark.parametrize("line", [
+    "The sum of its values, and its own key.", "i = i + 1, for i in x", "Their own cats are",
+    "He is to be here, much to my surprise.", "Your welcome page", "better, then the others came",
+    "It don't-care bits", "they loose the dogs", "an unusual house, a European one",
+])  # fmt: skip
+def test_what_may_be_meant_stays(line):
+    assert [change.after for change in doubts(line)] == []
+
+
+def test_slips_are_reported_if_asked_for_but_not_where_something_is_protected():
+    corrector = Corrector(FakeBackend(), "word")
+    line = "\ufeffTheir is a `their is` and a hour."
+    assert not corrector.correct([line])[0].edits
+    corrector.grammar = True
+    (correction,) = corrector.correct([line], protect=["`.*?`"])
+    assert correction.text == line
+    found = [(edit.before, edit.after, edit.reason) for edit in correction.edits]
+    assert found == [("Their", "There", "reported"), ("a", "an", "reported")]
+    assert line[correction.edits[0].offset :].startswith("Their")
