@@ -48,8 +48,8 @@ class Line:
     is_code: bool
     skipped: bool
     words: Sequence[Span]
-    units: Sequence[Unit]
-    foreign: Sequence[Span]
+    units: list[Unit]
+    foreign: Sequence[Span] = ()
     answers: Sequence[Answer | None] = field(default_factory=list)
 
 

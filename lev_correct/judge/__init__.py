@@ -1,1 +1,1 @@
-"""evidence."""
+"""Judges edits: how probable each is where it stands."""

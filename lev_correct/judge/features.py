@@ -53,9 +53,7 @@ class TextFacts(Protocol):
 class LineFeatures:
     """Measures the edits of one line; ``words``: the lists, ``places``: of its words."""
 
-    def __init__(
-        self, text: TextFacts, words: Backend, line: str, places: Sequence[Span]
-    ) -> None:
+    def __init__(self, text: TextFacts, words: Backend, line: str, places: Sequence[Span]) -> None:
         self._text, self._words, self.line, self.places = text, words, line, places
 
     @cached_property

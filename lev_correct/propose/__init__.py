@@ -1,1 +1,1 @@
-"""models."""
+"""Proposes edits: models that write, ranking of what they and the lists propose, and spaces."""

@@ -1,1 +1,1 @@
-"""repository."""
+"""Checks the files of a repository."""

@@ -1,1 +1,1 @@
-"""text."""
+"""Text of a line: its units, what is protected and what is mentioned."""

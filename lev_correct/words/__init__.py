@@ -1,1 +1,1 @@
-"""words."""
+"""Lists of words and letter models."""
