@@ -282,7 +282,8 @@ class Corrector:
             document.leave_divided_words(
                 [line.text for line in read], [line.units for line in read]
             )
-        foreign = judge.read(seen, [line.skipped for line in read], [line.words for line in read])
+        silent, places = [line.skipped for line in read], [line.words for line in read]
+        foreign = judge.foreign_parts(seen, silent, places)
         for line, words_of, parts in zip(read, seen, foreign, strict=True):
             # what is hidden stands in units of other kinds
             line.foreign = parts if by_letters else [*parts, *differing(line.text, words_of)]
@@ -412,7 +413,7 @@ class Corrector:
             reason: Reason | None = None
             if UNREADABLE in after:
                 reason = "unknown"
-            elif masks is None or chance < text.judge.least(threshold, is_spaced):
+            elif masks is None or chance < text.judge.threshold_for(threshold, is_spaced):
                 reason = "confidence"
             else:
                 reason = self._objection(line, change, is_spaced, masks)

@@ -3,7 +3,7 @@
 1. a temperature makes it come true as often as it says (:func:`calibrated`);
 2. the text's judge has its say (:mod:`.judge`);
 3. what spaces explain as well loses their share (:func:`competed`);
-4. it is compared with the least that the text asks for (:meth:`.Judge.least`).
+4. it is compared with the least that the text asks for (:meth:`.Judge.threshold_for`).
 """
 
 import math
