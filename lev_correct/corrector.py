@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import count
 from operator import attrgetter, itemgetter
 from typing import Any, TypedDict, Unpack
 from unicodedata import is_normalized, normalize
@@ -272,46 +271,43 @@ class Corrector:
         document: Document | None,
         ignored: Sequence[bool],
     ) -> Text:
-        ignored = ignored or [False] * len(lines)
-        written, by_letters = lines, self.unit == "letters"
-        forms = [composed(line, by_letters) for line in lines]
-        lines = read = [text for text, _ in forms]
-        code = [False] * len(lines)
-        if document:
-            code = document.code_lines(lines)
-            forms, read = document.forms(forms)
-            lines = [text for text, _ in forms]
-        shown = read if by_letters else lines
-        numbers = count(document.lines_read - len(lines) if document else 0)
-        skipped = [*map(any, zip(code, ignored, strict=True))]
-        words = [
-            [*spans(line, "letters")] if line.strip() and not skip else []
-            for line, skip in zip(read, skipped, strict=True)
-        ]
-        units = [
-            [] if skip or (by_letters and not line_words) else [*self._units(line, line_words)]
-            for line, line_words, skip in zip(shown, words, skipped, strict=True)
-        ]
-        if document and by_letters:
-            document.leave_divided_words(lines, units)
+        ignored, by_letters = ignored or [False] * len(lines), self.unit == "letters"
         judge = document.judge if document else self.judge()
-        foreign = judge.read(read, skipped, words)
-        for line, line_units, parts in zip(shown, units, foreign, strict=True):
-            line_units[:] = [
+        forms = [composed(line, by_letters) for line in lines]
+        seen = [text for text, _ in forms]
+        code, first = [False] * len(lines), 0
+        if document:
+            code, first = document.code_lines(seen), document.lines_read - len(lines)
+            forms, seen = document.forms(forms)
+        silent = [*map(any, zip(code, ignored, strict=True))]
+        read = list[Line]()
+        columns = zip(lines, forms, seen, code, silent, strict=True)
+        for number, (written, (text, origins), words_of, is_code, skipped) in enumerate(
+            columns, first
+        ):
+            words = [*spans(words_of, "letters")] if words_of.strip() and not skipped else []
+            shown = words_of if by_letters else text
+            is_asked = not skipped and (words or not by_letters)
+            units = [*self._units(shown, words)] if is_asked else []
+            stays = bytearray(len(text))
+            read.append(Line(written, text, origins, shown, number, is_code, words, units, stays))
+        if document and by_letters:
+            document.leave_divided_words(
+                [line.text for line in read], [line.units for line in read]
+            )
+        foreign = judge.foreign_parts(seen, silent, [line.words for line in read])
+        for line, words_of, parts in zip(read, seen, foreign, strict=True):
+            mark(line.stays, parts, FOREIGN)
+            if not by_letters:  # what is hidden stands in the units
+                mark(line.stays, differing(line.text, words_of), PROTECTED)
+            line.units = [
                 unit
-                for unit in line_units
+                for unit in line.units
                 # as it is written: what is asked for has lost the capital of a sentence
-                if not (
-                    inside(unit.start, parts) or judge.leaves_alone(line[unit.start : unit.end])
-                )
+                if not inside(unit.start, parts)
+                and not judge.leaves_alone(line.shown[unit.start : unit.end])
             ]
-        stays = [bytearray(len(line)) for line in lines]
-        for line, seen, line_stays, parts in zip(lines, read, stays, foreign, strict=True):
-            mark(line_stays, parts, FOREIGN)
-            if shown is not read:  # what is hidden stands in the units
-                mark(line_stays, differing(line, seen), PROTECTED)
-        columns = zip(written, *zip(*forms), shown, numbers, code, words, units, stays)
-        return Text([Line(*row) for row in columns], document, judge)
+        return Text(read, document, judge)
 
     def document(
         self, others: Document | None = None, path: str | None = None, text: Sequence[str] = ()
@@ -432,14 +428,10 @@ class Corrector:
             is_spaced, new = change in respaced, _written(text, line, change)
             if after == line.text[start:end]:
                 continue
-            reason: Reason | None = None
-            least = text.judge.least(threshold, is_spaced)
-            if UNREADABLE in after:
-                reason = "unknown"
-            elif not sure or of_error(chance, judge.why.get(start, {})) < least:
-                reason = "confidence"
-            else:
-                reason = self._objection(line, change, is_spaced)
+            least = text.judge.threshold_for(threshold, is_spaced)
+            is_sure = of_error(chance, judge.why.get(start, {})) >= least
+            reason = self._objection(line, change, is_spaced) if is_sure else "confidence"
+            reason = "unknown" if UNREADABLE in after else reason
             if reason is None and (new is None or chance < least):
                 reason = "reported"
             place, before, after = (

@@ -46,7 +46,7 @@ class Line:
     number: int
     is_code: bool
     words: Sequence[Span]
-    units: Sequence[Unit]
+    units: list[Unit]
     stays: bytearray
     answers: Sequence[Answer | None] = field(default_factory=list)
 

@@ -3,8 +3,8 @@
 1. a temperature makes it come true as often as it says (:func:`calibrated`);
 2. the text's judge has its say (:mod:`.judge`);
 3. what spaces explain as well loses their share (:func:`competed`);
-4. it is compared with the least that the text asks for (:meth:`.Judge.least`); of a misspelling
-   that is sure to be one the word need not be (:func:`of_error`): it is reported then.
+4. it is compared with the least that the text asks for (:meth:`.Judge.threshold_for`); of a
+   misspelling that is sure to be one the word need not be (:func:`of_error`): it is reported then.
 """
 
 import math

@@ -105,7 +105,7 @@ class Evidence(Judge):
         self._lines = self._foreign_lines = 0  # of several words
         self._read = self._misspelt = 0  # words; listed ones in small letters
 
-    def read(
+    def foreign_parts(
         self,
         lines: Sequence[str],
         silent: Sequence[bool],
@@ -200,7 +200,7 @@ class Evidence(Judge):
         """See :class:`.Judge`."""
         return LineJudge(self, text, places)
 
-    def least(self, threshold: float, is_spaced: bool) -> float:
+    def threshold_for(self, threshold: float, is_spaced: bool) -> float:
         """See :class:`.Judge`: what is judged is sure enough."""
         return threshold
 

@@ -1,8 +1,8 @@
 """Judges: how probable an edit is where it stands, by what its text tells besides the model.
 
 A :class:`Judge` is asked about every edit that the model or the spaces propose, in one way:
-``read`` the lines of a text, in order, then ``line(…)`` for the edits of one line. Which judge a
-text has is chosen by :meth:`.Corrector.judge`:
+``foreign_parts`` of the lines of a text, in order, then ``line(…)`` for the edits of one line.
+:meth:`.Corrector.judge` chooses which one a text has:
 
 - :class:`Judge`: the model's word is taken;
 - :class:`.Evidence`: lists of known words, and weights that were learnt, tell.
@@ -46,7 +46,7 @@ class Judge:
     foreign = False
     why: Mapping[int, Mapping[str, float]] = {}  # nothing but the model
 
-    def read(
+    def foreign_parts(
         self,
         lines: Sequence[str],
         silent: Sequence[bool],
@@ -68,7 +68,7 @@ class Judge:
         return False
 
     def line(self, text: str, places: Sequence[Span]) -> OfLine:
-        """Returns a judge of the edits of a line; ``places`` as of :meth:`read`."""
+        """Returns a judge of the edits of a line; ``places`` as of :meth:`foreign_parts`."""
         return self
 
     def probability(
@@ -77,7 +77,7 @@ class Judge:
         """See :class:`OfLine`."""
         return chance
 
-    def least(self, threshold: float, is_spaced: bool) -> float:
+    def threshold_for(self, threshold: float, is_spaced: bool) -> float:
         """Returns the probability from which on an edit is made; is_spaced: one of spaces."""
         return max(threshold, SURE_OF_SPACES) if is_spaced else threshold
 
