@@ -30,7 +30,6 @@ from lev_memory.formats.files import read_document
 from lev_memory.formats.po import PoFile
 from lev_memory.formats.units import Document, Proposal
 from lev_memory.repair import confidence
-from lev_memory.repair.entries import Repairer
 from lev_memory.repair.lines import replaced
 from lev_memory.repair.plurals import counting
 from lev_memory.scores import ter
@@ -211,7 +210,7 @@ def places_of(name: str, language: str, part: Entries) -> Iterator[Place]:
 def rows_of(name: str, language: str, part: Entries, choice: Mapping[str, float]) -> list[Row]:
     """Returns the entries with their repairs by the weights of a choice."""
     memory = part.memory
-    memory.repairer = Repairer(memory.memory.all_pairs, choice)
+    memory.repairer.choice = choice
     rows = []
     for document, draft, wanted in part.entries:
         unit = draft.unit
@@ -333,16 +332,19 @@ def tables(rows: Sequence[Row], precision: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
+    projects = {name: (old, new) for name, old, new in map(str.split, PROJECTS.split("\n")[1:-1])}
+    parser.add_argument(
+        "--projects", nargs="+", choices=projects, metavar="NAME", default=[*projects]
+    )
     parser.add_argument("--most", type=int, default=150)
     parser.add_argument("--precision", type=float, default=0.8)
     parser.add_argument("--fit", action="store_true", help="write lev_memory's numbers")
     parser.add_argument("--examples", type=Path, help="write the proposals as JSON")
     args = parser.parse_args()
-    names = []
-    for name, old, new in map(str.split, filter(None, PROJECTS.splitlines())):
+    names = args.projects
+    for name in names:
         if not (args.folder / name).is_dir():
-            make(args.folder, name, old, new)
-        names.append(name)
+            make(args.folder, name, *projects[name])
     places, rows = list[Place](), list[Row]()
     for name, language in itertools.product(names, LANGUAGES):
         places += places_of(name, language, entries_of(args.folder, name, language, args.most))
