@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from .alignment import TranslationTable, is_word, tokens_of
+from .alignment import is_word, tokens_of
 from .confidence import ACCEPTED, CHOICE, probability
 from .invented import usual_repeats, without_repeats
 from .layout import closed
@@ -70,7 +70,7 @@ class Words:
     def __init__(self, lookup: Concordance, old: str, new: str, draft: str) -> None:
         self.lookup, self.draft, self.sources = lookup, draft, (old, new)
         self.old, self.new, self.target = map(tokens_of, (old, new, draft))
-        self.forward, self.backward = lookup.lexicon.links(self.old, self.target)
+        self.forward, self.backward = lookup.table.links(self.old, self.target)
         self.keys = [tuple(token.key for token in side) for side in (self.old, self.new)]
         self.closed = closed(old, draft)
 
@@ -89,6 +89,14 @@ class Words:
                 for side in (self.new[: new.start], self.new[new.stop :])
             ),
         )
+
+    def fit(self) -> dict[str, float]:
+        """Returns how much of the older source has a link to the draft, and of the draft to it."""
+        shares = []
+        for side, links in ((self.old, self.forward), (self.target, self.backward)):
+            words = [i for i, token in enumerate(side) if is_word(token.text)]
+            shares.append(sum(i in links for i in words) / max(len(words), 1))
+        return {"draft": shares[0], "translation": shares[1]}
 
     def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Replacement | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
@@ -168,7 +176,7 @@ class Words:
             "left": not left or seen[left[0].key, written[0]] > 0,
             "right": not right or seen[written[-1], right[0].key] > 0,
             "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
-            "covered": self.lookup.lexicon.covered(after, {*written}),
+            "covered": self.lookup.table.covered(after, {*written}),
             "longer": max(more - fewer, 0.0),
             "shorter": max(fewer - more, 0.0),
             "other marks": sum(marks[:2]) != sum(marks[2:]),
@@ -271,7 +279,7 @@ class Repairer:
         features = {kind: 1.0 for kind in kinds}
         if opened or kinds != {RULE}:  # the rule does not depend on the memory
             features |= means([edit.features for edit in edits if edit.kind == LOOKED_UP])
-            features |= fit(self.lookup.lexicon, old, draft)
+            features |= words.fit()
             features |= {
                 "edits": len(edits),
                 "part": bool(opened),
@@ -305,12 +313,3 @@ def means(features: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Returns the mean features of several look-ups."""
     names = features[0] if features else ()
     return {name: sum(each[name] for each in features) / len(features) for name in names}
-
-
-def fit(lexicon: TranslationTable, old: str, draft: str) -> dict[str, float]:
-    """Returns how much of the older source has a link to the draft, and of the draft to it."""
-    source, target = tokens_of(old), tokens_of(draft)
-    sides = [[i for i, t in enumerate(side) if is_word(t.text)] for side in (source, target)]
-    links = lexicon.links(source, target)
-    there = [sum(i in each for i in side) / max(len(side), 1) for side, each in zip(sides, links)]
-    return {"draft": there[0], "translation": there[1]}

@@ -49,7 +49,7 @@ class Concordance:
         self._translations: dict[tuple[str, ...], list[Translation]] = {}
 
     @cached_property
-    def lexicon(self) -> TranslationTable:
+    def table(self) -> TranslationTable:
         return TranslationTable((entry.source, entry.target) for entry in self.entries)
 
     @cached_property
@@ -73,7 +73,7 @@ class Concordance:
         """Returns the links of an entry."""
         if number not in self._links:
             entry = self.entries[number]
-            self._links[number] = self.lexicon.links(entry.source, entry.target)
+            self._links[number] = self.table.links(entry.source, entry.target)
         return self._links[number]
 
     def translations(self, phrase: tuple[str, ...]) -> list[Translation]:
@@ -140,9 +140,9 @@ class Concordance:
         """Returns whether two words are forms of one: small ones by their source or an apostrophe,
         others by their letters up to the last few."""
         if max(len(word), len(other)) <= SHORT:
-            source = self.lexicon.source_of.get(word, "")
+            source = self.table.source_of.get(word, "")
             bare = word.rstrip(_APOSTROPHES)
-            is_same = source == self.lexicon.source_of.get(other)
+            is_same = source == self.table.source_of.get(other)
             return is_same or (bare != word and other.startswith(bare))
         stem = max(len(word), len(other)) - ENDING
         return stem >= SHORT and word[:stem] == other[:stem]
