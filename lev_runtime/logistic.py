@@ -14,15 +14,13 @@ def most_likely(
     start: np.ndarray,
     free: Sequence[bool] | None = None,
     counts: Sequence[float] | None = None,
-    signs: Sequence[int] | None = None,
     ridge: np.ndarray | float = 1e-6,
 ) -> Array:
     """Returns weights that give the best candidates of units the highest share of the probability.
 
     A candidate's share is that of its exponential, exp(features · weights), among those of its
-    unit. Newton's method with the curvature of all candidates, steps halved until they help; a
-    weight that would get the other sign is 0 for as long as its slope holds it there. The same
-    data give the same weights.
+    unit. Newton's method with the curvature of all candidates, steps halved until they help. The
+    same data give the same weights.
 
     Args:
         units: of each its candidates × features, and which of them are best, one at least. A yes
@@ -30,7 +28,6 @@ def most_likely(
         start: weights to begin with, which the ridge holds them to.
         free: which weights may change (default: all).
         counts: how often each unit counts (default: once).
-        signs: of each weight, 1 or -1 where it may have no other sign.
         ridge: of each weight, how strongly it is held: ridge / 2 · (weight − start)² is taken from
             the logarithm of the probability.
     """
@@ -41,22 +38,20 @@ def most_likely(
     row_shares = np.repeat(shares, sizes)
     begin = np.asarray(start, np.float64)
     held = np.broadcast_to(np.asarray(ridge, np.float64), begin.shape)
-    bound = np.zeros(len(begin)) if signs is None else np.asarray(signs, np.float64)
-    may_change = np.ones(len(begin), bool) if free is None else np.asarray(free, bool)
+    moving = np.ones(len(begin), bool) if free is None else np.asarray(free, bool)
 
     def likelihood(weights: Array) -> float:
         scores = rows @ weights
         right = _totals(np.where(best, scores, -np.inf), sizes) - _totals(scores, sizes)
         return float(shares @ right - held @ (weights - begin) ** 2 / 2)
 
-    weights = np.where(begin * bound < 0, 0.0, begin)
+    weights = begin
     reached = likelihood(weights)
     for _ in range(STEPS):
         scores = rows @ weights
         all_shares = _shares(scores, sizes)
         wrong = _shares(np.where(best, scores, -np.inf), sizes) - all_shares
         slope = (wrong * row_shares) @ rows - held * (weights - begin)
-        moving = may_change & ~((bound != 0) & (weights == 0) & (slope * bound < 0))
         part = rows[:, moving]
         weighted = part * (all_shares * row_shares)[:, None]
         means = np.add.reduceat(part * all_shares[:, None], np.cumsum(sizes) - sizes)
@@ -65,7 +60,6 @@ def most_likely(
         step[moving] = np.linalg.lstsq(curve, slope[moving], rcond=None)[0]
         for halving in range(HALVINGS):
             tried = weights + step * 0.5**halving
-            tried[tried * bound < 0] = 0.0
             if (after := likelihood(tried)) >= reached:
                 break
         else:
@@ -82,7 +76,6 @@ def logistic(
     labels: Sequence[bool] | np.ndarray,
     counts: Sequence[float] | None = None,
     ridge: np.ndarray | float = 1e-6,
-    signs: Sequence[int] | None = None,
 ) -> Array:
     """Returns the weights of a logistic regression, as :func:`most_likely` does.
 
@@ -92,7 +85,7 @@ def logistic(
     """
     nothing = np.zeros(table.shape[1])
     units = [(np.stack([nothing, row]), (not yes, bool(yes))) for row, yes in zip(table, labels)]
-    return most_likely(units, nothing, counts=counts, signs=signs, ridge=ridge)
+    return most_likely(units, nothing, counts=counts, ridge=ridge)
 
 
 def _totals(scores: np.ndarray, sizes: np.ndarray) -> Array:

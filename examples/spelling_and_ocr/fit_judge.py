@@ -44,6 +44,7 @@ from lev_correct.judge.weights import FEW, Weights
 from lev_correct.words.known_words import TEXT, KnownWords
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines
+from lev_runtime.logistic import logistic
 
 #: One known word in so many is hidden.
 HIDDEN = 5
@@ -355,21 +356,19 @@ def corrected(row: dict) -> tuple[str, list[Gold]]:
 def table(rows: Sequence[Example], counts: dict[str, float]) -> Table | None:
     """Returns the weights of the features in some rows of one kind, and their mean; None where
     there are too few."""
-    from sklearn.linear_model import LogisticRegression
-
     right = np.array([row.is_right for row in rows], bool)
     if min(right.sum(), (~right).sum()) < FEWEST:
         return None
     names = [name for name in rows[0].features if name not in BY_HAND]
     values = np.array([[row.features[name] for name in names] for row in rows])
     mean, scale = values.mean(0), np.maximum(values.std(0), 1e-6)
-    model = LogisticRegression(C=STRENGTH, max_iter=3000).fit(
-        (values - mean) / scale, right, [counts.get(row.source, 1.0) for row in rows]
-    )
-    weights = model.coef_[0] / scale
+    standard = np.column_stack([np.ones(len(rows)), (values - mean) / scale])
+    ridge = np.array([0.0] + [1 / STRENGTH] * len(names))
+    bias, *scaled = logistic(standard, right, [counts.get(row.source, 1.0) for row in rows], ridge)
+    weights = scaled / scale
     learnt = {n: (round(float(w), 4), round(float(m), 4)) for n, w, m in zip(names, weights, mean)}
     by_hand = {name: (weight, 0.0) for name, weight in BY_HAND.items()}
-    return {"bias": (round(float(model.intercept_[0]), 4), 0.0)} | learnt | by_hand
+    return {"bias": (round(float(bias), 4), 0.0)} | learnt | by_hand
 
 
 def fitted(rows: Sequence[Example]) -> dict[str, Table]:

@@ -1,4 +1,4 @@
-"""Weights of a log-linear model: they are the most likely ones, within their signs."""
+"""Weights of a log-linear model: they are the most likely ones."""
 
 import numpy as np
 import pytest
@@ -27,15 +27,6 @@ def test_weights_are_those_that_the_choices_were_drawn_by():
 def test_a_constant_has_the_odds_of_what_it_counts():
     table, labels, counts = np.ones((3, 1)), [True, False, True], [1.0, 2.0, 5.0]
     assert logistic(table, labels, counts)[0] == pytest.approx(np.log(3.0), abs=1e-5)
-
-
-def test_a_weight_has_the_sign_that_it_may_have_and_the_others_make_up_for_it():
-    units = choices(np.array([1.0, -0.5]), 2)
-    bound = most_likely(units, np.zeros(2), signs=[1, 1])
-    alone = most_likely([(rows[:, :1], best) for rows, best in units], np.zeros(1))
-    assert bound[1] == 0 and bound[0] == pytest.approx(alone[0], abs=1e-6)
-    released = most_likely(units, np.array([0.0, 3.0]), signs=[1, -1])
-    assert released == pytest.approx(most_likely(units, np.zeros(2)), abs=1e-4)
 
 
 def test_a_weight_that_is_not_free_stays_and_a_ridge_holds_to_the_start():
