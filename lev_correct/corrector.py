@@ -112,7 +112,7 @@ class Corrector:
     settings_file: str | None = None
     #: Whether every edit is made that the model wants, whatever the text tells (:mod:`.evidence`).
     eager: bool = False
-    #: Whether everyday slips between English words are reported, too (:mod:`.usage`).
+    #: Whether everyday slips between English words are reported, too (:mod:`.propose.usage`).
     grammar: bool = False
 
     def __init__(
@@ -455,7 +455,7 @@ class Corrector:
         nothing is protected, and in the place of what is less probable."""
         if not (self.grammar and self.settings.language == "en"):
             return [*edits]
-        from .words.usage import doubts
+        from .propose.usage import doubts
 
         self._protect(line, (), protections)
         for start, end, after, chance in doubts(line.shown):

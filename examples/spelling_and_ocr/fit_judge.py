@@ -15,7 +15,7 @@ OUT gets the weights, those of a logistic regression for each kind of edit; a co
 it names it. With --typo-commits OUT gets those of words in texts of few errors besides, fitted on
 what people corrected (typo_commits.py) and on right text with each fifth of the known words hidden
 in turn; of left-out right text as much changes as EDITS says. The table has what is done to each
-kind of text, judged by the fit of other registers. Needs scikit-learn.
+kind of text, judged by the fit of other registers.
 """
 
 import argparse

@@ -6,7 +6,7 @@ from tables import rows
 
 from lev_correct import Corrector
 from lev_correct.lines import splice
-from lev_correct.words.usage import SLIPS, doubts
+from lev_correct.propose.usage import SLIPS, doubts
 
 #: a sentence with a slip | with what is meant
 MEANT = rows(r"""
