@@ -20,7 +20,7 @@ def most_likely(
 
     A candidate's share is that of its exponential, exp(features · weights), among those of its
     unit. Newton's method with the curvature of all candidates, steps halved until they help. The
-    same data give the same weights.
+    same data give the same weights, no units those of the start.
 
     Args:
         units: of each its candidates × features, and which of them are best, one at least. A yes
@@ -31,6 +31,8 @@ def most_likely(
         ridge: of each weight, how strongly it is held: ridge / 2 · (weight − start)² is taken from
             the logarithm of the probability.
     """
+    if not units:
+        return np.array(start, np.float64)
     rows = np.concatenate([features for features, _ in units]).astype(np.float64)
     best = np.array([mark for _, marks in units for mark in marks])
     sizes = np.array([len(marks) for _, marks in units])

@@ -194,8 +194,8 @@ capitals=() weight=4.5 # say little of a word where all nouns have one
 case "$language" in de | lb) capitals=(--capitals) weight=0.5 ;; esac
 "${list[@]}" "$work/words.txt" --known ${scowl:+--scowl "$scowl"} ${packages:+--packages "$packages"} >"$work/corrector.known" 2>"$work/words.log" ||
   sed 's/$/\t1/' "$work/learnt/unknown.clean" | LC_ALL=C sort >"$work/corrector.known"
-printf '{"weights": {"capital": %s%s}, "language": "%s", "known": "corrector.known"}\n' \
-  "$weight" "${english:+, \"lookup\": 2.4}" "$language" >"$work/settings.json"
+printf '{"weights": {"capital": %s}, "language": "%s", "known": "corrector.known"}\n' "$weight" "$language" >"$work/settings.json"
+[ -z "$english" ] || echo '{"weights": {"lookup": 2.4}}' >"$work/settings.json"
 goal=accuracy weights=() # made-up slips do not teach what people do to words; scans teach what recognisers do
 [ -z "$scans" ] || weights=(--tune-weights)
 listed=() table="" # tuned by a table of other lines, the model gets that of all
@@ -212,10 +212,12 @@ logged "$work/tune.log" lev-correct tune --path "$run/checkpoint_best.pt" --data
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
 cp "$run/checkpoint_best.pt" "$run"/corrector.* "$data"/dict.*.txt "$work/model.part"
-awk -v to="$work/text" 'NR == FNR { lines++; next } { print > (to "/judge-" (lines < 40 ? 0 : FNR % 4) ".clean") }' \
-  "$work"/text/{dev,dev}.clean
-logged "$work/judge.log" python "$examples/spelling_and_ocr/fit_judge.py" "$work/model.part/corrector.judge" \
-  "$work"/text/judge-*.clean --misspellings "$misread".{noisy,clean} --path "$work/model.part" ${capitals[@]+"${capitals[@]}"}
+if [ -z "$english" ]; then # which has too little text to learn a judge from: fit_judge.py takes more
+  awk -v to="$work/text" 'NR == FNR { lines++; next } { print > (to "/judge-" (lines < 40 ? 0 : FNR % 4) ".clean") }' \
+    "$work"/text/{dev,dev}.clean
+  logged "$work/judge.log" python "$examples/spelling_and_ocr/fit_judge.py" "$work/model.part/corrector.judge" \
+    "$work"/text/judge-*.clean --misspellings "$misread".{noisy,clean} --path "$work/model.part" ${capitals[@]+"${capitals[@]}"}
+fi
 cp "$work/words.txt" "$work/model.part/corrector.lexicon"
 [ -z "$table" ] || cp "$table" "$work/model.part/corrector.lookup"
 rm -rf "$work/model"

@@ -42,6 +42,11 @@ def test_what_can_be_told_apart_entirely_has_weights_that_are_no_infinities():
     assert np.isfinite(logistic(table * 1e3, [False, True])).all()
 
 
+def test_nothing_to_learn_from_leaves_the_start():
+    assert most_likely([], np.array([0.5])) == [0.5]
+    assert logistic(np.zeros((0, 2)), []).tolist() == [0.0, 0.0]
+
+
 def test_of_several_best_candidates_one_is_enough():
     rows = np.array([[1.0], [-1.0], [0.0]])
     (weight,) = most_likely([(rows, (True, True, False))] * 5, np.array([0.1]), ridge=1e-3)
