@@ -99,6 +99,7 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
     return bytes(bad)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_damaged_it_is_loaded_or_refused_and_no_pickle_is_run(name, tmp_path):
     make, load, turns, exact = SUBJECTS[name]

@@ -10,6 +10,7 @@ from lev_runtime import Editor
 EXPORTS = Path(__file__).parents[2] / "exports"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 64])
 def test_a_model_answers_alike_from_either_format(size):
     older, newer = (Editor(EXPORTS / name, threads=1) for name in ("traced_0_8", "traced"))
