@@ -294,7 +294,8 @@ class Spacing:
             slot_places = tuple(places[first : last + 1])
             if any(hyphens_beside(line, *place) for place in slot_places):
                 continue
-            if len({*slot_words}) < len(slot_words) and may_be_twice(slot_words[0], words[:first]):
+            is_doubled = len({*slot_words}) < len(slot_words)
+            if is_doubled and may_be_twice(slot_words[0], line[: slot_places[0][0]]):
                 continue
             has_space = line[slot_places[0][1] : slot_places[-1][0]] == " "
             case, *others = ["small" if shouted else case_of(line, *at) for at in slot_places]

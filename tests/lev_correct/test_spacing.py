@@ -42,6 +42,7 @@ we see th ecat in the home | th ecat | the cat
 we see thec at in the home | thec at | the cat
 we sat in the the home | the the | the
 we sat in in the home | in in | in
+what we see is important. we sat on on the home | on on | on
 we dont see the home | dont | don't
 we cant see the home | cant | can't
 we dont the home | dont | don't
