@@ -50,6 +50,18 @@ def ours(*options: str) -> Callable[[Path], list[str]]:
     return through(sys.executable, "-m", "lev_plugins", "correct", *options)
 
 
+#: Rewrites the file that it is called with, each line as a text of its own, as a sentence is typed.
+EACH_LINE = """
+import sys
+from lev_correct import Corrector
+corrector, path = Corrector.from_pretrained(), sys.argv[1]
+with open(path, encoding="utf-8", newline="") as file:
+    lines = file.read().split("\\n")
+corrected = [corrector.correct([line], document=corrector.document(text=[line])) for line in lines]
+with open(path, "w", encoding="utf-8", newline="") as file:
+    file.write("\\n".join(correction.text for (correction,) in corrected))
+"""
+
 SYSTEMS: dict[str, Callable[[], Callable[[Path], list[str]]]] = {
     "no edits": lambda: in_place("true"),
     "codespell": lambda: in_place("codespell", "-w"),
@@ -60,6 +72,7 @@ SYSTEMS: dict[str, Callable[[], Callable[[Path], list[str]]]] = {
         str(resources.files("symspellpy") / "frequency_dictionary_en_82_765.txt"),
     ),
     "lev-correct": ours,
+    "lev-correct, each line a text": lambda: in_place(sys.executable, "-c", EACH_LINE),
     "lev-correct --min-confidence 0.9": lambda: ours("--min-confidence", "0.9"),
     "lev-correct --eager": lambda: ours("--eager"),
 }

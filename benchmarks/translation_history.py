@@ -336,6 +336,7 @@ def main() -> None:
     parser.add_argument(
         "--projects", nargs="+", choices=projects, metavar="NAME", default=[*projects]
     )
+    parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=LANGUAGES)
     parser.add_argument("--most", type=int, default=150)
     parser.add_argument("--precision", type=float, default=0.8)
     parser.add_argument("--fit", action="store_true", help="write lev_memory's numbers")
@@ -346,7 +347,7 @@ def main() -> None:
         if not (args.folder / name).is_dir():
             make(args.folder, name, *projects[name])
     places, rows = list[Place](), list[Row]()
-    for name, language in itertools.product(names, LANGUAGES):
+    for name, language in itertools.product(names, args.languages):
         places += places_of(name, language, entries_of(args.folder, name, language, args.most))
     for name in names:
         choice = chosen(place for place in places if place.project != name)

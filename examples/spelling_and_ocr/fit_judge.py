@@ -412,7 +412,8 @@ def report(rows: Sequence[Example], odds: np.ndarray) -> None:
         counts[row.source][0] += chance >= RIGHT and wanted
         counts[row.source][1] += wanted
     for source, (edits, of) in counts.items():
-        print(f"{source}: {edits} of {of} {'changed' if source in ALL_RIGHT else 'right'}")
+        if of:
+            print(f"{source}: {edits} of {of} {'changed' if source in ALL_RIGHT else 'right'}")
     # terms are far more than met, and the rest of their lines is counted as right text
     met = np.array([not re.search("term|known", row.source) for row in rows])
     right, listed = (np.array(column, bool) for column in zip(
