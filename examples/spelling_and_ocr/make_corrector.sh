@@ -145,7 +145,8 @@ fi
 if [ ! -f "$run/checkpoint_best.pt" ]; then
   [ -z "$scans$english" ] || noise+=(--noise-confusion-scale "$(times_misread)")
   echo "== training for $minutes CPU minutes: $run"
-  logged "$work/train.log" fairseq-train "$data" --user-dir "$root/lev_plugins" --task noisy_translation \
+  # threads that wait for long sleep instead of spinning: a busy machine's CPU minutes are then not lost
+  GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-20000}" logged "$work/train.log" fairseq-train "$data" --user-dir "$root/lev_plugins" --task noisy_translation \
     --source-lang noisy --target-lang clean "${noise[@]}" --noise-target-share "$share" --bpe characters \
     --arch pbd_transformer_char --share-all-embeddings --encoder-embed-dim 128 --encoder-ffn-embed-dim 512 \
     --dropout 0 --attention-dropout 0 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
