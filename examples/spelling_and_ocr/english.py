@@ -13,7 +13,7 @@ letters, but for the manual. FOLDER gets
     text/{dev,test}.clean               prose to tune with, and to measure with
     text/listed.{tsv,noisy,clean}       misspellings to learn from and to look up
     text/{tune,test}-listed.{noisy,clean}   misspellings that are nowhere else, 1,500 each
-    text/test-unknown.{noisy,clean}     right words that are in no list
+    text/{tune,test}-unknown.{noisy,clean}  right words that are in no list
 """
 
 import gzip
@@ -32,8 +32,9 @@ from lev_runtime.io.commands import run_cli
 DICTIONARY = "frequency_dictionary_en_82_765.txt"
 BIGRAMS = "frequency_bigramdictionary_en_243_342.txt"
 EVERYDAY = Path(__file__).with_name("everyday.tsv")
-#: Misspellings to tune with, and as many to measure with; right words to measure with.
-HELD_OUT, UNKNOWN = 1500, 500
+#: Misspellings to tune with, and as many to measure with; right words to tune and to measure with:
+#: the former one in thirty of the words of the prose to tune with.
+HELD_OUT, UNKNOWN = 1500, (180, 500)
 #: Misspellings of a word that is often misspelt, at least: only such are held out.
 AT_LEAST = 10
 RARE = 60_000  # words of a lower rank may be held out
@@ -105,7 +106,7 @@ def words_of(pairs: Sequence[Pair]) -> tuple[dict[str, float], list[str]]:
     counts = {word: count for word, count in installed_frequencies().items() if word not in wrong}
     rare = sorted(counts, key=lambda word: -counts[word])[RARE:]
     rare = [word for word in rare if len(word) > 3 and word.isalpha() and word not in right]
-    unknown = random.Random(1).sample(rare, UNKNOWN)
+    unknown = random.Random(1).sample(rare, sum(UNKNOWN))
     for word in unknown:
         del counts[word]
     for word in (*sorted(right), *CONTRACTIONS):
@@ -132,7 +133,9 @@ def main() -> None:
     write_pairs(text / "listed", listed)
     write_pairs(text / "tune-listed", tune)
     write_pairs(text / "test-listed", test)
-    write_pairs(text / "test-unknown", zip(unknown, unknown))
+    tune_words, test_words = unknown[: UNKNOWN[0]], unknown[UNKNOWN[0] :]
+    write_pairs(text / "tune-unknown", zip(tune_words, tune_words))
+    write_pairs(text / "test-unknown", zip(test_words, test_words))
 
 
 if __name__ == "__main__":

@@ -386,8 +386,11 @@ def fitted(rows: Sequence[Example]) -> dict[str, Table]:
 
 
 def fitted_of_few(rows: Sequence[Example]) -> dict[str, Table]:
-    """Returns the weights of words in texts of few errors."""
-    return {FEW: table([row for row in rows if row.source in COUNTS_OF_FEW], COUNTS_OF_FEW) or {}}
+    """Returns the weights of words in texts of few errors; exits where there are too few."""
+    learnt = table([row for row in rows if row.source in COUNTS_OF_FEW], COUNTS_OF_FEW)
+    if learnt is None:
+        raise SystemExit("error: too few words of texts and commits to learn from: give more")
+    return {FEW: learnt}
 
 
 def left_out(

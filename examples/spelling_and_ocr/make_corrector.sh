@@ -176,7 +176,7 @@ if [ -n "$scans" ]; then
 elif [ -n "$english" ]; then
   head -n 500 "$work/text/dev.clean" >"$work/text/tune.clean"
   for side in noisy clean; do
-    cat "$work/text/tune-listed.$side" "$work/text/tune.clean" "$work/learnt/unknown.clean" >"$work/tune.$side"
+    cat "$work"/text/tune-{listed,unknown}."$side" "$work/text/tune.clean" >"$work/tune.$side"
   done
   keep=() misread="$work/text/tune-listed"
 else
@@ -205,10 +205,12 @@ listed=() table="" # tuned by a table of other lines, the model gets that of all
   listed=(--lookup "$work/text/listed.tsv" --confusions "$examples/spelling_and_ocr/confusions.txt")
 # other texts have words that no list has: to tune, the list lacks rare words of the text, as many as one in thirty,
 # and some rare words of its own; other rare words are misspelt, since what people misspell is rarely a frequent word
-python "$examples/spelling_and_ocr/training_words.py" "$work/words.txt" "$work/learnt" --tune "$work/text/tune.clean" \
+lexicon="$work/tune-words.txt"
+[ -z "$english" ] || lexicon="$work/words.txt" # which lacks some words as it is
+[ -n "$english" ] || python "$examples/spelling_and_ocr/training_words.py" "$work/words.txt" "$work/learnt" --tune "$work/text/tune.clean" \
   ${keep[@]+"${keep[@]}"} >"$work/tune-words.txt"
 logged "$work/tune.log" lev-correct tune --path "$run/checkpoint_best.pt" --data "$data" \
-  --lexicon "$work/tune-words.txt" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} --settings "$work/settings.json" \
+  --lexicon "$lexicon" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} --settings "$work/settings.json" \
   ${listed[@]+"${listed[@]}"} "$work/tune.noisy" "$work/tune.clean" --goal "$goal" ${weights[@]+"${weights[@]}"}
 rm -rf "$work/model.part"
 mkdir "$work/model.part"
