@@ -31,7 +31,7 @@ from lev_memory.formats.po import PoFile
 from lev_memory.formats.units import Document, Proposal
 from lev_memory.repair import confidence
 from lev_memory.repair.lines import replaced
-from lev_memory.repair.plurals import counting
+from lev_memory.repair.values import counting
 from lev_memory.scores import ter
 from lev_memory.translation_memory import FuzzyMatch, TranslationMemory, stripped
 

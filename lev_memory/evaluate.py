@@ -33,7 +33,7 @@ from .proposals import (
 from .repair.confidence import Weights, fitted, probability
 from .repair.entries import Repair, Repairer
 from .repair.lines import to_text
-from .repair.plurals import Category, counting
+from .repair.values import Category, counting
 from .scores import bleu, corpus, edits, ter
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)

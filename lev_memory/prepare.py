@@ -33,7 +33,7 @@ from .formats.files import (
 from .memory import Match, Memory, Pair
 from .repair.entries import Repairer
 from .repair.lines import to_line
-from .repair.plurals import Category, counting
+from .repair.values import Category, counting
 
 PARTS = ("train", "valid", "test")
 MATCHES = {"train": 2, "valid": 1, "test": 1}  # of a source

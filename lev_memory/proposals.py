@@ -27,7 +27,7 @@ from .repair.confidence import Weights, log_odds, probability
 from .repair.entries import Repair
 from .repair.invented import with_right_codes, without_double_marks, without_repeats
 from .repair.lines import to_line
-from .repair.scripts import places
+from .repair.tokens import places
 
 FOREIGN = 2  # times as many unknown pairs of words as on the validation part tell another project
 RATHER = 0.5  # probability from which on the model's output comes before a repair

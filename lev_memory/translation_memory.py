@@ -38,9 +38,9 @@ from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer, stated, to_do
 from .repair.invented import lost_code, vocabulary
 from .repair.lines import to_line, to_text, with_ends
-from .repair.plurals import Category, counting
 from .repair.repair import Terms
-from .repair.scripts import places
+from .repair.tokens import places
+from .repair.values import Category, counting
 from .typos import is_mended_typo
 
 BY_RULE, BY_LOOK_UP = "repaired by rule", "repaired from the memory"

@@ -11,17 +11,16 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from .alignment import is_word, tokens_of
 from .confidence import ACCEPTED, CHOICE, probability
 from .invented import usual_repeats, without_repeats
 from .layout import closed
-from .lines import changes, replaced, to_text
-from .lookup import ENDING, Concordance, Translation, joined, span, stretch
+from .lines import replaced, to_text
+from .lookup import ENDING, Concordance, Translation, joined, stretch
 from .marks import Habits
 from .meaning import Unfollowed
-from .plurals import Category
-from .repair import UNKNOWN, Repaired, Terms, repaired
-from .scripts import goes_on
+from .repair import UNKNOWN, Repaired, Sources, Stretch, Terms, repaired
+from .tokens import goes_on, is_word, span, tokens_of
+from .values import Category
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 MOST_FOUND = 5  # translations of a phrase that are tried
@@ -67,23 +66,25 @@ class Repair(NamedTuple):
 class Words:
     """Both sources and the draft of an entry as tokens, linked between old source and draft."""
 
-    def __init__(self, lookup: Concordance, old: str, new: str, draft: str) -> None:
-        self.lookup, self.draft, self.sources = lookup, draft, (old, new)
-        self.old, self.new, self.target = map(tokens_of, (old, new, draft))
+    def __init__(self, lookup: Concordance, sources: Sources, draft: str) -> None:
+        self.lookup, self.draft, self.sources = lookup, draft, sources
+        self.old, self.new, self.target = sources.old.tokens, sources.new.tokens, tokens_of(draft)
         self.forward, self.backward = lookup.table.links(self.old, self.target)
         self.keys = [tuple(token.key for token in side) for side in (self.old, self.new)]
-        self.closed = closed(old, draft)
+        self.closed = closed(sources.old.text, draft)
 
-    def stretches(self) -> Iterator[tuple[range, range]]:
-        """Yields what differs: tokens of the old source and those of the new one."""
-        return changes(*self.keys)
+    def stretches(self) -> Iterator[Stretch]:
+        """Yields what differs but for capitals."""
+        before, after = self.keys
+        for old, new in self.sources.stretches:
+            if before[old.start : old.stop] != after[new.start : new.stop]:
+                yield old, new
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""
-        before, after = self.sources
         return Unfollowed(
-            to_text(before[slice(*span(self.old, old))]) if old else "",
-            to_text(after[slice(*span(self.new, new))]) if new else "",
+            to_text(self.sources.old.slice(old)),
+            to_text(self.sources.new.slice(new)),
             *(
                 " ".join(token.text for token in side)
                 for side in (self.new[: new.start], self.new[new.stop :])
@@ -249,10 +250,10 @@ class Repairer:
     ) -> tuple[Words, Repaired, set[str]]:
         """Returns an entry after its repairs by rule, marks and capitals; and their kinds."""
         rule = repaired(old, new, draft, self.terms, category)
-        text, between, kinds = self.habits.marked(rule.old, new, rule.text)
+        text, between, kinds = self.habits.marked(rule.sources.old.text, new, rule.text)
         if rule.text != draft:
             kinds.add(RULE)
-        return Words(self.lookup, between, new, text), rule, kinds
+        return Words(self.lookup, rule.sources.after(between), text), rule, kinds
 
     def repair(self, old: str, new: str, draft: str, category: Category = UNKNOWN) -> Repair:
         """Returns a draft with all repairs that are translation.
@@ -293,7 +294,7 @@ class Repairer:
 
     def unfollowed(self, old: str, new: str) -> list[Unfollowed]:
         """Returns what a text of the older source does not follow."""
-        words = Words(self.lookup, old, new, "")
+        words = Words(self.lookup, Sources(old, new), "")
         return [words.unfollowed(*stretch) for stretch in words.stretches()]
 
 

@@ -7,7 +7,7 @@ import regex
 
 from .code import ACCELERATORS, FIXED
 from .lines import changes
-from .scripts import places
+from .tokens import places
 
 FEED = "␊"  # a line break, see :mod:`lines`
 _FENCE = regex.compile(r"\s*(?:```|~~~|\{% ?(?:end)?(?:highlight|raw|code)\b|</?pre\b)")

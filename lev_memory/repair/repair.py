@@ -4,52 +4,25 @@ A word of the source language is never written into a translation.
 """
 
 import calendar
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 import regex
 
-from .code import FIXED, FORMAT, ORDERED, TAG
+from .code import FORMAT, ORDERED, TAG
 from .layout import accelerated, followed
 from .lines import changes, replaced
-from .plurals import Category, counting
-from .scripts import PREFIXING, SINGLE, places
-from .values import (
-    INSIDE,
-    THOUSANDS,
-    Written,
-    digits,
-    numbers,
-    replacement,
-)
+from .tokens import SINGLE, WHOLE, Token, places, span, tokens_of
+from .values import THOUSANDS, Category, Written, counting, digits, numbers, replacement
 
 LONGEST = 5000  # tokens of a source; a longer one is left alone
-_PART = rf"[\w--[{SINGLE}{PREFIXING}]]"  # of an identifier or an address
-_JOINT = r"[./\\:@+=~#?&%\-]"
-# what tells these from words: a_b, a@b, C:\a, a://b, a::b, aB, a1, a.b, a=b, a/b/c, a(), /a, -a
-_SIGN = (
-    rf"(?:{_PART}|{_JOINT})*?(?:[_@\\]|:[:/]|->|\p{{Ll}}\p{{Lu}}|[a-zA-Z]=|[a-zA-Z]{{2}}\d|(?<!\d)[a-zA-Z]\d"
-    rf"|{_PART}{{2}}\.[a-zA-Z]|[a-zA-Z]\.{_PART}{{2}}|/[a-zA-Z]{_PART}*/|{_PART}\(\))"
-    r"|[~.]{0,2}/[a-zA-Z]|--[a-zA-Z]|-[a-zA-Z](?!\w)"
-)
-_CODE = (
-    r"(?<![\w:`])(?::[\w:+.\-]+:)?(?:``[^`]++``|`[^`]++`_{0,2})"
-    rf"|(?<!{_PART}|{_JOINT})(?={_SIGN}){_JOINT}*+(?:{_PART}++"
-    rf"(?:(?:(?!:(?![:/\\])|-\p{{Lu}}){_JOINT})++(?={_PART})|/)?)+(?:\(\))?"
-    r"|\d+(?:(?: ?[+*=<>×÷] ?| [/\-] )\d+){2,}"  # a sum
-)
-_WHOLE = regex.compile(rf"(?V1){FIXED}|{_CODE}")  # is replaced whole, or not at all
-_MAYBE = regex.compile(r"[%$]\d+")  # a placeholder, if both texts have it: Turkish has %50, too
-# a term; code; a number with what parts it (a version and a date are numbers too); a name: an
-# acronym, or with a capital where no sentence begins; a currency; a word; a mark
-_TOKEN = (
-    r"(?V1)\s*(?:(?P<term>(?<!\w)\L<terms>(?!\w))|(?P<code>{codes})"
-    rf"|(?P<number>\d+-\d+-\d+|\d+(?:(?!-){INSIDE})*(?:[a-zA-Z][a-zA-Z\d]*)?)"
-    r"|(?P<name>(?:\p{Lu}{2,}|(?<=[\w,&`)] |\b\p{Lu}\. )\p{Lu}(?:\.(?= \p{Lu})|[\p{L}\p{M}]*"
-    rf"(?:[\-'’]\p{{Lu}}\p{{L}}*)*))(?![\w--[{SINGLE}]]))"
-    rf"|(?P<currency>\p{{Sc}})|(?P<word>[{SINGLE}]|(?:(?![{SINGLE}])\w)+)|(?P<mark>[^\w\s]))"
+_MAYBE = regex.compile(r"%\d+")  # a placeholder, if both texts have it: Turkish has %50, too
+# of a word: an acronym, or a capital where no sentence begins
+_NAME = regex.compile(
+    r"(?V1)(?:\p{Lu}{2,}|(?<=[\w,&`)] |\b\p{Lu}\. )\p{Lu}(?:\.(?= \p{Lu})|[\p{L}\p{M}]*"
+    rf"(?:[\-'’]\p{{Lu}}\p{{L}}*)*))(?![\w--[{SINGLE}]])"
 )
 _PLAIN = regex.compile(r"\b\p{Ll}{4,}|^\W*\p{Ll}")  # where not each word has a capital
 # lower-case endings of words that are the same or alike in languages of Europe, and of English ones
@@ -82,24 +55,6 @@ Stretch = tuple[range, range]  # of tokens that differ: in the older source, in 
 UNKNOWN = counting("")  # plural categories of no language
 
 
-class Repaired(NamedTuple):
-    """A draft after repairs; ``is_all``: nothing else has changed in its source; ``old``: the older
-    source after the same repairs."""
-
-    text: str
-    is_all: bool
-    old: str = ""
-
-
-class SourceToken(NamedTuple):
-    """A part of a source."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
-
-
 class Substitution(NamedTuple):
     """A text of an older source, at ``start``, and what the new source has in its place."""
 
@@ -111,22 +66,22 @@ class Substitution(NamedTuple):
 class _Text:
     """A text, and where its parts are found: code whole, all else outside of code."""
 
-    def __init__(self, text: str, other: str) -> None:
-        self.codes: dict[str, list[Span]] = {}
-        self.text, self.other = text, other
-        self.prose = _WHOLE.sub(self._cover, text)
+    def __init__(self, text: str, tokens: Sequence[Token], other: str) -> None:
+        self.text, self.codes = text, dict[str, list[Span]]()
+        for token in tokens:
+            is_code = token.kind == "code" and (
+                token.text in other or not _MAYBE.fullmatch(token.text)
+            )
+            if is_code:
+                self.codes.setdefault(token.text, []).append(token[:2])
+        spans = (span for there in self.codes.values() for span in there)
+        self.prose = replaced(text, ((*span, "\0" * (span[1] - span[0])) for span in spans))
         self.numbers: dict[str, list[Written]] = {}
         for number in numbers(self.prose):
             self.numbers.setdefault(digits(number.text), []).append(number)
 
-    def _cover(self, match: regex.Match[str]) -> str:
-        if _MAYBE.fullmatch(match[0]) and match[0] not in self.other:
-            return match[0]
-        self.codes.setdefault(match[0], []).append(match.span())
-        return "\0" * len(match[0])
-
     def places(self, part: str) -> list[Span]:
-        if part not in self.codes and _WHOLE.search(part):  # code and what stands beside it
+        if part not in self.codes and WHOLE.search(part):  # code and what stands beside it
             return [match.span() for match in regex.finditer(regex.escape(part), self.text)]
         return self.codes.get(part) or places(self.prose, part)
 
@@ -154,38 +109,96 @@ class _Text:
             yield [((number.start, number.end), text) for number, text in texts if text is not None]
 
 
+class Source(NamedTuple):
+    """A source and its tokens."""
+
+    text: str
+    tokens: list[Token]
+
+    def slice(self, there: range) -> str:
+        """Returns what stands at some tokens."""
+        return self.text[slice(*span(self.tokens, there))] if there else ""
+
+    def between(self, there: range) -> str:
+        """Returns the same with the spaces around it."""
+        before, after = self.tokens[: there.start], self.tokens[there.stop :]
+        start = before[-1].end if before else 0
+        return self.text[start : after[0].start if after else len(self.text)]
+
+
+class Sources:
+    """Both sources of a draft as tokens with their kinds, and where they differ."""
+
+    def __init__(self, old: str, new: str, terms: Collection[str] = ()) -> None:
+        self.has_terms = bool(terms)
+        small = {*regex.findall(r"\b\p{Ll}+\b", f"{old} {new}")}
+        self.old, self.new = (Source(text, [*_kinds(text, small, terms)]) for text in (old, new))
+
+    @cached_property
+    def stretches(self) -> list[Stretch]:
+        """Returns what differs: tokens of the older source and those of the new one; words that
+        differ in capitals alone one by one."""
+        old, new = self.old.tokens, self.new.tokens
+        keys = ([token.key for token in side] for side in (old, new))
+        stretches, i, k = list[Stretch](), 0, 0
+        for gone, come in [*changes(*keys), (range(len(old), len(old)), range(len(new), len(new)))]:
+            same = zip(range(i, gone.start), range(k, come.start))
+            cased = ((a, b) for a, b in same if old[a].text != new[b].text)
+            stretches += [(range(a, a + 1), range(b, b + 1)) for a, b in cased]
+            stretches += [(gone, come)] if gone or come else []
+            i, k = gone.stop, come.stop
+        return stretches
+
+    def after(self, old: str) -> "Sources":
+        """Returns the same with an older source that is repaired, without terms."""
+        is_same = old == self.old.text and not self.has_terms
+        return self if is_same else Sources(old, self.new.text)
+
+
+class Repaired(NamedTuple):
+    """A draft after repairs; ``is_all``: nothing else has changed in its source; ``sources``: the
+    older one after the same repairs, beside the new one."""
+
+    text: str
+    is_all: bool
+    sources: Sources
+
+
 @lru_cache(maxsize=8)
-def _pattern(terms: frozenset[str], has_amounts: bool) -> regex.Pattern[str]:
-    codes = f"(?!\\$\\d)(?:{_WHOLE.pattern[5:]})" if has_amounts else _WHOLE.pattern[5:]
-    return regex.compile(_TOKEN.replace("{codes}", codes), terms=[*terms, "\0"])
+def _glossary(terms: frozenset[str]) -> regex.Pattern[str]:
+    return regex.compile(r"(?<!\w)\L<terms>(?!\w)", terms=[*terms])
 
 
-def _tokens(text: str, draft: str, terms: Terms, small: set[str]) -> list[SourceToken]:
-    """Returns the tokens of a source; ``$4`` is an amount where its draft has no ``$4``.
+def _kinds(text: str, small: set[str], terms: Collection[str]) -> Iterator[Token]:
+    """Yields the tokens of a source with their kinds; those of a term of the glossary are one.
 
     small: words that are no names with a capital, either.
     """
-    has_amounts = any(sign not in draft for sign in _MAYBE.findall(text))
-    prose = _WHOLE.sub(" ", text)
+    tokens = tokens_of(text)
+    prose = replaced(text, ((*token[:2], " ") for token in tokens if token.kind == "code"))
     is_plain, is_upper = _PLAIN.search(prose), prose.isupper()
 
-    def kind(name: str, group: str) -> str:
-        if group != "name":
-            return group
+    def kind_of(name: str) -> str:
         if is_upper or name.lower() in small or name in _DATES or _ORDINARY.fullmatch(name):
             return "word"
         is_acronym = len(name) > 1 and name.isupper()
         return "name" if is_acronym or is_plain else "part"  # of a name, if it has two
 
-    tokens = []
-    for match in _pattern(frozenset(terms), has_amounts).finditer(text):
-        name = match[0].strip()
-        start = match.end() - len(match[0].lstrip())
-        tokens.append(SourceToken(kind(name, str(match.lastgroup)), name, start, start + len(name)))
-    return tokens
+    found = _glossary(frozenset(terms)).finditer(text) if terms else ()
+    spans = dict(match.span() for match in found)
+    end, kind = 0, ""  # of a term or a name
+    for token in tokens:
+        if token.start in spans:
+            end, kind = spans[token.start], ""
+            yield Token(token.start, end, text[token.start : end], text[token.start : end], "term")
+        elif token.start >= end:
+            name = _NAME.match(text, token.start) if token.kind == "word" else None
+            end, kind = (name.end(), kind_of(name[0])) if name else (token.end, token.kind)
+        if kind:
+            yield token._replace(kind=kind)
 
 
-def _runs(text: str, tokens: Sequence[SourceToken]) -> list[SourceToken]:
+def _runs(text: str, tokens: Sequence[Token]) -> list[Token]:
     """Returns tokens of a text, a name of two words as one."""
     runs = []
     for kind, group in groupby(tokens, key=lambda token: token.kind):
@@ -194,21 +207,19 @@ def _runs(text: str, tokens: Sequence[SourceToken]) -> list[SourceToken]:
             kind = "name" if len(parts) > 1 else "word"
         if kind == "name":
             start, end = parts[0].start, parts[-1].end
-            parts = [SourceToken(kind, text[start:end], start, end)]
+            parts = [Token(start, end, text[start:end], text[start:end], kind)]
         runs += [part._replace(kind=kind) for part in parts]
     return runs
 
 
-def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[list[Substitution], bool]:
+def _changes(sources: Sources) -> tuple[list[Substitution], bool]:
     """Returns what may be repaired, and whether it is all that has changed."""
-    small = {*regex.findall(r"\b\p{Ll}+\b", f"{old} {new}")}
-    left, right = (_Source(text, _tokens(text, draft, terms, small)) for text in (old, new))
+    left, right = sources.old, sources.new
     if max(len(left.tokens), len(right.tokens)) > LONGEST:
         return [], False
     pairs, is_all = list[Substitution](), True
-    differing = [*changes(left.texts(), right.texts())]
-    wrapped = _wrapped(left, right, differing)
-    for gone, come in differing:
+    wrapped = _wrapped(left, right, sources.stretches)
+    for gone, come in sources.stretches:
         before, after = left.tokens[gone.start : gone.stop], right.tokens[come.start : come.stop]
         is_layout = all(map(_is_layout, [*before, *after])) and not _are_codes(before, after)
         if (gone, come) in wrapped:
@@ -225,35 +236,14 @@ def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[list[Substit
                 [t for t in s if t not in each] for s, each in zip((before, after), zip(*marks))
             ]
             before, after = rest or (before, after)
-            repairable, is_whole = _pairs(_runs(old, before), _runs(new, after))
+            repairable, is_whole = _pairs(_runs(left.text, before), _runs(right.text, after))
             pairs += repairable
             is_all &= is_whole
     return pairs, is_all
 
 
-class _Source(NamedTuple):
-    """A source and its tokens."""
-
-    text: str
-    tokens: list[SourceToken]
-
-    def texts(self) -> list[str]:
-        return [token.text for token in self.tokens]
-
-    def slice(self, there: range) -> str:
-        """Returns what stands at some tokens."""
-        tokens = self.tokens[there.start : there.stop]
-        return self.text[tokens[0].start : tokens[-1].end] if tokens else ""
-
-    def between(self, there: range) -> str:
-        """Returns the same with the spaces around it."""
-        before, after = self.tokens[: there.start], self.tokens[there.stop :]
-        start = before[-1].end if before else 0
-        return self.text[start : after[0].start if after else len(self.text)]
-
-
 def _wrapped(
-    left: _Source, right: _Source, differing: Sequence[Stretch]
+    left: Source, right: Source, differing: Sequence[Stretch]
 ) -> dict[Stretch, Substitution | None]:
     """Returns the stretches that put marks around what stood alone, the first of each two with what
     that is and becomes."""
@@ -269,28 +259,26 @@ def _wrapped(
     return wrapped
 
 
-def _is_layout(token: SourceToken) -> bool:
+def _is_layout(token: Token) -> bool:
     """Returns whether a token is markup, a mark around words, or space."""
     is_tag = token.kind == "code" and TAG.fullmatch(token.text)
     return bool(is_tag or (token.kind == "mark" and _LAYOUT.fullmatch(token.text)))
 
 
-def _marks(
-    old: Sequence[SourceToken], new: Sequence[SourceToken]
-) -> list[tuple[SourceToken, SourceToken]]:
+def _marks(old: Sequence[Token], new: Sequence[Token]) -> list[tuple[Token, Token]]:
     """Returns the marks around words that stand at the same places of both sides of a stretch."""
     places = [[i for i, token in enumerate(side) if _is_layout(token)] for side in (old, new)]
     is_same = len(old) == len(new) and places[0] == places[1]
     return [(old[i], new[i]) for i in places[0]] if is_same else []
 
 
-def _are_codes(*sides: Sequence[SourceToken]) -> bool:
+def _are_codes(*sides: Sequence[Token]) -> bool:
     """Returns whether both sides of a stretch are tags, one for each of the other."""
     kinds = {token.kind for side in sides for token in side}
     return kinds == {"code"} and len(sides[0]) == len(sides[1])
 
 
-def _pairs(old: list[SourceToken], new: list[SourceToken]) -> tuple[list[Substitution], bool]:
+def _pairs(old: list[Token], new: list[Token]) -> tuple[list[Substitution], bool]:
     """Returns what of a stretch may be repaired, and whether that is all of it."""
     kinds = [token.kind for token in old], [token.kind for token in new]
     is_written_out = kinds != (["number"], ["name"])
@@ -328,11 +316,12 @@ def repaired(
     """
     old, draft = followed(old, new, draft)
     old, draft = accelerated(old, new, draft)
-    if draft.strip() == old.strip() and _WORDS.search(_WHOLE.sub(" ", old)):
-        return Repaired(draft, old == new, old)
+    if draft.strip() == old.strip() and _WORDS.search(WHOLE.sub(" ", old)):
+        return Repaired(draft, old == new, Sources(old, new))
     terms = terms or {}
-    source, target = _Text(old, draft), _Text(draft, old)
-    pairs, is_all = _changes(old, new, draft, terms)
+    sources = Sources(old, new, terms)
+    source, target = _Text(old, sources.old.tokens, draft), _Text(draft, tokens_of(draft), old)
+    pairs, is_all = _changes(sources)
     named = [pair for pair in pairs if _is_positional(pair.after) > _is_positional(pair.before)]
     if len(named) > 1:  # the draft may have them in another order
         pairs, is_all = [pair for pair in pairs if pair not in named], False
@@ -373,7 +362,7 @@ def repaired(
         replaced(side, ((*span, new) for span, new in edited.items()))
         for side, edited in ((draft, edits), (old, same))
     )
-    return Repaired(text, is_all, between)
+    return Repaired(text, is_all, sources.after(between))
 
 
 def _is_positional(text: str) -> bool:

@@ -1,17 +1,20 @@
-"""Numbers by value: ``3.5`` and ``3,5``, ``1,000`` and ``1 000``."""
+"""Numbers by value (``3.5`` and ``3,5``), and plural categories, which nouns beside them follow."""
 
 import re
 import unicodedata
+from collections.abc import Callable, Hashable
+from functools import lru_cache
 from typing import NamedTuple
 
 import regex
+from babel import Locale, localedata
+from babel.core import get_global
+from babel.numbers import parse_decimal
 
-from .scripts import OTHER_LETTERS
+from .lines import to_text
+from .tokens import INSIDE, OTHER_LETTERS, SPACES
 
-_SPACES = "\u00a0\u202f\u2009⍽⎵ "  # signs of :mod:`lines` among them
-_GROUP = rf".,'’٬{_SPACES}"  # parts thousands
-#: of a number, separators with the digits after them
-INSIDE = rf"[.,٫٬:/\-{_SPACES.replace(' ', '')}]\d+|['’]\d{{3}}(?!\d)|[hH]\d\d(?!\w)"
+_GROUP = rf".,'’٬{SPACES}"  # parts thousands
 NUMBER = regex.compile(
     rf"(?V1)(?<![.,_\d{OTHER_LETTERS}])\d+(?:{INSIDE}| \d+)*(?!\d)"
 )  # fmt: skip
@@ -21,7 +24,7 @@ THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")  # in English
 _DATE = re.compile(r"(\d{1,4})([./\-])(\d{1,2})\2(\d{1,4})")
 _SUFFIX = regex.compile(rf"(?V1)(?:\.?[ºª]|\.(?=\s)|[:'’\-]?{OTHER_LETTERS}+)?")
 # the decimal sign that goes with a separator of thousands, if a text shows only one of them
-_DECIMAL_OF = {".": ",", ",": ".", "'": ".", "’": ".", "٬": "٫", **dict.fromkeys(_SPACES, ",")}
+_DECIMAL_OF = {".": ",", ",": ".", "'": ".", "’": ".", "٬": "٫", **dict.fromkeys(SPACES, ",")}
 _GROUP_OF = {",": ".", ".": ",", "٫": "٬"}
 
 
@@ -133,3 +136,40 @@ def replacement(old: Written, new: Written, like: Written) -> str | None:
     has_usual = like.suffix in ("", ".", old.suffix) or like.suffix[0] in ":'’-"
     is_known = old.suffix == new.suffix and has_usual
     return as_written(old.text, new.text, like.text) if is_known else None
+
+
+# plural categories (one, few, many …) ------------------------------------------------------------
+
+#: the category of a number as it is written; None for what counts nothing: a date, a version
+Category = Callable[[str], Hashable]
+_GROUPING = re.compile(r"[\s٬’'`*]")  # a mark of code may stand around a number, too
+_NO_RULES = localedata.load("root")["plural_form"]  # what Babel gives a language without its own
+
+
+@lru_cache
+def locale_of(language: str) -> Locale | None:
+    """Returns a language's data of CLDR, by whatever name it has (``pt-br``, ``sr@latin``,
+    ``de_DE_formal``, ``iw``); None without its plural forms."""
+    names, known = [re.sub("[-@.]", "_", language)], localedata.locale_identifiers()
+    locale = Locale.negotiate(names, known, aliases=get_global("language_aliases"))
+    return None if locale is None or locale.plural_form is _NO_RULES else locale
+
+
+@lru_cache
+def counting(language: str, form_of: Callable[[int], int] | None = None) -> Category:
+    """Returns the categories of a language by CLDR, else by the formula of a file (``form_of``).
+
+    Where neither is known each number has a category of its own.
+    """
+    locale = locale_of(language)
+
+    def category(written: str) -> Hashable:
+        number = _GROUPING.sub("", plain(to_text(written))).replace("٫", ".")
+        try:
+            if locale:
+                return locale.plural_form(parse_decimal(number, locale, strict=True))
+            return form_of(int(number)) if form_of else number
+        except (ValueError, ArithmeticError):
+            return None
+
+    return category

@@ -14,7 +14,8 @@ from test_translation_files import HEADER, written
 from lev_memory import TranslationMemory, cli, typos
 from lev_memory.formats import files, tmx
 from lev_memory.memory import Memory
-from lev_memory.repair import alignment, confidence, entries, lookup, marks
+from lev_memory.repair import confidence, entries, lookup, marks
+from lev_memory.repair.repair import Sources
 
 NOUNS = {
     "file": "le fichier",
@@ -134,7 +135,7 @@ def test_the_more_precision_is_asked_for_the_fewer_repairs_are_proposed():
     )
 )
 def test_translation_probabilities_of_a_word_sum_to_one_at_most(pairs):
-    table = alignment.probabilities(pairs)
+    table = lookup.probabilities(pairs)
     for source in {source for source, _ in table}:
         assert sum(chance for (word, _), chance in table.items() if word == source) <= 1 + 1e-5
 
@@ -147,7 +148,7 @@ def test_a_word_that_the_language_has_only_with_a_capital_keeps_it():
 
 def test_a_look_up_is_made_only_if_it_is_better_than_none():
     memory = lookup.Concordance([("red wine", "vin rouge"), ("red", "rouge"), *PAIRS])
-    words = entries.Words(memory, "The big table", "The red table", "La table grande")
+    words = entries.Words(memory, Sources("The big table", "The red table"), "La table grande")
     ((old, new),) = words.stretches()
     assert words.edit(old, new, confidence.CHOICE) in [*words.replacements(old, new)]
     kept = {**confidence.CHOICE, "bias": -99.0}
