@@ -33,7 +33,7 @@ from .formats.files import (
 from .formats.units import Document, Proposal, Unit, same_language
 from .memory import Memory, Pair
 from .proposals import WAYS, Change, Model, is_first, propose, read_terms
-from .repair.code import code_mismatch, is_nested_like, same_entities
+from .repair.code import code_mismatch, is_nested_like, is_paired_like, same_entities
 from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer, stated, to_do
 from .repair.invented import lost_code, vocabulary
@@ -450,6 +450,8 @@ class TranslationMemory:
             return f"with other {kinds[0]}"
         if not is_nested_like(source, text):
             return "with tags out of order"
+        if not is_paired_like(text, source, before):
+            return "with a bracket or a quotation mark alone"
         if not same_entities(text, source, old, before):
             return "with other entities or line breaks"
         if lost_code(text, source, old or source, before):

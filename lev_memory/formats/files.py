@@ -147,10 +147,11 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
 
 
 def document_pairs(path: Path, drafts: bool = False) -> tuple[list[Pair], str]:
-    """Returns what a .po or XLIFF file has translated, and its language; ``drafts``: also what its
-    fuzzy entries were made from."""
+    """Returns what a .po or XLIFF file has translated, obsolete entries too, and its language;
+    ``drafts``: also what its fuzzy entries were made from."""
     document = read_document(path)
     pairs = [(unit.source, unit.target) for unit in document.units if unit.state == "translated"]
+    pairs += document.obsolete
     if drafts:
         fuzzy = (unit for unit in document.units if unit.state == "fuzzy" and not unit.proposed)
         pairs += [(unit.old, unit.draft or unit.target) for unit in fuzzy if unit.old]

@@ -4,6 +4,7 @@ import gettext
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -212,6 +213,7 @@ class PoParser:
         self.entry: Entry | None = None
         self.field: Field | None = None  # that a string in quotes goes on with
         self.older: Field | None = None  # the same, of a string after #|
+        self.obsolete = list[str]()  # lines of obsolete entries without their marks
         for line in content.split(line_end(content)):
             self.number += 1
             self.read(line)
@@ -275,12 +277,14 @@ class PoParser:
             self.field = entry.fields[key] = field
 
     def read_comment(self, body: str, line: str) -> None:
-        """Reads a comment; after a translation it begins an entry. Obsolete entries are skipped."""
+        """Reads a comment; after a translation it begins an entry."""
         entry = self.current(begins=True)
         span = self.position, self.position + len(line) + 1
         if body.startswith(("#,", "#=")):
             entry.flags |= {flag.strip() for flag in body[2:].split(",")}
         elif body.startswith("#~"):
+            self.obsolete += ["#, fuzzy"] if "fuzzy" in entry.flags else []
+            self.obsolete.append(body[2:].strip())
             self.entry = self.field = None
         elif match := _PROPOSAL.match(body):
             entry.comments.append(span)
@@ -312,7 +316,8 @@ class PoFile(Document):
         if not is_same:
             raise UserError(f"{path}: {self.encoding} would not write it as it is: "
                             f"msgconv -t UTF-8 {path}")  # fmt: skip
-        self.entries = PoParser(path, self.content, self.encoding).entries
+        parser = PoParser(path, self.content, self.encoding)
+        self.entries = parser.entries
         header = self.header()
         named = _LANGUAGE.search(header)
         plurals = plurals_of(header)
@@ -324,6 +329,10 @@ class PoFile(Document):
             for form in sorted(entry.forms(), key=lambda form: form or 0)
         ]
         super().__init__(path, named[1] if named else "", units)
+        with suppress(UserError):  # nobody reads them but a memory
+            obsolete = PoParser(path, "\n".join(parser.obsolete), self.encoding).entries
+            done = (entry for entry in obsolete if not entry.flags and entry.text("msgstr"))
+            self.obsolete = [(entry.text("msgid"), entry.text("msgstr")) for entry in done]
 
     def header(self) -> str:
         """Returns the text of the first entry without a source, "" if there is none."""

@@ -6,13 +6,14 @@ by deleting what the deleted words are linked to. What finds no repair stays.
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
 from .confidence import ACCEPTED, CHOICE, probability
-from .invented import usual_repeats, without_repeats
+from .invented import usual_repeats, without_double_marks, without_repeats
 from .layout import closed
 from .lines import replaced, to_text
 from .lookup import ENDING, Concordance, Translation, joined, stretch
@@ -24,6 +25,9 @@ from .values import Category
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 MOST_FOUND = 5  # translations of a phrase that are tried
+# code, brackets and quotation marks that have a space before or after them
+_OPENING = re.compile(r"[%{$<`(\[«“„:@#]\S")
+_CLOSED = re.compile(r"[}>`)\]»”]|[sd](?:\)\w+\(|\$\d)?%")
 RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 
 
@@ -198,10 +202,15 @@ class Words:
         return text
 
     def apart(self, start: int, end: int, text: str) -> str:
-        """Returns a replacement with spaces where a word would go on."""
-        if goes_on(self.draft[:start][-1:], text[:1]):
+        """Returns a replacement with spaces where a word would go on, or would touch code or an
+        opening mark as it did not before."""
+        before, gone, after = self.draft[:start], self.draft[start:end], self.draft[end:]
+        if touches(before[-1:], text) and not touches(before[-1:], gone):
             text = f" {text}"
-        return f"{text} " if goes_on(text[-1:], self.draft[end:][:1]) else text
+        backwards = text[::-1], gone[::-1]
+        is_new = _CLOSED.match(backwards[0]) and not _CLOSED.match(backwards[1])
+        is_glued = goes_on(text[-1:], after[:1]) or (is_new and is_word(after[:1]))
+        return f"{text} " if is_glued else text
 
     def agreed(self, there: range, text: str) -> tuple[int, str]:
         """Returns where a replacement starts, and its text: its last word in the form that the
@@ -249,7 +258,7 @@ class Repairer:
         self, old: str, new: str, draft: str, category: Category
     ) -> tuple[Words, Repaired, set[str]]:
         """Returns an entry after its repairs by rule, marks and capitals; and their kinds."""
-        rule = repaired(old, new, draft, self.terms, category)
+        rule = repaired(old, new, draft, self.terms, category, self.habits.quotes)
         text, between, kinds = self.habits.marked(rule.sources.old.text, new, rule.text)
         if rule.text != draft:
             kinds.add(RULE)
@@ -275,15 +284,16 @@ class Repairer:
         opened = sum(sum(map(len, stretch)) for stretch in stretches)
         share = opened / max(len(words.old) + len(words.new), 1)
         text = replaced(words.draft, (edit[:3] for edit in edits))
-        text = without_repeats(text, self.repeats, new, draft)
+        text = without_double_marks(without_repeats(text, self.repeats, new, draft), new, draft)
+        if draft[:1].isupper() and new[:1].isupper():
+            text = text[:1].upper() + text[1:]
         kinds |= {edit.kind for edit in edits}
-        features = {kind: 1.0 for kind in kinds}
+        features = {f"{kind} in part" if opened else kind: 1.0 for kind in kinds}
         if opened or kinds != {RULE}:  # the rule does not depend on the memory
             features |= means([edit.features for edit in edits if edit.kind == LOOKED_UP])
             features |= words.fit()
             features |= {
                 "edits": len(edits),
-                "part": bool(opened),
                 "open": share,
                 "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
                 "length": math.log(1 + len(old.split())),
@@ -296,6 +306,11 @@ class Repairer:
         """Returns what a text of the older source does not follow."""
         words = Words(self.lookup, Sources(old, new), "")
         return [words.unfollowed(*stretch) for stretch in words.stretches()]
+
+
+def touches(left: str, text: str) -> bool:
+    """Returns whether a text goes on with the word before it, or has code or an opening mark."""
+    return goes_on(left, text[:1]) or bool(is_word(left) and _OPENING.match(text))
 
 
 def stated(chance: float, left: Iterable[Unfollowed]) -> float:

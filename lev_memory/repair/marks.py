@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 import regex
 
+from .tokens import QUOTES
+
 USUAL = 3  # translations that show a habit
 MOST = 0.8  # least share of them
 _NO_END = r"\p{Ps}\p{Pe}\p{Pi}\p{Pf}\"'%*/\\_@#&`\-"
@@ -37,10 +39,13 @@ class Habits:
         self.small = set[str]()  # words that it has with a small letter
         ends: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.capitals: Counter[tuple[bool | None, bool | None]] = Counter()
+        quotes = Counter[str]()
         for source, target in pairs:
+            quotes.update({*QUOTES.findall(target)})
             ends[end_of(source).strip()][end_of(target)] += 1
             self.small.update(_SMALL.findall(target))
             self.capitals[capital(source), capital(target)] += 1
+        self.quotes = {mark for mark, count in quotes.items() if count >= USUAL}
         self.ends = {
             mark: counts.most_common(1)[0][0]
             for mark, counts in ends.items()

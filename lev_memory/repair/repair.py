@@ -4,7 +4,7 @@ A word of the source language is never written into a translation.
 """
 
 import calendar
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import NamedTuple
@@ -14,8 +14,8 @@ import regex
 from .code import FORMAT, ORDERED, TAG
 from .layout import accelerated, followed
 from .lines import changes, replaced
-from .tokens import SINGLE, WHOLE, Token, places, span, tokens_of
-from .values import THOUSANDS, Category, Written, counting, digits, numbers, replacement
+from .tokens import QUOTES, SINGLE, WHOLE, Token, places, span, tokens_of
+from .values import Category, as_written, counting, digits
 
 LONGEST = 5000  # tokens of a source; a longer one is left alone
 _MAYBE = regex.compile(r"%\d+")  # a placeholder, if both texts have it: Turkish has %50, too
@@ -29,6 +29,7 @@ _PLAIN = regex.compile(r"\b\p{Ll}{4,}|^\W*\p{Ll}")  # where not each word has a 
 _ORDINARY = regex.compile(
     r".{2,}(?:al|ar|or|ion|ions|ble|[ae]nt|ment|ive|ed|ings?|ly|ness|ful|ers)"
 )
+_THOUSANDS = regex.compile(r"\d{1,3}(?:,\d{3})+")  # in English
 _DATES = {*calendar.month_name, *calendar.month_abbr, *calendar.day_name, *calendar.day_abbr} - {""}
 FREE = {"term", "code", "number", "name", "currency"}  # kinds that need no translation
 _WORDS = regex.compile(r"(?<![&\p{L}])\p{L}{2}")
@@ -38,20 +39,17 @@ _NOUN = regex.compile(
     r"(?!(?:min|sec|sek|dpi|ppi|fps|bps|rpm|ppm|mph)\b)"
     rf"(?:{FORMAT[0].pattern}|\p{{Lu}}{{4}}|[\p{{L}}--[{SINGLE}]][[\p{{Ll}}\p{{Lo}}\p{{M}}]--[{SINGLE}]]{{2}})"
 )
-_NAMED_DATES = "|".join(_DATES)
-# after a number in English that counts no noun: a small word, a month, or a month before it
+# after a number in English that counts no noun
 _NO_COUNT = regex.compile(
-    r"\s(?:of|and|or|to|from|in|on|at|by|for|with|than|as|if|the|per|out|into|until"
-    rf"|{_NAMED_DATES})\b|(?<=\b(?:{_NAMED_DATES})\.? \d+)(?!\s\p{{Ll}}{{3}})"
+    r"\s(?:of|and|or|to|from|in|on|at|by|for|with|than|as|if|the|per|out|into|until)\b"
 )
-# marks around words, and spaces but a plain one: a translation has them in the same order
-_LAYOUT = regex.compile(r"[*_~#|=\"'\p{Pi}\p{Pf}„‚␊␉⍽⎵]")
-_QUOTES = regex.compile(r"[\"\p{Pi}\p{Pf}„‚]|'")
+# marks around words: a translation has them in the same order
+_LAYOUT = regex.compile(r"[*_~#|=\"'\p{Pi}\p{Pf}„‚]")
 _APOSTROPHE = regex.compile(r"(?<=\p{L})['’](?=\p{L})")
-_GAP = regex.compile(r"[ ␊␉⍽⎵]*[␊␉⍽⎵][ ␊␉⍽⎵]*| {2,}")
 Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations, the first the usual
 Span = tuple[int, int]
 Stretch = tuple[range, range]  # of tokens that differ: in the older source, in the new one
+ANY_QUOTES = "\"'„‚“”‘’«»‹›"
 UNKNOWN = counting("")  # plural categories of no language
 
 
@@ -76,9 +74,7 @@ class _Text:
                 self.codes.setdefault(token.text, []).append(token[:2])
         spans = (span for there in self.codes.values() for span in there)
         self.prose = replaced(text, ((*span, "\0" * (span[1] - span[0])) for span in spans))
-        self.numbers: dict[str, list[Written]] = {}
-        for number in numbers(self.prose):
-            self.numbers.setdefault(digits(number.text), []).append(number)
+        self.numbers = [token for token in tokens if token.kind == "number"]
 
     def places(self, part: str) -> list[Span]:
         if part not in self.codes and WHOLE.search(part):  # code and what stands beside it
@@ -88,25 +84,21 @@ class _Text:
     def ordered(self, part: str) -> list[Span]:
         """Returns where a part that is identified by its order stands; any quotation mark for
         another."""
-        if _QUOTES.fullmatch(part):
-            marks = _QUOTES.finditer(self.prose)
+        if QUOTES.fullmatch(part):
+            marks = QUOTES.finditer(self.prose)
             return [m.span() for m in marks if not _APOSTROPHE.match(self.prose, m.start())]
-        if _GAP.fullmatch(part):
-            return [m.span() for m in _GAP.finditer(self.prose) if m[0] == part]
         return self.places(part)
 
     def ways(self, old: str, new: str, terms: Terms) -> Iterator[list[tuple[Span, str]]]:
         """Yields the ways to repair it: what would replace its characters."""
-        if old.isdigit() and THOUSANDS.fullmatch(new):  # nothing tells what parts them here
+        if old.isdigit() and _THOUSANDS.fullmatch(new):  # nothing tells what parts them here
             return
         if old in terms and new in terms:
             yield [(span, terms[new][0]) for text in terms[old] for span in self.places(text)]
         yield [(span, new) for span in self.places(old)]
-        before, after = numbers(old), numbers(new)
-        if len(before) == len(after) == 1 and old == before[0].text + before[0].suffix:
-            like = self.numbers.get(digits(old), ())
-            texts = [(number, replacement(before[0], after[0], number)) for number in like]
-            yield [((number.start, number.end), text) for number, text in texts if text is not None]
+        like = [token for token in self.numbers if digits(token.text) == digits(old)]
+        texts = [(token[:2], as_written(old, new, token.text)) for token in like]
+        yield [(span, text) for span, text in texts if text is not None]
 
 
 class Source(NamedTuple):
@@ -118,12 +110,6 @@ class Source(NamedTuple):
     def slice(self, there: range) -> str:
         """Returns what stands at some tokens."""
         return self.text[slice(*span(self.tokens, there))] if there else ""
-
-    def between(self, there: range) -> str:
-        """Returns the same with the spaces around it."""
-        before, after = self.tokens[: there.start], self.tokens[there.stop :]
-        start = before[-1].end if before else 0
-        return self.text[start : after[0].start if after else len(self.text)]
 
 
 class Sources:
@@ -221,12 +207,9 @@ def _changes(sources: Sources) -> tuple[list[Substitution], bool]:
     wrapped = _wrapped(left, right, sources.stretches)
     for gone, come in sources.stretches:
         before, after = left.tokens[gone.start : gone.stop], right.tokens[come.start : come.stop]
-        is_layout = all(map(_is_layout, [*before, *after])) and not _are_codes(before, after)
+        is_layout = all(map(_is_layout, [*before, *after]))
         if (gone, come) in wrapped:
             pairs += filter(None, [wrapped[gone, come]])
-        elif before and _GAP.fullmatch("".join(token.text for token in before)) and is_layout:
-            start = left.tokens[gone.start - 1].end if gone.start else 0
-            pairs.append(Substitution(start, left.between(gone), right.between(come)))
         elif before and is_layout:
             pairs.append(Substitution(before[0].start, left.slice(gone), right.slice(come)))
         else:
@@ -260,7 +243,7 @@ def _wrapped(
 
 
 def _is_layout(token: Token) -> bool:
-    """Returns whether a token is markup, a mark around words, or space."""
+    """Returns whether a token is markup or a mark around words."""
     is_tag = token.kind == "code" and TAG.fullmatch(token.text)
     return bool(is_tag or (token.kind == "mark" and _LAYOUT.fullmatch(token.text)))
 
@@ -270,12 +253,6 @@ def _marks(old: Sequence[Token], new: Sequence[Token]) -> list[tuple[Token, Toke
     places = [[i for i, token in enumerate(side) if _is_layout(token)] for side in (old, new)]
     is_same = len(old) == len(new) and places[0] == places[1]
     return [(old[i], new[i]) for i in places[0]] if is_same else []
-
-
-def _are_codes(*sides: Sequence[Token]) -> bool:
-    """Returns whether both sides of a stretch are tags, one for each of the other."""
-    kinds = {token.kind for side in sides for token in side}
-    return kinds == {"code"} and len(sides[0]) == len(sides[1])
 
 
 def _pairs(old: list[Token], new: list[Token]) -> tuple[list[Substitution], bool]:
@@ -302,6 +279,7 @@ def repaired(
     draft: str,
     terms: Terms | None = None,
     category: Category = UNKNOWN,
+    quotes: Container[str] = ANY_QUOTES,
 ) -> Repaired:
     """Returns the draft after those changes of its source that need no translation.
 
@@ -313,6 +291,7 @@ def repaired(
 
     Args:
         category: plural categories of the language.
+        quotes: marks that its translations have; others are not put in.
     """
     old, draft = followed(old, new, draft)
     old, draft = accelerated(old, new, draft)
@@ -333,11 +312,11 @@ def repaired(
         there = source.places(before)
         is_one = len({pair.after for pair in group}) == 1 and not _LAYOUT.match(before)
         if not (is_one and len(group) == len(there)) and _is_ordered(before):
-            both = [_in_order(pair, source, target) for pair in group]
+            both = [_in_order(pair, source, target, quotes) for pair in group]
             way = [edit for pair in both if pair for edit in pair[1]]
             there = [pair[0] for pair in both if pair]
             texts = [pair.after for pair, found in zip(group, both) if found]
-            is_all &= all(both) or bool(_GAP.fullmatch(before))
+            is_all &= all(both)
             if not any(span in edits for span, _ in way):
                 edits |= way
                 same |= zip(there, texts)
@@ -372,23 +351,25 @@ def _is_positional(text: str) -> bool:
 
 def _is_ordered(text: str) -> bool:
     """Returns whether several of a text are told apart by their order."""
-    is_code = _is_positional(text) or TAG.fullmatch(text)
-    return bool(is_code or _LAYOUT.match(text) or _GAP.fullmatch(text))
+    return bool(_is_positional(text) or TAG.fullmatch(text) or _LAYOUT.match(text))
 
 
 def _in_order(
-    pair: Substitution, source: _Text, target: _Text
+    pair: Substitution, source: _Text, target: _Text, quotes: Container[str]
 ) -> tuple[Span, list[tuple[Span, str]]] | None:
     """Returns a text of the older source, and what replaces the same one in its draft; None if the
-    draft has not as many. Other quotation marks than the source's stay, spaces may be others."""
+    draft has not as many. Quotation marks of the language stay."""
     before, after = pair.before, pair.after
     span = pair.start, pair.start + len(before)
     if _APOSTROPHE.match(source.prose, pair.start):
         return span, []
     there, ways = source.ordered(before), target.ordered(before)
     if len(ways) != len(there) or span not in there:
-        return (span, []) if _GAP.fullmatch(before) and len(ways) != len(there) else None
+        return None
     place = ways[there.index(span)]
-    if _QUOTES.fullmatch(before) and after and target.text[slice(*place)] != before:
+    is_own = target.text[slice(*place)] != before or any(
+        mark not in quotes for mark in QUOTES.findall(after)
+    )
+    if QUOTES.fullmatch(before) and after and is_own:
         return span, []
     return span, [(place, after)]

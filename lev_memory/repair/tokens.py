@@ -42,6 +42,7 @@ _TOKEN = regex.compile(
     rf"|(?P<currency>\p{{Sc}})"
     rf"|(?P<word>[{SINGLE}]|(?:(?![{SINGLE}])[\w\p{{M}}])+(?:['’](?=\p{{L}}))?)|(?P<mark>[^\w\s]))"
 )
+QUOTES = regex.compile(r"[\"'\p{Pi}\p{Pf}„‚]")
 _WORD = regex.compile(r"[\w\p{M}]")
 _SINGLE = regex.compile(rf"[{SINGLE}]")
 _PREFIXING = regex.compile(rf"(?V1)[[\p{{L}}\p{{M}}]&&[{PREFIXING}]]")

@@ -14,7 +14,7 @@ from test_translation_files import HEADER, written
 from lev_memory import TranslationMemory, cli, typos
 from lev_memory.formats import files, tmx
 from lev_memory.memory import Memory
-from lev_memory.repair import confidence, entries, lookup, marks
+from lev_memory.repair import code, confidence, entries, lookup, marks
 from lev_memory.repair.repair import Sources
 
 NOUNS = {
@@ -96,6 +96,27 @@ def test_what_a_half_repair_leaves_is_said():
     change = "A basket and 4 red wines", "A chair and 3 red wines", "Une chaise et 3 vins rouges"
     (proposal,) = memory_of().propose([change])
     assert proposal.text == "Une chaise et 4 vins rouges" and proposal.left == "chair → basket"
+
+
+@pytest.mark.parametrize("marks", ['""', "“”"])
+def test_quotes_follow_the_source_where_translations_have_such_quotes(marks):
+    start, end = marks
+    quoted = [(f'A "{n}"', f"Un {start}{n}{end}") for n in ("red", "blue", "green")]
+    change = "Say “{x}” and 4", 'Say "{x}" and 3', 'Dites "{x}" et 3'
+    (proposal,) = memory_of(*quoted).propose([change])
+    assert proposal.text == f"Dites {start}{{x}}{end} et 4"
+
+
+@pytest.mark.parametrize("lone", ["Ouvrir (le fichier 4", 'Ouvrir "le fichier 4', "Le fichier] 4"])
+def test_a_bracket_or_quotation_mark_alone_is_not_proposed(lone):
+    assert not code.is_paired_like(lone, "Open the file 4", "Ouvrir le fichier 3")
+    assert code.is_paired_like(lone, "Open the file 4", lone)
+
+
+def test_code_and_opening_marks_stand_apart_from_words():
+    memory = memory_of(("Read `x` twice", "Lire `x` deux fois"), ("Read `x`", "Lire `x`"))
+    words = entries.Words(memory.repairer.lookup, Sources("a", "b"), "avant mot après")
+    assert words.apart(6, 9, "`x`") == "`x`" and words.apart(5, 10, "`x`") == " `x` "
 
 
 def test_a_text_of_code_is_repaired_as_code_or_stays():
@@ -208,6 +229,14 @@ def test_a_half_repair_says_in_the_file_what_is_left(tmp_path):
         assert cli.main(["repair", *words]) == cli.main(["repair", *words]) == 0
         written_text = path.read_text(charset)
         assert written_text.count("in part") == written_text.count("to do:") == 1
+
+
+def test_obsolete_entries_are_a_memory_too(tmp_path):
+    gone = (
+        '#~ msgid "Read the text"\n#~ msgstr "Lire"\n\n#, fuzzy\n#~ msgid "No"\n#~ msgstr "Oui"\n'
+    )
+    pairs, _ = files.document_pairs(written(tmp_path, f"{catalogue()}\n{gone}"))
+    assert ("Read the text", "Lire") in pairs and ("No", "Oui") not in pairs
 
 
 def untranslated(tmp_path):

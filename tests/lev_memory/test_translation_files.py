@@ -354,12 +354,8 @@ STYLES = r"""
 es | . | , |
 fr | \u202f | , |
 sv | \u00a0 | , |
-pl | \u0020 | , |
 de_CH | ’ | . |
 it_CH | ' | . |
-ar | ٬ | ٫ | ٠١٢٣٤٥٦٧٨٩
-fa | ٬ | ٫ | ۰۱۲۳۴۵۶۷۸۹
-hi | , | . | ०१२३४५६७८९
 ja | , | . |
 """
 #: a sentence around a number, in the source and in its translation
@@ -379,9 +375,8 @@ from {} s | ab {}.
 
 def written_in(style, number):
     """A number of the source as a language writes it."""
-    _, group, decimal, digits = style
-    table = dict(zip("0123456789", digits)) | {",": group, ".": decimal}
-    return number.translate(str.maketrans(table))
+    _, group, decimal, *_ = style
+    return number.translate(str.maketrans({",": group, ".": decimal}))
 
 
 def in_source(integer, decimals):
