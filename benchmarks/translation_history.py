@@ -29,10 +29,10 @@ from rapidfuzz.distance import Levenshtein
 
 from lev_memory.formats.files import read_document
 from lev_memory.formats.po import PoFile
-from lev_memory.formats.units import Document, Proposal
+from lev_memory.formats.units import BilingualFile, Proposal
 from lev_memory.repair import confidence
-from lev_memory.repair.lines import replaced
-from lev_memory.repair.values import counting
+from lev_memory.repair.repair import counting
+from lev_memory.repair.text import replaced
 from lev_memory.scores import ter
 from lev_memory.translation_memory import FuzzyMatch, TranslationMemory, stripped
 
@@ -161,7 +161,7 @@ class Entries(NamedTuple):
     """Entries of a project in a language, with their files and what was written."""
 
     memory: TranslationMemory
-    entries: list[tuple[Document, FuzzyMatch, str]]
+    entries: list[tuple[BilingualFile, FuzzyMatch, str]]
 
 
 def entries_of(folder: Path, name: str, language: str, most: int) -> Entries:
@@ -250,33 +250,18 @@ def fitted(rows: Iterable[Row]) -> confidence.Weights:
     return confidence.fitted(pairs)
 
 
-def least(rows: Iterable[Row], chances: Iterable[float], precision: float) -> float:
-    """Returns the probability from which on so large a share of the repairs needs fewer edits."""
-    pairs = [(c, row.repaired < row.kept) for row, c in zip(rows, chances) if row.is_proposed]
-    lowest, better = 1.0, 0
-    for count, (chance, is_better) in enumerate(sorted(pairs, reverse=True), start=1):
-        better += is_better
-        if better >= precision * count:
-            lowest = chance
-    return lowest
-
-
 #: features of a look-up that tell how good it is among others
 CHOICE = "neighbours share left ending alone covered known longer".split() + ["other marks"]
 SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 def numbers_of(rows: Sequence[Row]) -> tuple[dict[str, float], list[tuple[float, float]]]:
-    """Returns the weights, and for each share of right repairs the least probability: of weights
-    that were fitted on the other projects."""
+    """Returns the weights, and for each share of right repairs the least probability."""
     rows = [row for row in rows if row.is_proposed and row.language != UNSEEN]
-    ordered, chances = list[Row](), list[float]()
-    for name in sorted({row.project for row in rows}):
-        others = fitted(row for row in rows if row.project != name)
-        part = [row for row in rows if row.project == name]
-        ordered += part
-        chances += [confidence.probability(row.features, others) for row in part]
-    return fitted(rows), [(share, round(least(ordered, chances, share), 3)) for share in SHARES]
+    weights = fitted(rows)
+    chances = [confidence.probability(row.features, weights) for row in rows]
+    limits = [min(confidence.lowest(chances, share), 1.0) for share in SHARES]
+    return weights, [(share, round(limit, 3)) for share, limit in zip(SHARES, limits)]
 
 
 def judged(rows: Sequence[Row], precision: float) -> list[bool]:

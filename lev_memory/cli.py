@@ -25,7 +25,7 @@ from .formats.files import (
     write_json,
 )
 from .formats.tmx import write_tmx
-from .formats.units import Document, subtags
+from .formats.units import BilingualFile, subtags
 from .memory import Pair
 from .translation_memory import Decision, Report, TranslationMemory, proposals_of, summary
 
@@ -255,7 +255,7 @@ def _fill(
         warn(f"{args.tmx} was not written: there are no proposals")
 
 
-def nothing(document: Document) -> str:
+def nothing(document: BilingualFile) -> str:
     """Returns why there is nothing to do in a file."""
     empty = sum(unit.state == "untranslated" for unit in document.units)
     hint = f", {empty} are untranslated; --memory gives these matches" if empty else ""

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from lev_runtime.errors import UserError
 
 from ..repair.code import has_fewer_placeholders, same_placeholders
-from ..repair.lines import replaced
-from .units import NOTE, Document, Proposal, Unit, fingerprint, note
+from ..repair.text import replaced
+from .units import NOTE, BilingualFile, Proposal, TranslationUnit, fingerprint, note
 
 WIDTH = 79  # columns of a line, the quotes too
 UNWRAPPED = 10**9  # of a file that does not break its lines
@@ -141,12 +141,12 @@ class Entry:
     def forms(self) -> list[int | None]:
         return [form for keyword, form in self.fields if keyword == "msgstr"]
 
-    def unit(self, number: int, form: int | None, plurals: Plurals | None) -> Unit:
+    def unit(self, number: int, form: int | None, plurals: Plurals | None) -> TranslationUnit:
         """Returns a translation of the entry."""
         keyword = self.keyword(form, plurals)
         target = self.fields["msgstr", form].text
         state = "fuzzy" if "fuzzy" in self.flags else "translated" if target else "untranslated"
-        return Unit(
+        return TranslationUnit(
             entry=number,
             form=form,
             source=self.text(keyword),
@@ -295,7 +295,7 @@ class PoParser:
                 entry.earlier.append(f"#  earlier{match[2]}")
 
 
-class PoFile(Document):
+class PoFile(BilingualFile):
     """A .po file.
 
     Raises:
@@ -339,7 +339,7 @@ class PoFile(Document):
         headers = (entry.text("msgstr") for entry in self.entries if not entry.text("msgid"))
         return next(filter(None, headers), "")
 
-    def refusal(self, unit: Unit, text: str) -> str:
+    def refusal(self, unit: TranslationUnit, text: str) -> str:
         """Returns why a text cannot be written for a unit, "" if it can."""
         try:
             text.encode(self.encoding)
@@ -347,15 +347,15 @@ class PoFile(Document):
             return f"with {error.object[error.start]!r}, which {self.encoding} lacks"
         return ""
 
-    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
+    def with_proposals(self, proposals: dict[TranslationUnit, Proposal]) -> bytes:
         """Returns the file with proposals; each with a comment and, also in
         a comment, what stood there.
         """
         return replaced(self.content, self.changes(proposals)).encode(self.encoding)
 
-    def changes(self, proposals: dict[Unit, Proposal]) -> Iterator[tuple[int, int, str]]:
+    def changes(self, proposals: dict[TranslationUnit, Proposal]) -> Iterator[tuple[int, int, str]]:
         """Yields spans of the content and their replacements."""
-        by_entry: dict[int, list[tuple[Unit, Proposal]]] = {}
+        by_entry: dict[int, list[tuple[TranslationUnit, Proposal]]] = {}
         for unit, proposal in proposals.items():
             by_entry.setdefault(unit.entry, []).append((unit, proposal))
         for number, changed in by_entry.items():

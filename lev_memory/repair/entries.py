@@ -14,14 +14,11 @@ from rapidfuzz.distance import Levenshtein
 
 from .confidence import ACCEPTED, CHOICE, probability
 from .invented import usual_repeats, without_double_marks, without_repeats
-from .layout import closed
-from .lines import replaced, to_text
+from .layout import CASE, MARKS, Habits, closed
 from .lookup import ENDING, Concordance, Translation, joined, stretch
-from .marks import Habits
 from .meaning import Unfollowed
-from .repair import UNKNOWN, Repaired, Sources, Stretch, Terms, repaired
-from .tokens import goes_on, is_word, span, tokens_of
-from .values import Category
+from .repair import UNKNOWN, Category, Repaired, Sources, Stretch, Terms, repaired
+from .text import goes_on, is_word, replaced, span, to_text, tokens_of
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 MOST_FOUND = 5  # translations of a phrase that are tried
@@ -142,7 +139,6 @@ class Words:
         features = {
             "neighbours": neighbours / NEIGHBOURS,
             "known": self.lookup.share(before, self.draft[start:end]),
-            "linked": sum(i in self.forward for i in old) / max(len(old), 1),
             "new words": math.log1p(len(after) - neighbours),
             "old words": math.log1p(len(before) - neighbours),
         }
@@ -171,21 +167,18 @@ class Words:
         stop: of the tokens ``gone`` from the draft. before, after: tokens of the sources.
         """
         seen = self.lookup.neighbours
-        left, right = self.target[: stop - len(gone)][-1:], self.target[stop : stop + 1]
+        left = self.target[: stop - len(gone)][-1:]
         counts = [sum(map(is_word, side)) for side in (written, before, gone, after)]
         marks = [len(side) - n for side, n in zip((written, before, gone, after), counts)]
         more, fewer = (math.log((1 + x) * (1 + y)) for x, y in (counts[:2], counts[2:]))
         return {
             "share": translation.share,
-            "once": translation.times == 1,
             "left": not left or seen[left[0].key, written[0]] > 0,
-            "right": not right or seen[written[-1], right[0].key] > 0,
             "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
             "covered": self.lookup.table.covered(after, {*written}),
             "longer": max(more - fewer, 0.0),
             "shorter": max(fewer - more, 0.0),
             "other marks": sum(marks[:2]) != sum(marks[2:]),
-            "letter": len("".join(written)) <= 2,
             "words": math.log1p(len(written)),
         }
 
@@ -194,7 +187,7 @@ class Words:
         letters as the replaced text where the memory shows it at the beginning alone."""
         text, old = translation.text, self.target[first].text
         if text[:2].isupper() and len(text) > 1:
-            return text
+            return text if new.isupper() or not text.isupper() else text.title()
         if old[:1].isupper() and (first == 0 or new[:1].isupper()):
             return text[:1].upper() + text[1:]
         if not translation.is_inner and old[:1].islower():
@@ -288,6 +281,10 @@ class Repairer:
         if draft[:1].isupper() and new[:1].isupper():
             text = text[:1].upper() + text[1:]
         kinds |= {edit.kind for edit in edits}
+        if opened and (
+            kinds <= {MARKS, CASE} or kinds in ({LOOKED_UP}, {DELETED})
+        ):  # 68 % are right
+            return Repair(draft, (), False, 0.0, {}, left=left)
         features = {f"{kind} in part" if opened else kind: 1.0 for kind in kinds}
         if opened or kinds != {RULE}:  # the rule does not depend on the memory
             features |= means([edit.features for edit in edits if edit.kind == LOOKED_UP])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .tokens import Token, is_word, span, tokens_of
+from .text import Token, is_word, span, tokens_of
 
 MOST_ENTRIES = 60  # of a phrase that are read
 SHORT, ENDING = 4, 2  # letters of a small word, and those that tell a longer one's forms apart

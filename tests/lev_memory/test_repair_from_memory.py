@@ -14,7 +14,7 @@ from test_translation_files import HEADER, written
 from lev_memory import TranslationMemory, cli, typos
 from lev_memory.formats import files, tmx
 from lev_memory.memory import Memory
-from lev_memory.repair import code, confidence, entries, lookup, marks
+from lev_memory.repair import code, confidence, entries, layout, lookup
 from lev_memory.repair.repair import Sources
 
 NOUNS = {
@@ -68,9 +68,14 @@ def test_the_same_source_elsewhere_gives_its_translation():
 
 
 def test_a_repair_in_part_says_so():
-    change = "Close the folder now or die", "Close the file now", "Fermer le fichier ici"
+    change = "Close the folder 4 or die", "Close the file 3", "Fermer le fichier 3"
     (proposal,) = memory_of().propose([change])
-    assert not proposal.is_all and proposal.text.startswith("Fermer le dossier")
+    assert not proposal.is_all and proposal.text.startswith("Fermer le dossier 4")
+
+
+def test_a_look_up_in_an_otherwise_wrong_text_is_not_proposed():
+    change = "Close the folder now or die", "Close the file now", "Fermer le fichier ici"
+    assert memory_of().propose([change]) == [None]
 
 
 #: the new source | the older one | the draft
@@ -135,7 +140,7 @@ def test_prose_between_lines_of_code_is_not_put_in():
 
 def test_the_more_precision_is_asked_for_the_fewer_repairs_are_proposed():
     changes = [
-        (new.replace("now", "today"), old, draft)
+        (new.replace("now", "4"), old.replace("now", "3"), draft.replace("ici", "3"))
         for new, _ in PAIRS[:12]
         for old, draft in PAIRS[:12]
         if new != old
@@ -162,7 +167,7 @@ def test_translation_probabilities_of_a_word_sum_to_one_at_most(pairs):
 
 
 def test_a_word_that_the_language_has_only_with_a_capital_keeps_it():
-    german = marks.Habits([("month", "Monat"), *[(f"all {n}", f"alle {n}") for n in range(20)]])
+    german = layout.Habits([("month", "Monat"), *[(f"all {n}", f"alle {n}") for n in range(20)]])
     assert german.with_capital(False, "Alle Monate") == "alle Monate"
     assert german.with_capital(False, "Monate") is None
 
