@@ -15,11 +15,10 @@ from lev_runtime.io.text_files import require_files
 from .document import Document, Text, groups
 from .files.escapes import as_escaped
 from .files.markup import as_asked, is_shouted
-from .judge.confidence import calibrated, competed, of_error
 from .judge.evidence import Evidence, Run, inside
-from .judge.judge import Judge, OfLine, kind_of
+from .judge.features import ENGLISH, Weights
+from .judge.judge import Judge, OfLine, calibrated, competed, kind_of, of_error
 from .judge.languages import Languages
-from .judge.weights import Weights
 from .lines import (
     Change,
     Correction,
@@ -353,7 +352,7 @@ class Corrector:
 
     @cached_property
     def _weights(self) -> Weights:
-        return self.settings.judge_weights()
+        return Weights.read(self.settings.judge or ENGLISH)
 
     @cached_property
     def languages(self) -> Languages:

@@ -11,7 +11,6 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines, reading
 
-from .judge.weights import ENGLISH, Weights
 from .propose.vocabulary import Vocabulary
 from .text.protection import Protection
 from .text.units import check_unit
@@ -43,7 +42,7 @@ class Settings:
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: probability of the edits
     that are made, where a call gives none. longest: characters that an edit may add, at most.
-    temperature: of the model's probabilities (:mod:`.confidence`). protect_code: whether code and
+    temperature: of the model's probabilities (:func:`.calibrated`). protect_code: whether code and
     the like stay as they are (:mod:`.protection`). weights: of the ranking
     (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model
     (default 5). Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions;
@@ -96,10 +95,6 @@ class Settings:
     def known_words(self) -> KnownWords | None:
         """Reads :attr:`known`; raises UserError where they cannot be read."""
         return KnownWords.read(self.known) if self.known else None
-
-    def judge_weights(self) -> Weights:
-        """Reads :attr:`judge`, by default that of English; raises UserError where it cannot be."""
-        return Weights.read(self.judge or ENGLISH)
 
     def vocabulary(self) -> Vocabulary:
         """The files of words; raises UserError where one cannot be read."""

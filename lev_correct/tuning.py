@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from lev_runtime.errors import UserError, counted
+from lev_runtime.logistic import most_likely
 from lev_runtime.text.words import CorrectionCounts
 
 from .corrector import Corrector
-from .judge.confidence import calibrated, temperature
+from .judge.judge import calibrated
 from .lines import Correction, Edit
 from .propose.ranking import FEATURES, OF_LANGUAGE, Example, WordRanker
 from .text.units import (
@@ -31,6 +32,10 @@ UNCHANGED = FEATURES.index("unchanged")
 EXPECTED = 0.95
 #: Threshold, and what it gives; words that are not as many as they were are wrong.
 Point = tuple[float, CorrectionCounts]
+
+
+#: Bounds of a temperature; log-odds that are fitted to have probabilities of so much, at least.
+LOWEST, HIGHEST, SMALLEST = 0.05, 20.0, 1e-9
 
 
 class Goal(NamedTuple):
@@ -70,7 +75,7 @@ def tune(
     weights_too: bool = False,
 ) -> tuple[CorrectionCounts, list[int]]:
     """Gives a corrector the threshold that is best for a goal, of equal ones the highest, a
-    temperature (:mod:`.confidence`), and the weights of its ranking.
+    temperature (:func:`.calibrated`), and the weights of its ranking.
 
     A threshold asks how sure the model is of one correction, the weight of the unchanged word,
     which is always sought, whether the word is wrong; where a judge says that, the weights of the
@@ -125,6 +130,19 @@ def _weigh_unchanged(
     offsets = np.array([(0.0, *OFFSETS)]).T
     steps = np.eye(len(FEATURES))[UNCHANGED] * offsets
     ranker.weights = max([*(ranker.weights + steps)], key=value)  # the first of equal ones
+
+
+def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
+    """Returns the temperature under which outcomes are most probable; 1 where all are alike."""
+    if len({is_right for _, is_right in outcomes}) < 2:
+        return 1.0
+    units = []
+    for chance, is_right in outcomes:
+        inner = min(max(chance, SMALLEST), 1 - SMALLEST)
+        odds = math.log(inner / (1 - inner))
+        units.append((np.array([[odds], [0.0]]), [is_right, not is_right]))
+    (weight,) = most_likely(units, np.ones(1), ridge=1e-4 * len(units)).tolist()
+    return round(1 / min(max(weight, 1 / HIGHEST), 1 / LOWEST), 4)
 
 
 class Outcome(NamedTuple):

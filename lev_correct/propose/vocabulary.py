@@ -15,8 +15,8 @@ from ..words.lexicon import (
     Confusions,
     Lexicon,
     Lookup,
+    distance,
 )
-from ..words.near_words import distance
 from .spacing import Spacing
 
 #: Where "shape" and "length" are 0: log-probability of a letter, in nats, and letters of a word.

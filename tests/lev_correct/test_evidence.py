@@ -9,9 +9,9 @@ from refusals import refuses
 from tables import rows
 
 from lev_correct.judge.evidence import Evidence, Run
+from lev_correct.judge.features import ENGLISH, Weights
 from lev_correct.judge.judge import kind_of
 from lev_correct.judge.languages import Languages
-from lev_correct.judge.weights import ENGLISH, Weights
 from lev_correct.text.units import spans
 from lev_correct.words.known_words import KnownWords
 from lev_correct.words.lexicon import Lexicon
@@ -62,7 +62,7 @@ CARELESS = [f"the {wrong} cat sat" for wrong, _ in PAIRS]
 
 @pytest.mark.parametrize("few", [0, 99])
 def test_words_are_found_in_a_list_by_their_bytes_and_others_are_not(tmp_path, monkeypatch, few):
-    monkeypatch.setattr("lev_correct.words.sorted_lines.FEW", few)  # cut at once, or never
+    monkeypatch.setattr("lev_correct.words.known_words.FEW", few)  # cut at once, or never
     words = {"a": 1, "ab": 2, "abc": 3, "b": 9, "zoo": 4, "étale": 5, "İ": 6}
     text = "\n".join(f"{word}\t{level}" for word, level in words.items())
     (tmp_path / "known").write_bytes(lzma.compress(text.encode()))

@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "examples/spelling_and_ocr"))
 import fit_judge  # noqa: E402
 
 from lev_correct import Corrector  # noqa: E402
-from lev_correct.judge.weights import Weights  # noqa: E402
+from lev_correct.judge.features import Weights  # noqa: E402
 from lev_correct.words.known_words import KnownWords  # noqa: E402
 
 LINES = [

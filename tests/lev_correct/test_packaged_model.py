@@ -14,7 +14,7 @@ from tables import rows
 
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
-from lev_correct.judge.weights import ENGLISH
+from lev_correct.judge.features import ENGLISH
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.text.units import spans
 from lev_runtime.io.text_files import read_lines

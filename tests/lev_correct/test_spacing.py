@@ -3,7 +3,7 @@
 import pytest
 from tables import rows
 
-from lev_correct.judge.confidence import competed
+from lev_correct.judge.judge import competed
 from lev_correct.lines import Change
 from lev_correct.propose.spacing import Spacing
 from lev_correct.text.units import spans
