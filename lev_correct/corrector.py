@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter, itemgetter
 from typing import Any, TypedDict, Unpack
@@ -109,10 +110,6 @@ class Corrector:
 
     #: Where the settings come from, where that is a file.
     settings_file: str | None = None
-    #: Whether every edit is made that the model wants, whatever the text tells (:mod:`.evidence`).
-    eager: bool = False
-    #: Whether everyday slips between English words are reported, too (:mod:`.propose.usage`).
-    grammar: bool = False
 
     def __init__(
         self,
@@ -168,11 +165,12 @@ class Corrector:
             given["lookup"] = given.get("lookup") or installed_misspellings()
         place, folder = os.fspath(path or ENGLISH_SPELLING), os.fspath(data) if data else None
         use, file = chosen(place, settings, given)
+        use = replace(use, known=None) if eager else use  # nothing judges then
         # a file that is missing is told before the model loads
         require_files([path for path in (use.protect_words, use.known) if path])
         backend = loading.load_backend(place, folder, device, use.beam, precision, options)
         corrector = cls(loading.ranked(backend, use), use.unit, use.window, use)
-        corrector.settings_file, corrector.eager = file, eager
+        corrector.settings_file = file
         return corrector
 
     def correct(
@@ -331,7 +329,7 @@ class Corrector:
             others: of another text of the same run; None for lines that are no text.
             path: of its file.
         """
-        if self._known is not None and not self.eager:
+        if self._known is not None:
             run = others.run if isinstance(others, Evidence) else None
             run = run or Run(self.backend, self._known, self._weights, self.languages)
             return Evidence(run, path)
@@ -344,11 +342,11 @@ class Corrector:
 
     @property
     def _is_judged(self) -> bool:
-        return self._known is not None and not self.eager
+        return self.settings.known is not None
 
     @cached_property
     def _known(self) -> KnownWords | None:
-        return self.settings.known_words()
+        return KnownWords.read(self.settings.known) if self.settings.known else None
 
     @cached_property
     def _weights(self) -> Weights:
@@ -452,7 +450,7 @@ class Corrector:
     ) -> list[Edit]:
         """Returns the edits of a line and, as reported, its everyday slips, if asked for: where
         nothing is protected, and in the place of what is less probable."""
-        if not (self.grammar and self.settings.language == "en"):
+        if not (self.settings.grammar and self.settings.language == "en"):
             return [*edits]
         from .propose.usage import doubts
 

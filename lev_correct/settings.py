@@ -48,7 +48,8 @@ class Settings:
     (default 5). Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions;
     protect_words: words that stay; known: words that exist (:mod:`.known_words`), by which edits
     are judged (:mod:`.evidence`), with the weights of judge; language: of the text, as of
-    :data:`.languages.LANGUAGES`.
+    :data:`.languages.LANGUAGES`; grammar: whether everyday slips between English words are
+    reported, too (:mod:`.usage`).
     """
 
     unit: str | None = None
@@ -68,6 +69,7 @@ class Settings:
     known: str | None = None
     judge: str | None = None
     language: str = "en"
+    grammar: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError for numbers that are none, or cannot be."""
@@ -91,10 +93,6 @@ class Settings:
     def protection(self) -> Protection:
         """Reads the words of :attr:`protect_words`; raises UserError where they cannot be read."""
         return Protection(words=read_lines(self.protect_words) if self.protect_words else ())
-
-    def known_words(self) -> KnownWords | None:
-        """Reads :attr:`known`; raises UserError where they cannot be read."""
-        return KnownWords.read(self.known) if self.known else None
 
     def vocabulary(self) -> Vocabulary:
         """The files of words; raises UserError where one cannot be read."""

@@ -93,7 +93,6 @@ def tune(
     """
     noisy, clean, left_out, longest = _same_words(noisy, clean)
     ranker, is_judged = corrector.backend, corrector.settings.known is not None
-    corrector.eager = not is_judged
     use = replace(corrector.settings, longest=longest, temperature=1.0, min_confidence=0.0)
     corrector.settings = use
     if isinstance(ranker, WordRanker):

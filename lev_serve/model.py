@@ -57,8 +57,9 @@ def load(
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
     options: dict[str, Any] = {**processing, "data": data, "settings": settings}
+    told = {**options, "grammar": True}
     if path is None:
-        served = serve_corrector(Corrector.from_pretrained(None, device=device, **options))
+        served = serve_corrector(Corrector.from_pretrained(None, device=device, **told))
         served.info.update(PACKAGED)
         return served
     is_exported = is_export(path)
@@ -71,7 +72,7 @@ def load(
         return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model)})
     labeler = None if is_exported else plugin("labeler", path)(path)
     if labeler is None:
-        return serve_corrector(Corrector.from_pretrained(path, device=device, **options))
+        return serve_corrector(Corrector.from_pretrained(path, device=device, **told))
     _refuse(options, "an EncT5 has its own")
     return serve_predictor(labeler(device=device))
 
@@ -85,7 +86,7 @@ def _refuse(options: Mapping[str, str | None], why: str) -> None:
 
 def serve_corrector(corrector: Corrector) -> ServedModel:
     """A corrector, and the editor that is in it where it is an edit model."""
-    backend, corrector.grammar = corrector.backend, True
+    backend = corrector.backend
     info: Result = {"modes": ["correct"], "min_confidence": corrector.min_confidence}
     runners = {name: partial(_correct, corrector, name) for name in ("correct", "check")}
     if isinstance(backend, LevenshteinBackend):

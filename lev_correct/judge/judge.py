@@ -134,18 +134,19 @@ def competed(
             proposes it → that in its text.
     """
     chances = {(start, end): chance for start, end, _, chance in wanted}
+    meant = {change[:3] for change in wanted}
     respaced: list[Change] = []
-    for places, text, chance, share, is_models in proposed:
-        start, end = span = places[0][0], places[-1][1]
-        if text and is_models and span in chances:
+    for places, share, change in proposed:
+        if change and change[:3] in meant:
+            start, end, text, chance = change
             if "'" not in text:  # no model takes an apostrophe for a term
                 chance = judge(start, line[start:end], text, chance)
-            chances[span] = max(chances[span], chance)
+            chances[start, end] = max(chances[start, end], chance)
             continue
         for place in chances.keys() & {*places}:
             chances[place] *= 1 - share
-        if text:
-            respaced.append(Change(*span, text, chance))
+        if change:
+            respaced.append(change)
 
     kept = disjoint(respaced)
     others = [change._replace(probability=chances[change[:2]]) for change in wanted]

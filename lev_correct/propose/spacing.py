@@ -117,19 +117,9 @@ class Option(NamedTuple):
     price: float
 
 
-class Respaced(NamedTuple):
-    """Says what becomes of a slot.
-
-    text: as it is written; None where its words, or what a model makes of them, stay. chance: that
-    of what becomes of it, by the words alone. share: of all changes of spaces there. is_models:
-    whether a model wants the same.
-    """
-
-    places: tuple[Span, ...]
-    text: str | None
-    chance: float
-    share: float
-    is_models: bool
+#: Where the words of a slot are; how probable it is that spaces are wrong there; the change, with
+#: its probability by the words alone, None where they, or what a model makes of them, stay.
+Respaced = tuple[tuple[Span, ...], float, Change | None]
 
 
 class Spacing:
@@ -303,7 +293,8 @@ class Spacing:
             if best and chance < SURE and (is_listed or not has_letters_of(slot.words, best)):
                 continue  # a model and a list know more words
             text = as_written("".join(written), best) if best else None
-            yield Respaced(slot.places, text, chance, share, text == " ".join(meant))
+            first, last = slot.places[0][0], slot.places[-1][1]
+            yield slot.places, share, Change(first, last, text, chance) if text else None
 
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
         """Yields what may be respaced in a line: no names, nor parts of words with hyphens, nor

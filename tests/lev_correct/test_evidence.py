@@ -223,7 +223,7 @@ def test_a_text_has_its_own_language(own, is_own):
     assert Languages(own).is_own("Ich habe das nicht gewusst") == is_own
 
 
-def test_a_corrector_with_a_list_is_careful_unless_it_is_eager(tmp_path):
+def test_a_corrector_with_a_list_of_known_words_is_careful(tmp_path):
     (tmp_path / "known").write_bytes(b"rustic\t1\nthx\t8\n")
     model = Scripted(likes={"the": 9.0, "cat": 9.0})
     corrector = ranking(model, pairs=[("teha", "the")], weights={"model": 1.0})
@@ -231,8 +231,8 @@ def test_a_corrector_with_a_list_is_careful_unless_it_is_eager(tmp_path):
     corrector.settings = replace(corrector.settings, known=known, protect_code=True)
     lines = ["the thx cat", "teha cat"]
     assert [line.text for line in corrector.correct(lines)] == ["the thx cat", "the cat"]
-    corrector.eager = True
-    assert corrector.correct(lines)[0].text == "the the cat"
+    eager = ranking(model, pairs=[("teha", "the")], weights={"model": 1.0})
+    assert eager.correct(lines)[0].text == "the the cat"
 
 
 @pytest.mark.parametrize("wrong, text, reason", [
