@@ -32,7 +32,7 @@ from .lines import (
 from .packaged import ENGLISH_SPELLING, installed_misspellings
 from .propose import loading
 from .propose.backend import Backend
-from .propose.vocabulary import with_case
+from .propose.word_lists import with_case
 from .settings import DEFAULTS, NAMES, Settings, chosen
 from .text.mentions import mentioned
 from .text.protection import (
@@ -50,8 +50,8 @@ from .text.protection import (
 from .text.units import (
     HYPHENS,
     UNREADABLE,
+    ModelUnit,
     Span,
-    Unit,
     UnitKind,
     check_unit,
     composed,
@@ -357,7 +357,7 @@ class Corrector:
         """Returns what tells other languages."""
         return Languages(self.settings.language)
 
-    def _units(self, line: str, letters: Sequence[Span]) -> Iterator[Unit]:
+    def _units(self, line: str, letters: Sequence[Span]) -> Iterator[ModelUnit]:
         """The units of a line that the model is given; ``letters``: its spans of that kind."""
         tokens, limit = self.backend.processing.tokens, self.backend.limit
         words = self.unit in ("word", "letters")

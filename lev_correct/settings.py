@@ -11,7 +11,7 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines, reading
 
-from .propose.vocabulary import Vocabulary
+from .propose.word_lists import WordLists
 from .text.protection import Protection
 from .text.units import check_unit
 from .words.known_words import KnownWords
@@ -94,10 +94,10 @@ class Settings:
         """Reads the words of :attr:`protect_words`; raises UserError where they cannot be read."""
         return Protection(words=read_lines(self.protect_words) if self.protect_words else ())
 
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self) -> WordLists:
         """The files of words; raises UserError where one cannot be read."""
         lexicon = Lexicon.read(self.lexicon) if self.lexicon else None
-        return Vocabulary(
+        return WordLists(
             lexicon,
             Lookup.read(self.lookup) if self.lookup else None,
             Bigrams.read(self.bigrams) if self.bigrams else None,

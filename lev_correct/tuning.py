@@ -144,7 +144,7 @@ def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
     return round(1 / min(max(weight, 1 / HIGHEST), 1 / LOWEST), 4)
 
 
-class Outcome(NamedTuple):
+class EditOutcome(NamedTuple):
     """Tells of an edit that was made whether it wrote what should stand there, how many words it
     put right, and how many right ones are wrong then."""
 
@@ -154,7 +154,7 @@ class Outcome(NamedTuple):
     miscorrected: int
 
 
-def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[Outcome]:
+def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[EditOutcome]:
     """Yields one of each edit that was made; a word for which more or fewer are written is wrong
     then."""
     for correction, line in zip(done, clean, strict=True):
@@ -172,7 +172,9 @@ def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[Outco
             was = [old == word for old, word in zip(before, meant, strict=True)]
             now = [new == word for new, word in zip(written, meant, strict=True)]
             lost = sum(map(operator.gt, was, now)) or int(not before)
-            yield Outcome(edit.probability, meant == after, sum(map(operator.lt, was, now)), lost)
+            yield EditOutcome(
+                edit.probability, meant == after, sum(map(operator.lt, was, now)), lost
+            )
 
 
 def harmful(

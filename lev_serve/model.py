@@ -57,9 +57,9 @@ def load(
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
     options: dict[str, Any] = {**processing, "data": data, "settings": settings}
-    told = {**options, "grammar": True}
+    corrector = partial(Corrector.from_pretrained, device=device, grammar=True, **options)
     if path is None:
-        served = serve_corrector(Corrector.from_pretrained(None, device=device, **told))
+        served = serve_corrector(corrector(path=None))
         served.info.update(PACKAGED)
         return served
     is_exported = is_export(path)
@@ -72,7 +72,7 @@ def load(
         return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model)})
     labeler = None if is_exported else plugin("labeler", path)(path)
     if labeler is None:
-        return serve_corrector(Corrector.from_pretrained(path, device=device, **told))
+        return serve_corrector(corrector(path=path))
     _refuse(options, "an EncT5 has its own")
     return serve_predictor(labeler(device=device))
 

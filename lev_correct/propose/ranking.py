@@ -25,10 +25,10 @@ from ..text.units import (
 )
 from .backend import Answer, Backend, Tokens
 from .searching import Pair, Searching
-from .vocabulary import (
+from .word_lists import (
     ACRONYM,
     MOST_KEPT,
-    Vocabulary,
+    WordLists,
     with_case,
     without_emphasis,
 )
@@ -55,7 +55,7 @@ WEIGHTS: Mapping[str, float] = {
     "likelier": 1.0,  # which fits better: the logarithm of how much more often it is met
 }
 FEATURES = tuple(WEIGHTS)
-#: Features of the words, as :meth:`.Vocabulary.features` has them, and of a place in a text.
+#: Features of the words, as :meth:`.WordLists.features` has them, and of a place in a text.
 OF_WORDS = slice(1, 15)
 CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
     FEATURES.index, ("capital", "bigrams", "confused", "likelier")
@@ -111,7 +111,7 @@ class WordRanker(Backend):
     searches_lexicon = True
 
     def __init__(
-        self, model: Searching, vocabulary: Vocabulary, weights: Mapping[str, float],
+        self, model: Searching, vocabulary: WordLists, weights: Mapping[str, float],
         longest: int | None = None,
     ) -> None:  # fmt: skip
         if unknown := weights.keys() - {*FEATURES}:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 
 from .units import Span, core_of
 
-#: A change, ``line[start:end]``, its new text and its probability.
-Change = tuple[int, int, str, float]
 #: Characters on each side of a word that tell whether it is mentioned, and those in which a line
 #: says that it is misspelt.
 AROUND, NEAR = 200, 60
@@ -66,11 +64,14 @@ _SIC = re.compile(r"(?i)\W{0,3}(?:\w+\W+)?[\[({<*_]+!?sic\b")
 
 
 def mentioned(
-    line: str, changes: Iterable[Change], listed: Callable[[str], Iterable[str]]
+    line: str,
+    changes: Iterable[tuple[int, int, str, float]],
+    listed: Callable[[str], Iterable[str]],
 ) -> list[Span]:
     """Returns where the words stand that a line mentions, of those that changes are of.
 
     Args:
+        changes: each of ``line[start:end]``, its new text and its probability.
         listed: the corrections that a list has for a word.
     """
     found = list[Span]()

@@ -35,7 +35,7 @@ MOST_EDITS, MOST_LETTERS = 5, 40
 MOST_KEPT = 100_000
 
 
-class Vocabulary:
+class WordLists:
     """Lists as words are looked up in them: in small letters."""
 
     def __init__(
