@@ -27,17 +27,6 @@ def packaged():
     return Corrector.from_pretrained()
 
 
-def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
-    lines = ["Teh goverment beleives that `teh` and --teh stay.",
-             "He was a whistlin' kid, hehe: je ne sais quoi, mens rea."]  # fmt: skip
-    wanted = ["The government believes that `teh` and --teh stay.", lines[1]]
-    assert [packaged.correct([line])[0].text for line in lines] == wanted
-    (tmp_path / "letter.md").write_text("Teh end.\n\n    teh code\n")
-    monkeypatch.chdir(tmp_path)
-    correct.main(["letter.md"])
-    assert capsys.readouterr().out == "The end.\n\n    teh code\n"
-
-
 def misspelt(text: str) -> str:
     """A text in which every 30th word of small letters lacks one, and every 90th is so twice."""
     words = re.split(r"(\b[a-z]{6,}\b)", text)
@@ -80,6 +69,8 @@ def test_a_file_has_the_same_corrections_by_every_command(name, packaged, tmp_pa
 
 #: line | what it becomes, if it does not stay
 ALONE = """
+Teh goverment: `teh` and --teh stay. | The government: `teh` and --teh stay.
+He was a whistlin' kid, hehe: je ne sais quoi, mens rea. |
 Teh cat recieved it. | The cat received it.
 Fixed typo in adress field | Fixed typo in address field
 I know thats true. | I know that's true.
