@@ -37,8 +37,8 @@ ENGLISH = Path(__file__).parents[1] / "english_spelling" / "english.json"
 #: Log-probability of a word that is in no list, less that of its letters; with a capital.
 UNKNOWN, UNKNOWN_NAME = -5.0, -3.0
 #: Of a space left out between words of which none, one or both are common; added where what stands
-#: there is a word of the list, and where one of them is a letter.
-LEFT_OUT, OF_WORD, OF_LETTER = (-15.0, -8.0, -6.0), -8.0, 2.0
+#: there is a word of the list (*cannot*).
+LEFT_OUT, OF_WORD = (-15.0, -8.0, -6.0), -8.0
 #: Of a space put into a word, also so that two words of the list stand there; of one written a
 #: letter too early or too late.
 PUT_IN, PUT_IN_WORDS, MOVED = -9.0, -12.0, -9.0
@@ -48,8 +48,8 @@ DOUBLED, APOSTROPHE, SLIP = 0.0, -4.0, -10.5
 SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
 #: Of writing two words as one on purpose (*toolchain*), where none of them is common.
 COMPOUND = -21.0
-#: Added where no word is next to it, and for a pair of neighbours that is not listed.
-ALONE, NOT_LISTED = -3.0, -1.0
+#: Added for a pair of neighbours that is not listed.
+NOT_LISTED = -1.0
 #: Where so many of the most frequent words are not English, common ones are those in this share of
 #: all pairs.
 MOST_MET, COMMON = 3, 1 / 1000
@@ -63,8 +63,6 @@ WHOLE, USUAL = 4, -12.0
 RAREST = -20.0
 #: Probability from which on spaces are changed.
 SURE = 0.8
-#: A known word that is met so often is not divided.
-OFTEN = -12.5
 #: Letters of a word in which spaces are sought, at most.
 LONGEST = 40
 MOST_KEPT = 100_000
@@ -103,11 +101,6 @@ class Slot(NamedTuple):
     left: str
     right: str
     case: str
-
-    @property
-    def is_twice(self) -> bool:
-        """Returns whether it is a word written twice."""
-        return len(self.words) > 1 and self.words[0] == self.words[1]
 
 
 class Option(NamedTuple):
@@ -233,12 +226,11 @@ class Spacing:
         contraction = self._contracted.get(word.replace("'", ""), word)
         if contraction != word and (not known or contraction in self._negated):
             yield Option((contraction,), APOSTROPHE)
-        for cut in range(1, len(word)) if self.word(word) < OFTEN else ():
+        for cut in range(1, len(word)):
             pair = word[:cut], word[cut:]
             if self._side_by_side(*pair):
                 common = sum(part in self._common for part in pair)
-                price = LEFT_OUT[common] + OF_WORD * known + OF_LETTER * (1 in map(len, pair))
-                yield Option(pair, price)
+                yield Option(pair, LEFT_OUT[common] + OF_WORD * known)
 
     def _of_two(self, first: str, second: str) -> Iterator[Option]:
         if "'" in first + second:
@@ -343,11 +335,10 @@ class Spacing:
         options = self._options(slot.words, slot.case)
         if meant != slot.words and meant not in [option.words for option in options]:
             rated.append((self._of_model(slot, meant, options), None))
-        alone = 0.0 if slot.left or slot.right or slot.is_twice else ALONE
         of_spaces = []
         for words, price in options:
             text = self._text(words, slot)
-            meant_there = text + price + alone
+            meant_there = text + price
             if price == LEFT_OUT[0]:  # two words as one on purpose (*toolchain*)
                 rated.append((text + COMPOUND, None))
             rated.append((meant_there, words))
