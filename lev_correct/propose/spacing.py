@@ -34,8 +34,8 @@ from ..words.ngrams import Bigrams, LetterModel
 #: no word in small letters is as frequent (from SCOWL's lists those that are met 16 times or more
 #: in a million words, and others).
 ENGLISH = Path(__file__).parents[1] / "english_spelling" / "english.json"
-#: Log-probability of a word that is in no list, less that of its letters; with a capital.
-UNKNOWN, UNKNOWN_NAME = -5.0, -3.0
+#: Log-probability of a word that is in no list, less that of its letters.
+UNKNOWN = -5.0
 #: Of a space left out between words of which none, one or both are common; added where what stands
 #: there is a word of the list (*cannot*).
 LEFT_OUT, OF_WORD = (-15.0, -8.0, -6.0), -8.0
@@ -108,11 +108,6 @@ class Option(NamedTuple):
 
     words: Words
     price: float
-
-
-#: Where the words of a slot are; how probable it is that spaces are wrong there; the change, with
-#: its probability by the words alone, None where they, or what a model makes of them, stay.
-Respaced = tuple[tuple[Span, ...], float, Change | None]
 
 
 class Spacing:
@@ -269,8 +264,9 @@ class Spacing:
 
     def proposed(
         self, line: str, places: Sequence[Span], wanted: Sequence[Change]
-    ) -> Iterator[Respaced]:
-        """Yields what is to be joined, divided, written once or with an apostrophe in a line.
+    ) -> Iterator[Change]:
+        """Yields what is to be joined, divided, written once or with an apostrophe in a line, with
+        its probability by the words alone.
 
         Args:
             places: where its words are, as of :func:`.units.spans` with ``letters``.
@@ -280,13 +276,12 @@ class Spacing:
         for slot in self._slots(line, places):
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
-            best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
+            best, chance = self._best(slot, tuple(map(looked_up, meant)))
             is_listed = any(map(self._listed, slot.words))
-            if best and chance < SURE and (is_listed or not has_letters_of(slot.words, best)):
+            if not best or (chance < SURE and (is_listed or not has_letters_of(slot.words, best))):
                 continue  # a model and a list know more words
-            text = as_written("".join(written), best) if best else None
             first, last = slot.places[0][0], slot.places[-1][1]
-            yield slot.places, share, Change(first, last, text, chance) if text else None
+            yield Change(first, last, as_written("".join(written), best), chance)
 
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
         """Yields what may be respaced in a line: no names, nor parts of words with hyphens, nor
@@ -324,29 +319,21 @@ class Spacing:
                 if self._options((word, other), "first"):
                     yield number, number + 1
 
-    def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:
-        """Returns the best of what may have been meant, its probability, and that of all changes of
-        spaces; None where the words as they are, or what a model made of them, are more
-        probable."""
-        stays = self._text(slot.words, slot)
-        if slot.case != "small" and slot.words[0] not in self._counts:
-            stays += UNKNOWN_NAME - UNKNOWN
-        rated: list[tuple[float, Words | None]] = [(stays, None)]
+    def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float]:
+        """Returns the best of what may have been meant, and its probability; None where the words
+        as they are, or what a model made of them, are more probable."""
+        rated: list[tuple[float, Words | None]] = [(self._text(slot.words, slot), None)]
         options = self._options(slot.words, slot.case)
         if meant != slot.words and meant not in [option.words for option in options]:
             rated.append((self._of_model(slot, meant, options), None))
-        of_spaces = []
         for words, price in options:
             text = self._text(words, slot)
-            meant_there = text + price
             if price == LEFT_OUT[0]:  # two words as one on purpose (*toolchain*)
                 rated.append((text + COMPOUND, None))
-            rated.append((meant_there, words))
-            if has_letters_of(slot.words, words):
-                of_spaces.append(meant_there)
+            rated.append((text + price, words))
         top, best = max(rated, key=itemgetter(0))
         total = math.fsum(math.exp(score - top) for score, _ in rated)
-        return best, 1 / total, math.fsum(math.exp(score - top) for score in of_spaces) / total
+        return best, 1 / total
 
     def _of_model(self, slot: Slot, meant: Words, options: Sequence[Option]) -> float:
         """Returns the log-probability that what a model makes of a slot was meant there."""
