@@ -128,7 +128,7 @@ class LineFeatures:
 
     def _of_material(self, start: int, before: str, after: str) -> Iterator[tuple[str, float]]:
         words = looked_up(after).split()
-        level = self._text.level(before)
+        level, known = self._text.level(before), [*map(self._words.knows, before.split())]
         rating = min(map(self._words.rating, words), default=0.0)
         if level <= MET and rating >= RARE and _is_unheard_slip(before, after):
             level = 0
@@ -141,6 +141,10 @@ class LineFeatures:
         yield "usual correction", rating
         rare = between(RARE - rating, 0, RAREST)
         yield "rare correction of a known word", rare * (level > 0)
+        yield (
+            "words exist",
+            all(known) or (any(known) and level >= (1 if words[1:] else LEFT_ALONE)),
+        )
         yield "made of two words", self._is_compound(looked_up(before))
         listed = self._words.misspelt(before) if " " not in before else ()
         is_first = bool(listed) and looked_up(after) == looked_up(listed[0])
