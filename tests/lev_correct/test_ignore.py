@@ -1,7 +1,6 @@
-"""Comments in a text that leave lines alone."""
+"""Comments in a text that leave lines alone; that these stay: test_correct_check.py."""
 
 import pytest
-from fake_backend import Scripted, ranking
 
 from lev_correct.repository.ignore import IgnoreComments
 
@@ -41,9 +40,3 @@ def test_comments_stand_for_their_line_the_block_below_or_what_is_between_two(si
         ignored += comments.ignored([line[1:] for line in marked[start : start + size]])
     assert ignored == [line.startswith("+") for line in marked]
     assert comments.open_since == len(marked) - 1
-
-
-def test_lines_that_are_ignored_stay():
-    corrector = ranking(Scripted(likes={"the": 0.0}))
-    corrections = corrector.correct(["teh", "teh"], ignored=[True, False])
-    assert [line.text for line in corrections] == ["teh", "the"]

@@ -14,7 +14,7 @@ from tables import rows
 
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
-from lev_correct.judge.weights import ENGLISH
+from lev_correct.judge.features import ENGLISH
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.text.units import spans
 from lev_runtime.io.text_files import read_lines
@@ -25,17 +25,6 @@ EXAMPLE = ROOT / "examples" / "spelling_and_ocr"
 @pytest.fixture(scope="module")
 def packaged():
     return Corrector.from_pretrained()
-
-
-def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
-    lines = ["Teh goverment beleives that `teh` and --teh stay.",
-             "He was a whistlin' kid, hehe: je ne sais quoi, mens rea."]  # fmt: skip
-    wanted = ["The government believes that `teh` and --teh stay.", lines[1]]
-    assert [packaged.correct([line])[0].text for line in lines] == wanted
-    (tmp_path / "letter.md").write_text("Teh end.\n\n    teh code\n")
-    monkeypatch.chdir(tmp_path)
-    correct.main(["letter.md"])
-    assert capsys.readouterr().out == "The end.\n\n    teh code\n"
 
 
 def misspelt(text: str) -> str:
@@ -80,6 +69,8 @@ def test_a_file_has_the_same_corrections_by_every_command(name, packaged, tmp_pa
 
 #: line | what it becomes, if it does not stay
 ALONE = """
+Teh goverment: `teh` and --teh stay. | The government: `teh` and --teh stay.
+He was a whistlin' kid, hehe: je ne sais quoi, mens rea. |
 Teh cat recieved it. | The cat received it.
 Fixed typo in adress field | Fixed typo in address field
 I know thats true. | I know that's true.
@@ -110,7 +101,8 @@ def test_listed_words_and_doubled_ones_alone_in_a_text(packaged, line, wanted):
 def test_no_short_rare_half_makes_two_words_of_one(packaged):
     def texts(line):
         places = [*spans(line, "letters")]
-        return [each.text for each in packaged.backend.spacing.proposed(line, places, [])]
+        found = packaged.backend.spacing.proposed(line, places, [])
+        return [change.after for change in found]
 
     assert texts("They wenwere loyal to him.") == []
     assert texts("They went tothe house.") == ["to the"]

@@ -131,8 +131,8 @@ def leave_out_what_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RefinementGenerator, "layers", ())
 
 
-class DecodingContract:
-    """To be inherited by what decodes; see the module."""
+class ModelContract:
+    """To be inherited; see the module."""
 
     @pytest.fixture
     def system(self):
@@ -165,10 +165,6 @@ class DecodingContract:
             assert torch.equal(hypotheses[0]["positional_scores"], other[0]["positional_scores"])
         assert all(torch.equal(value, model.state_dict()[name]) for name, value in before.items())
         assert all(parameter.grad is None for parameter in model.parameters())
-
-
-class ModelContract(DecodingContract):
-    """To be inherited by what learns as well."""
 
     def test_the_plain_form_answers_learns_and_decodes_alike(self, system, monkeypatch):
         results = []

@@ -3,8 +3,6 @@
 import itertools
 import math
 from argparse import Namespace
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 import tiny
 import torch
 from closeness import assert_near
-from contract import ROWS, DecodingContract, ModelContract, System
+from contract import ROWS, ModelContract, System
 from refusals import refuses
 from torch.utils._pytree import tree_leaves
 
@@ -25,7 +23,6 @@ from lev_plugins.systems.levenshtein.model import source_at_placeholders
 from lev_plugins.systems.levenshtein.replayed import ReplayedPasses, replayed
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_runtime.refine.feature_cache import reused
-from lev_runtime.text.markup import BEGINS, DROP, ENDS, KEEP
 
 pytestmark = [pytest.mark.device, pytest.mark.kernels]
 
@@ -96,45 +93,6 @@ class TestLevenshteinEditor(ModelContract):
             ),
             answers=answers,
         )
-
-
-@dataclass
-class Decoded(System):
-    """A way to decode. flags: of fairseq-generate. others: models next to the one that is asked.
-
-    marked: letters of the drafts carry marks, by their places.
-    """
-
-    flags: dict[str, Any] = field(default_factory=dict)
-    others: Sequence[torch.nn.Module] = ()
-    marked: bool = False
-
-    def decoded(self, model, rows, **layout):
-        sample = tiny.batch(self.task, rows, **layout)
-        if self.marked:
-            inner = sample["draft"].gt(2)
-            bits = torch.tensor([0, KEEP, DROP, KEEP | BEGINS | ENDS])
-            sample["marks"] = bits[torch.arange(inner.size(1)) % 4] * inner
-        generator = self.generator(model, **self.flags)
-        return generator.generate([model, *self.others], sample)
-
-
-def another() -> LevenshteinEditorModel:
-    return tiny.model(tiny.task(), 7, max_insertions=9, weight_sharing="none").double()
-
-
-DECODED = {
-    "candidates": lambda: {"flags": {"iter_decode_with_beam": 3, "nbest": 2}},
-    "marks": lambda: {"marked": True},
-    "ensemble": lambda: {"others": [another()]},
-}
-
-
-class TestDecoding(DecodingContract):
-    @pytest.fixture(params=DECODED.values(), ids=DECODED.keys())
-    def system(self, request):
-        task = tiny.task()
-        return Decoded(task, lambda seed: tiny.model(task, seed), None, None, **request.param())
 
 
 # the three heads ------------------------------------------------------------------------------

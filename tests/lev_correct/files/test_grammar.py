@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from fake_backend import FakeBackend, Scripted, document, ranking, replaced
+from fake_backend import FakeBackend, document, replaced
 from hypothesis import given
 from hypothesis import strategies as st
 from tables import rows
@@ -178,15 +178,6 @@ def test_no_edit_brings_what_code_may_be(after):
     for name in ("a.py", "a.c", "a.md", "a.po"):
         text = document(path=name, text=["# ab so"])
         assert text.fitted(0, "# ab so", (2, 4, after)) is None
-
-
-def test_in_a_file_of_unknown_kind_comments_are_only_reported():
-    lines = ["# so teh size", "teh(1)"]
-    corrector = ranking(Scripted(likes={"the": 0.0}))
-    corrector.settings = replace(corrector.settings, protect_code=True)
-    corrections = corrector.correct(lines, document=corrector.document(None, "a.xyz", lines))
-    assert [line.text for line in corrections] == lines
-    assert [edit.reason for line in corrections for edit in line.edits] == ["reported"]
 
 
 SENTENCES = """

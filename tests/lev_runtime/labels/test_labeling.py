@@ -1,5 +1,6 @@
 """Labels and tags of text, whatever computes the scores."""
 
+import numpy as np
 import pytest
 from fake_folder import LABELS, fake_labeler
 from hypothesis import example, given, settings
@@ -9,6 +10,29 @@ from refusals import NO_NUMBERS, refuses
 from lev_runtime.labels.predictions import entities
 
 LIMIT = 24
+#: of the labels, and the logarithms of their odds
+CHANCES = np.array([[0.2, 0.5, 0.3]])
+ODDS = np.log(CHANCES / (1 - CHANCES))
+TOP = [{"label": "green", "score": 0.5}, {"label": "blue", "score": 0.3}]
+TOP += [{"label": "red", "score": 0.2}]
+MANY = {"labels": ["green", "blue"], "scores": [0.5, 0.3], "top": TOP}
+
+
+@pytest.mark.parametrize(
+    "kind, logits, asked, record",
+    [
+        ("regression", np.array([[1.5]]), {}, {"value": 1.5}),
+        ("classification", np.log(CHANCES), {"top_k": 3}, {**TOP[0], "top": TOP}),
+        ("multilabel", np.stack([0 * ODDS, ODDS], 2)[0], {"top_k": 3, "threshold": 0.25}, MANY),
+        ("multilabel_pooled", ODDS, {"top_k": 3, "threshold": 0.25}, MANY),
+    ],
+)
+def test_an_answer_follows_from_the_logits(tmp_path, kind, logits, asked, record):
+    """The package answers alike: test_labeler.py."""
+    model = fake_labeler(tmp_path, kind)
+    model.session = lambda *_: [logits[None]]
+    (prediction,) = model.predict(["a b"], **asked)
+    assert prediction.to_dict() == {"text": "a b", **record, "cut": False}
 
 
 def test_a_score_that_equals_the_threshold_is_not_above_it(tmp_path):
