@@ -12,6 +12,7 @@ import torch
 from fairseq import options, tasks
 from fairseq.sequence_generator import SequenceGenerator
 from refusals import refuses
+from tables import rows
 
 from lev_plugins.cli import export
 from lev_plugins.export.folder import generator_writer, write_folder
@@ -178,18 +179,20 @@ def test_a_guide_may_be_longer_than_a_source(tmp_path):
         exported.generate([" ".join(SYMBOLS * 3)], **search)
 
 
-REFUSED = {
-    "--activation-fn linear": "--activation-fn linear",
-    "--quant-noise-pq": "--quant-noise-pq 0.1",
-    "--decoder-output-dim": "--decoder-output-dim 24",
-    "--no-cross-attention": "--no-cross-attention",
-}
+REFUSED = rows(f"""
+{STOCK} --activation-fn linear | --activation-fn linear
+{STOCK} --quant-noise-pq 0.1 | --quant-noise-pq
+{STOCK} --decoder-output-dim 24 | --decoder-output-dim
+{STOCK} --no-cross-attention | --no-cross-attention
+{STOCK} --adaptive-softmax-cutoff 6 --criterion adaptive_loss | --adaptive-softmax-cutoff
+{SMALL} translation --arch gated_transformer --gate-variant paper | --gate-variant paper
+""")
 
 
-@pytest.mark.parametrize("named", REFUSED)
-def test_what_cannot_be_exported_is_refused_by_its_option(named, tmp_path):
+@pytest.mark.parametrize("flags, named", REFUSED)
+def test_what_cannot_be_exported_is_refused_by_its_option(flags, named, tmp_path):
     with refuses(f"with {named} "):
-        build(f"{STOCK} {REFUSED[named]}", tmp_path)
+        build(flags, tmp_path)
 
 
 def test_what_does_not_go_together_is_refused(both):
