@@ -137,6 +137,7 @@ def test_int8_writes_the_same_in_every_batch(flags, tmp_path):
 
 
 def test_a_right_draft_is_read_in_a_fraction_of_the_passes(tmp_path, monkeypatch):
+    """It may be longer than a source: the model does not read it."""
     exported, source = build(PBD, tmp_path).exported, ROWS[-1][0]
     search = {"beam": 1, "min_len": 20}
     (greedy,) = exported.generate([source], **search)
@@ -147,6 +148,10 @@ def test_a_right_draft_is_read_in_a_fraction_of_the_passes(tmp_path, monkeypatch
     assert guided.text == greedy.text
     assert guided.score == pytest.approx(greedy.score, abs=1e-5)
     assert 4 * len(passes) < len(greedy.text.split())
+    longer = [(source, " ".join(SYMBOLS * 3))]
+    assert exported.generate(longer, draft_guided=True, **search)[0].text == greedy.text
+    with refuses("source 1"):
+        exported.generate([" ".join(SYMBOLS * 3)], **search)
 
 
 def test_a_checkpoint_of_old_fairseq_is_exported(tmp_path):
@@ -167,16 +172,6 @@ def test_a_checkpoint_of_old_fairseq_is_exported(tmp_path):
         outputs.append(load(tmp_path / name, threads=1).generate(["a b", "d"], min_len=3))
     assert outputs[0] == outputs[1]
     assert len(outputs[0][0].text.split()) > 2, "letters are words, as fairseq-generate has them"
-
-
-def test_a_guide_may_be_longer_than_a_source(tmp_path):
-    """The model does not read it."""
-    exported, source = build(PBD, tmp_path).exported, ROWS[-1][0]
-    search = {"beam": 1, "draft_guided": True, "max_len_b": 9}
-    (guided,) = exported.generate([(source, " ".join(SYMBOLS * 3))], **search)
-    assert guided.text == exported.generate([source], beam=1, max_len_b=9)[0].text
-    with refuses("source 1"):
-        exported.generate([" ".join(SYMBOLS * 3)], **search)
 
 
 REFUSED = rows(f"""
