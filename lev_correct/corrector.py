@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter, itemgetter
 from typing import Any, TypedDict, Unpack
@@ -15,11 +16,10 @@ from lev_runtime.io.text_files import require_files
 from .document import Document, Text, groups
 from .files.escapes import as_escaped
 from .files.markup import as_asked, is_shouted
-from .judge.confidence import calibrated, competed, of_error
 from .judge.evidence import Evidence, Run, inside
-from .judge.judge import Judge, OfLine, kind_of
+from .judge.features import ENGLISH, Weights
+from .judge.judge import Judge, OfLine, calibrated, competed, kind_of, of_error
 from .judge.languages import Languages
-from .judge.weights import Weights
 from .lines import (
     Change,
     Correction,
@@ -29,12 +29,11 @@ from .lines import (
     apply_edits,
     placed,
 )
-from .packaged import ENGLISH_SPELLING, installed_misspellings
+from .packaged import ENGLISH_SPELLING
 from .propose import loading
 from .propose.backend import Backend
-from .propose.vocabulary import with_case
+from .propose.ranking import with_case
 from .settings import DEFAULTS, NAMES, Settings, chosen
-from .text.mentions import mentioned
 from .text.protection import (
     FOREIGN,
     FREE,
@@ -45,13 +44,14 @@ from .text.protection import (
     Protection,
     differing,
     mark,
+    mentioned,
     touched,
 )
 from .text.units import (
     HYPHENS,
     UNREADABLE,
+    ModelUnit,
     Span,
-    Unit,
     UnitKind,
     check_unit,
     composed,
@@ -60,7 +60,7 @@ from .text.units import (
     pieces,
     spans,
 )
-from .words.known_words import KnownWords
+from .words.lexicon import KnownWords, installed_misspellings
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
@@ -110,10 +110,6 @@ class Corrector:
 
     #: Where the settings come from, where that is a file.
     settings_file: str | None = None
-    #: Whether every edit is made that the model wants, whatever the text tells (:mod:`.evidence`).
-    eager: bool = False
-    #: Whether everyday slips between English words are reported, too (:mod:`.propose.usage`).
-    grammar: bool = False
 
     def __init__(
         self,
@@ -169,11 +165,12 @@ class Corrector:
             given["lookup"] = given.get("lookup") or installed_misspellings()
         place, folder = os.fspath(path or ENGLISH_SPELLING), os.fspath(data) if data else None
         use, file = chosen(place, settings, given)
+        use = replace(use, known=None) if eager else use  # nothing judges then
         # a file that is missing is told before the model loads
         require_files([path for path in (use.protect_words, use.known) if path])
         backend = loading.load_backend(place, folder, device, use.beam, precision, options)
         corrector = cls(loading.ranked(backend, use), use.unit, use.window, use)
-        corrector.settings_file, corrector.eager = file, eager
+        corrector.settings_file = file
         return corrector
 
     def correct(
@@ -332,7 +329,7 @@ class Corrector:
             others: of another text of the same run; None for lines that are no text.
             path: of its file.
         """
-        if self._known is not None and not self.eager:
+        if self._known is not None:
             run = others.run if isinstance(others, Evidence) else None
             run = run or Run(self.backend, self._known, self._weights, self.languages)
             return Evidence(run, path)
@@ -345,22 +342,22 @@ class Corrector:
 
     @property
     def _is_judged(self) -> bool:
-        return self._known is not None and not self.eager
+        return self.settings.known is not None
 
     @cached_property
     def _known(self) -> KnownWords | None:
-        return self.settings.known_words()
+        return KnownWords.read(self.settings.known) if self.settings.known else None
 
     @cached_property
     def _weights(self) -> Weights:
-        return self.settings.judge_weights()
+        return Weights.read(self.settings.judge or ENGLISH)
 
     @cached_property
     def languages(self) -> Languages:
         """Returns what tells other languages."""
         return Languages(self.settings.language)
 
-    def _units(self, line: str, letters: Sequence[Span]) -> Iterator[Unit]:
+    def _units(self, line: str, letters: Sequence[Span]) -> Iterator[ModelUnit]:
         """The units of a line that the model is given; ``letters``: its spans of that kind."""
         tokens, limit = self.backend.processing.tokens, self.backend.limit
         words = self.unit in ("word", "letters")
@@ -453,7 +450,7 @@ class Corrector:
     ) -> list[Edit]:
         """Returns the edits of a line and, as reported, its everyday slips, if asked for: where
         nothing is protected, and in the place of what is less probable."""
-        if not (self.grammar and self.settings.language == "en"):
+        if not (self.settings.grammar and self.settings.language == "en"):
             return [*edits]
         from .propose.usage import doubts
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .files.reader import TextReader
 from .judge.judge import Judge
 from .lines import Line
-from .text.units import HYPHENS, Unit
+from .text.units import HYPHENS, ModelUnit
 
 #: Lines whose units are answered together, of texts that are corrected together.
 LINES_TOGETHER = 10_000
@@ -33,7 +33,7 @@ class Document(TextReader):
         self.judge = judge
         self._divided = False  # a word, at the end of the line before
 
-    def leave_divided_words(self, lines: Sequence[str], units: Sequence[list[Unit]]) -> None:
+    def leave_divided_words(self, lines: Sequence[str], units: Sequence[list[ModelUnit]]) -> None:
         """Takes away the units of both halves of each word with a hyphen at the end of its line;
         ``lines``: the next ones."""
         for line, line_units in zip(lines, units, strict=True):

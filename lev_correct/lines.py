@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from lev_runtime.text.words import WordEdit
 
-from .text.units import APOSTROPHES, HYPHENS, Span, Unit
+from .text.units import APOSTROPHES, HYPHENS, ModelUnit, Span
 
 
 class Change(NamedTuple):
@@ -46,7 +46,7 @@ class Line:
     number: int
     is_code: bool
     words: Sequence[Span]
-    units: list[Unit]
+    units: list[ModelUnit]
     stays: bytearray
     answers: Sequence[Answer | None] = field(default_factory=list)
 

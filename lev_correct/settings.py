@@ -11,17 +11,11 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines, reading
 
-from .judge.weights import ENGLISH, Weights
-from .propose.vocabulary import Vocabulary
+from .propose.ranking import WordLists
 from .text.protection import Protection
 from .text.units import check_unit
-from .words.known_words import KnownWords
-from .words.lexicon import (
-    Bigrams,
-    Lexicon,
-    Lookup,
-    read_confusions,
-)
+from .words.lexicon import KnownWords, Lexicon, Lookup, read_confusions
+from .words.ngrams import Bigrams
 from .words.prepared import write_arrays
 
 NAME = "corrector.json"
@@ -43,13 +37,14 @@ class Settings:
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: probability of the edits
     that are made, where a call gives none. longest: characters that an edit may add, at most.
-    temperature: of the model's probabilities (:mod:`.confidence`). protect_code: whether code and
+    temperature: of the model's probabilities (:func:`.calibrated`). protect_code: whether code and
     the like stay as they are (:mod:`.protection`). weights: of the ranking
     (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model
     (default 5). Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions;
-    protect_words: words that stay; known: words that exist (:mod:`.known_words`), by which edits
+    protect_words: words that stay; known: words that exist (:class:`.KnownWords`), by which edits
     are judged (:mod:`.evidence`), with the weights of judge; language: of the text, as of
-    :data:`.languages.LANGUAGES`.
+    :data:`.languages.LANGUAGES`; grammar: whether everyday slips between English words are
+    reported, too (:mod:`.usage`).
     """
 
     unit: str | None = None
@@ -69,6 +64,7 @@ class Settings:
     known: str | None = None
     judge: str | None = None
     language: str = "en"
+    grammar: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError for numbers that are none, or cannot be."""
@@ -93,18 +89,10 @@ class Settings:
         """Reads the words of :attr:`protect_words`; raises UserError where they cannot be read."""
         return Protection(words=read_lines(self.protect_words) if self.protect_words else ())
 
-    def known_words(self) -> KnownWords | None:
-        """Reads :attr:`known`; raises UserError where they cannot be read."""
-        return KnownWords.read(self.known) if self.known else None
-
-    def judge_weights(self) -> Weights:
-        """Reads :attr:`judge`, by default that of English; raises UserError where it cannot be."""
-        return Weights.read(self.judge or ENGLISH)
-
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self) -> WordLists:
         """The files of words; raises UserError where one cannot be read."""
         lexicon = Lexicon.read(self.lexicon) if self.lexicon else None
-        return Vocabulary(
+        return WordLists(
             lexicon,
             Lookup.read(self.lookup) if self.lookup else None,
             Bigrams.read(self.bigrams) if self.bigrams else None,

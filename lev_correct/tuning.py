@@ -3,20 +3,23 @@
 import math
 import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from lev_runtime.errors import UserError, counted
+from lev_runtime.logistic import most_likely
 from lev_runtime.text.words import CorrectionCounts
 
 from .corrector import Corrector
-from .judge.confidence import calibrated, temperature
+from .judge.judge import calibrated
 from .lines import Correction, Edit
-from .propose.ranking import FEATURES, OF_LANGUAGE, Example, WordRanker
+from .propose.ranking import FEATURES, WordRanker
 from .text.units import (
+    Context,
     UnitKind,
     context,
     spans,
@@ -31,6 +34,19 @@ UNCHANGED = FEATURES.index("unchanged")
 EXPECTED = 0.95
 #: Threshold, and what it gives; words that are not as many as they were are wrong.
 Point = tuple[float, CorrectionCounts]
+
+
+#: How strongly fitting holds the weights to where they began.
+HELD = 2e-4
+#: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
+KEPT = ("capital", "short", "confused", "likelier")
+#: What words of a language look like, which made-up errors teach; what people make of them, the
+#: other weights, they do not.
+OF_LANGUAGE = ("unchanged", "length")
+#: A unit, as it should be, and its context.
+Example = tuple[str, str, Context]
+#: Bounds of a temperature; log-odds that are fitted to have probabilities of so much, at least.
+LOWEST, HIGHEST, SMALLEST = 0.05, 20.0, 1e-9
 
 
 class Goal(NamedTuple):
@@ -70,7 +86,7 @@ def tune(
     weights_too: bool = False,
 ) -> tuple[CorrectionCounts, list[int]]:
     """Gives a corrector the threshold that is best for a goal, of equal ones the highest, a
-    temperature (:mod:`.confidence`), and the weights of its ranking.
+    temperature (:func:`.calibrated`), and the weights of its ranking.
 
     A threshold asks how sure the model is of one correction, the weight of the unchanged word,
     which is always sought, whether the word is wrong; where a judge says that, the weights of the
@@ -88,7 +104,6 @@ def tune(
     """
     noisy, clean, left_out, longest = _same_words(noisy, clean)
     ranker, is_judged = corrector.backend, corrector.settings.known is not None
-    corrector.eager = not is_judged
     use = replace(corrector.settings, longest=longest, temperature=1.0, min_confidence=0.0)
     corrector.settings = use
     if isinstance(ranker, WordRanker):
@@ -96,7 +111,7 @@ def tune(
         if weights_too or is_judged:
             kind: UnitKind = "letters" if corrector.unit == "word" else corrector.unit
             names = FEATURES if weights_too else OF_LANGUAGE
-            share = ranker.fit(_examples(noisy, clean, kind, corrector.window), names=names)
+            share = fit(ranker, _examples(noisy, clean, kind, corrector.window), names)
         if is_judged:
             odds = share / max(1 - share, 1e-9) / (EXPECTED / (1 - EXPECTED))
             ranker.weights[UNCHANGED] += math.log(max(odds, 1e-9))
@@ -109,6 +124,46 @@ def tune(
     least = calibrated(best, warmth)
     corrector.settings = replace(use, temperature=warmth, min_confidence=least)
     return counts, left_out
+
+
+def fit(
+    ranker: WordRanker, examples: Iterable[Example], names: Collection[str] = FEATURES,
+    batch_size: int = 64,
+) -> float:  # fmt: skip
+    """Fits a ranking by conditional maximum likelihood: the best candidates get most probable.
+
+    They have the fewest wrong words, of these the fewest wrong characters.
+
+    Args:
+        examples: units, as they should be, and their contexts.
+        names: of the weights that may change.
+
+    Returns:
+        The share of wrong ones among the examples that tell something.
+    """
+    kept = [(" ".join(unit.split()), right, beside) for unit, right, beside in examples]
+    kept = [example for example in kept if example[0] and ranker.readable(example[0])]
+    kept = [example for example in kept if ranker.form(example[0]) not in ranker.confused]
+    candidates = ranker.candidates((ranker.form(unit) for unit, _, _ in kept), batch_size)
+    telling = []
+    for unit_candidates, (unit, right, beside) in zip(candidates, kept, strict=True):
+        texts = [ranker.cased(text, unit) for text in unit_candidates.texts]
+        errors = [_errors(text, right) for text in texts]
+        if len(set(errors)) > 1 and right.lower() in map(str.lower, texts):
+            features = ranker.features(unit_candidates, ranker.form(unit), beside)
+            fewest = min(errors)
+            telling.append((features, [number == fewest for number in errors]))
+    if telling:
+        free = [name in names and name not in KEPT for name in FEATURES]
+        spread = np.concatenate([features for features, _ in telling]).var(0)
+        held = HELD * len(telling) * np.maximum(spread, 1e-12)
+        ranker.weights = most_likely(telling, ranker.weights, free, ridge=held)
+    return sum(not best[0] for _, best in telling) / max(len(telling), 1)
+
+
+def _errors(text: str, right: str) -> tuple[int, int]:
+    """How many words of a text are wrong, and how many characters."""
+    return Levenshtein.distance(text.split(), right.split()), Levenshtein.distance(text, right)
 
 
 def _weigh_unchanged(
@@ -127,7 +182,20 @@ def _weigh_unchanged(
     ranker.weights = max([*(ranker.weights + steps)], key=value)  # the first of equal ones
 
 
-class Outcome(NamedTuple):
+def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
+    """Returns the temperature under which outcomes are most probable; 1 where all are alike."""
+    if len({is_right for _, is_right in outcomes}) < 2:
+        return 1.0
+    units = []
+    for chance, is_right in outcomes:
+        inner = min(max(chance, SMALLEST), 1 - SMALLEST)
+        odds = math.log(inner / (1 - inner))
+        units.append((np.array([[odds], [0.0]]), [is_right, not is_right]))
+    (weight,) = most_likely(units, np.ones(1), ridge=1e-4 * len(units)).tolist()
+    return round(1 / min(max(weight, 1 / HIGHEST), 1 / LOWEST), 4)
+
+
+class EditOutcome(NamedTuple):
     """Tells of an edit that was made whether it wrote what should stand there, how many words it
     put right, and how many right ones are wrong then."""
 
@@ -137,7 +205,7 @@ class Outcome(NamedTuple):
     miscorrected: int
 
 
-def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[Outcome]:
+def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[EditOutcome]:
     """Yields one of each edit that was made; a word for which more or fewer are written is wrong
     then."""
     for correction, line in zip(done, clean, strict=True):
@@ -155,7 +223,9 @@ def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[Outco
             was = [old == word for old, word in zip(before, meant, strict=True)]
             now = [new == word for new, word in zip(written, meant, strict=True)]
             lost = sum(map(operator.gt, was, now)) or int(not before)
-            yield Outcome(edit.probability, meant == after, sum(map(operator.lt, was, now)), lost)
+            yield EditOutcome(
+                edit.probability, meant == after, sum(map(operator.lt, was, now)), lost
+            )
 
 
 def harmful(

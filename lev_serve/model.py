@@ -12,6 +12,7 @@ from lev_correct.propose.loading import plugin
 from lev_runtime.beam.prefixes import MODELS as LEFT_TO_RIGHT
 from lev_runtime.errors import UserError
 from lev_runtime.folder import Folder, is_export
+from lev_runtime.io.options import refuse_options
 from lev_runtime.labels.labeler import Labeler
 from lev_runtime.labels.labeling import TextLabeler
 from lev_runtime.refine.editor import Editor
@@ -57,13 +58,16 @@ def load(
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
     options: dict[str, Any] = {**processing, "data": data, "settings": settings}
+    corrector = partial(Corrector.from_pretrained, device=device, grammar=True, **options)
     if path is None:
-        served = serve_corrector(Corrector.from_pretrained(None, device=device, **options))
+        served = serve_corrector(corrector(path=None))
         served.info.update(PACKAGED)
         return served
     is_exported = is_export(path)
     if is_exported and Folder(path).model not in LEFT_TO_RIGHT:
-        _refuse({**options, "device": device}, "an export has its own, and computes on the CPU")
+        refuse_options(
+            {**options, "device": device}, "an export has its own, and computes on the CPU"
+        )
         model = lev_runtime.load(path)
         if isinstance(model, Labeler):
             return serve_predictor(model)
@@ -71,21 +75,14 @@ def load(
         return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model)})
     labeler = None if is_exported else plugin("labeler", path)(path)
     if labeler is None:
-        return serve_corrector(Corrector.from_pretrained(path, device=device, **options))
-    _refuse(options, "an EncT5 has its own")
+        return serve_corrector(corrector(path=path))
+    refuse_options(options, "an EncT5 has its own")
     return serve_predictor(labeler(device=device))
-
-
-def _refuse(options: Mapping[str, str | None], why: str) -> None:
-    """Raises :class:`UserError` for options that were given."""
-    for name, value in options.items():
-        if value:
-            raise UserError(f"--{name.replace('_', '-')}: {why}; leave it out")
 
 
 def serve_corrector(corrector: Corrector) -> ServedModel:
     """A corrector, and the editor that is in it where it is an edit model."""
-    backend, corrector.grammar = corrector.backend, True
+    backend = corrector.backend
     info: Result = {"modes": ["correct"], "min_confidence": corrector.min_confidence}
     runners = {name: partial(_correct, corrector, name) for name in ("correct", "check")}
     if isinstance(backend, LevenshteinBackend):

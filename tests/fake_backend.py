@@ -13,10 +13,9 @@ from lev_correct.propose.backend import (
     Tokens,
     rewriting,
 )
-from lev_correct.propose.ranking import WordRanker
+from lev_correct.propose.ranking import WordLists, WordRanker
 from lev_correct.propose.rescoring import Rescorer
 from lev_correct.propose.searching import Pair, Searching, Written
-from lev_correct.propose.vocabulary import Vocabulary
 from lev_correct.settings import DEFAULTS, Settings
 from lev_correct.words.lexicon import Lexicon, Lookup
 from lev_runtime.text.codec import TextProcessing
@@ -158,7 +157,7 @@ def ranking(
 ) -> Corrector:
     """A corrector that ranks what a scripted model and some lists propose."""
     table = Lookup(pairs) if (pairs := list(pairs)) else None
-    model, known = model or Scripted(), Vocabulary(lexicon, table, **more)
+    model, known = model or Scripted(), WordLists(lexicon, table, **more)
     ranker = Rescorer if unit == "line" else WordRanker
     return Corrector(ranker(model, known, weights, longest), unit, settings=settings)
 

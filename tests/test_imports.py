@@ -17,7 +17,7 @@ LAYERS = {
     "lev_serve": """cli | app | languagetool | worker | model | schema service __init__""",
     "lev_correct": """cli | __init__ report tuning | corrector | document | judge
     | propose.loading | settings | propose | repository | lines | text | files
-    | words packaged judge.weights""",
+    | words packaged""",
     "lev_memory": """cli | __init__ | translation_memory | evaluate | proposals
     | train | prepare | formats scores | memory | repair | typos""",
     "lev_runtime": """__init__ | refine.editor beam labels | refine io | text.sentences

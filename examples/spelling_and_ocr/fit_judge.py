@@ -39,9 +39,9 @@ from lev_correct.corrector import RIGHT
 from lev_correct.document import Document
 from lev_correct.files.markup import opens_sentence
 from lev_correct.judge.evidence import OF_LISTS, Evidence, Run
+from lev_correct.judge.features import FEW, Weights
 from lev_correct.judge.judge import Kind
-from lev_correct.judge.weights import FEW, Weights
-from lev_correct.words.known_words import TEXT, KnownWords
+from lev_correct.words.lexicon import TEXT, KnownWords
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines
 from lev_runtime.logistic import logistic
@@ -122,7 +122,7 @@ def is_hidden(word: str, part: int = 0) -> bool:
 def forgetful(corrector: Corrector, part: int = 0) -> Run:
     """Returns what texts share whose proposals are noted, and that do not know a part of the known
     words."""
-    known = Forgetful(corrector.settings.known_words(), part)
+    known = Forgetful(KnownWords.read(corrector.settings.known), part)
     return Run(corrector.backend, known, Weights({}), corrector.languages, measured=[])
 
 
@@ -149,7 +149,7 @@ class Spoiler:
         self.typist = Typist(
             [(wrong, right) for right, all in self.of.items() for wrong in all], self.rng
         )
-        known = corrector.settings.known_words()
+        known = KnownWords.read(corrector.settings.known)
         words = (
             line.partition("\t")[0] for line in known.arrays()[TEXT].tobytes().decode().splitlines()
         )

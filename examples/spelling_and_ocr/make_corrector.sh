@@ -20,18 +20,17 @@
 # FILE (wrong, tab, right, a pair a line) is used for scoring only. --ocr NOISY CLEAN (line-aligned) learns
 # OCR confusions instead of slips and a table of misread words, and tunes on these lines; one in
 # twenty is held out for scoring. English needs no text: without one it is made of public lists of words and misspellings
-# (english.py), and tuned so that at most one right word in two hundred is changed; --scowl FOLDER and --packages FILE
-# are further lists of words that exist (word_list.py).
+# (english.py), and tuned so that at most one right word in two hundred is changed.
 #
 # Can be repeated: existing parts are reused, and an interrupted training is resumed.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
-minutes=10 seed=1 work="" misspellings="" scans="" right="" scowl="" packages="" given=()
+minutes=10 seed=1 work="" misspellings="" scans="" right="" given=()
 while [ $# -gt 0 ]; do
   case "$1" in
-  --minutes | --seed | --work | --misspellings | --scowl | --packages)
+  --minutes | --seed | --work | --misspellings)
     [ $# -gt 1 ] || fail "$1 needs a value"
     printf -v "${1#--}" %s "$2"
     shift
@@ -144,7 +143,7 @@ if [ ! -f "$data/train.noisy" ]; then # single words in small letters: so the mo
 fi
 if [ ! -f "$run/checkpoint_best.pt" ]; then
   [ -z "$scans$english" ] || noise+=(--noise-confusion-scale "$(times_misread)")
-  echo "== training for $minutes CPU minutes: $run"
+  echo "== training for $minutes CPU minutes: $run (progress: $work/train.log)"
   # threads that wait for long sleep instead of spinning: a busy machine's CPU minutes are then not lost
   GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-20000}" logged "$work/train.log" fairseq-train "$data" --user-dir "$root/lev_plugins" --task noisy_translation \
     --source-lang noisy --target-lang clean "${noise[@]}" --noise-target-share "$share" --bpe characters \
@@ -178,7 +177,6 @@ elif [ -n "$english" ]; then
   for side in noisy clean; do
     cat "$work"/text/tune-{listed,unknown}."$side" "$work/text/tune.clean" >"$work/tune.$side"
   done
-  keep=() misread="$work/text/tune-listed"
 else
   head -n 500 "$work/text/dev.clean" >"$work/text/tune.clean"
   misspelt "$work/text/tune" 2 0.15
@@ -193,7 +191,7 @@ names=()
 [ ! -s "$work/names.txt" ] || names=(--protect-words "$work/names.txt")
 capitals=() weight=4.5 # say little of a word where all nouns have one
 case "$language" in de | lb) capitals=(--capitals) weight=0.5 ;; esac
-"${list[@]}" "$work/words.txt" --known ${scowl:+--scowl "$scowl"} ${packages:+--packages "$packages"} >"$work/corrector.known" 2>"$work/words.log" ||
+"${list[@]}" "$work/words.txt" --known >"$work/corrector.known" 2>"$work/words.log" ||
   sed 's/$/\t1/' "$work/learnt/unknown.clean" | LC_ALL=C sort >"$work/corrector.known"
 printf '{"weights": {"capital": %s}, "language": "%s", "known": "corrector.known"}\n' "$weight" "$language" >"$work/settings.json"
 [ -z "$english" ] || echo '{"weights": {"lookup": 2.4}}' >"$work/settings.json"
@@ -205,10 +203,12 @@ listed=() table="" # tuned by a table of other lines, the model gets that of all
   listed=(--lookup "$work/text/listed.tsv" --confusions "$examples/spelling_and_ocr/confusions.txt")
 # other texts have words that no list has: to tune, the list lacks rare words of the text, as many as one in thirty,
 # and some rare words of its own; other rare words are misspelt, since what people misspell is rarely a frequent word
-lexicon="$work/tune-words.txt"
-[ -z "$english" ] || lexicon="$work/words.txt" # which lacks some words as it is
-[ -n "$english" ] || python "$examples/spelling_and_ocr/training_words.py" "$work/words.txt" "$work/learnt" --tune "$work/text/tune.clean" \
-  ${keep[@]+"${keep[@]}"} >"$work/tune-words.txt"
+lexicon="$work/words.txt" # the English one lacks some as it is
+if [ -z "$english" ]; then
+  lexicon="$work/tune-words.txt"
+  python "$examples/spelling_and_ocr/training_words.py" "$work/words.txt" "$work/learnt" --tune "$work/text/tune.clean" \
+    ${keep[@]+"${keep[@]}"} >"$lexicon"
+fi
 logged "$work/tune.log" lev-correct tune --path "$run/checkpoint_best.pt" --data "$data" \
   --lexicon "$lexicon" --bigrams "$work/pairs.txt" ${names[@]+"${names[@]}"} --settings "$work/settings.json" \
   ${listed[@]+"${listed[@]}"} "$work/tune.noisy" "$work/tune.clean" --goal "$goal" ${weights[@]+"${weights[@]}"}

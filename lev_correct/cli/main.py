@@ -72,14 +72,13 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
 
     names = "path data device unit window beam precision settings lexicon lookup bigrams confusions"
     options: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
-    options["eager"] = args.command != "tune" and args.eager
+    if args.command != "tune":
+        options |= {"eager": args.eager, "grammar": args.grammar}
     if named := [name for name in args.protect or () if name in NAMED]:
         options["protect_code"] = named[-1] == "code"
     if args.command == "tune":
         options["protect_words"] = args.protect_words
-    corrector = Corrector.from_pretrained(**options | text_processing(args))
-    corrector.grammar = args.command != "tune" and args.grammar
-    return corrector
+    return Corrector.from_pretrained(**options | text_processing(args))
 
 
 def correct(

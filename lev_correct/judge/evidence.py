@@ -21,11 +21,10 @@ from rapidfuzz.distance import OSA
 from ..files.markup import is_shouted
 from ..propose.backend import Backend
 from ..text.units import Span
-from ..words.known_words import SPELLED, KnownWords
-from .features import LEFT_ALONE, SHORT, LineFeatures
+from ..words.lexicon import SPELLED, KnownWords
+from .features import LEFT_ALONE, SHORT, LineFeatures, Weights
 from .judge import Judge, Kind
 from .languages import Languages, Word
-from .weights import Weights
 
 #: Characters on each side of an edit that tell which language it stands in; words of such a line.
 AROUND, FEW = 200, 5

@@ -1,19 +1,31 @@
 """Judges: how probable an edit is where it stands, by what its text tells besides the model.
 
-A :class:`Judge` is asked about every edit that the model or the spaces propose, in one way:
-``foreign_parts`` of the lines of a text, in order, then ``line(…)`` for the edits of one line.
-:meth:`.Corrector.judge` chooses which one a text has:
+A probability goes from the model to the text in this order:
 
-- :class:`Judge`: the model's word is taken;
-- :class:`.Evidence`: lists of known words, and weights that were learnt, tell.
+1. a temperature makes it come true as often as it says (:func:`calibrated`);
+2. the text's judge has its say: :meth:`.Corrector.judge` chooses which one a text has. It is given
+   the lines in order (``foreign_parts``), then asked for each line's edits (``line(…)``):
+
+   - :class:`Judge`: the model's word is taken;
+   - :class:`.Evidence`: lists of known words, and weights that were learnt, tell;
+
+3. what spaces explain as well loses their share (:func:`competed`);
+4. it is compared with the least that the text asks for (:meth:`Judge.threshold_for`); of a
+   misspelling that is sure to be one the word need not be (:func:`of_error`): it is reported then.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from bisect import insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
-from ..propose.spacing import SURE as SURE_OF_SPACES
+from ..lines import Change, overlaps
+from ..propose.spacing import SURE, Respaced
 from ..text.units import Span, bare_letters
 
+#: The feature that says of a listed misspelling that another correction is listed before.
+NOT_THE_FIRST = "not the first correction"
+_LARGEST = 700.0  # whose exponential is finite
 #: What an edit does: to a word as the model proposes it, one that is alone in its line, that is
 #: listed as a misspelling, or is written for another one; to spaces or apostrophes, or a slip.
 Kind = Literal[
@@ -79,7 +91,7 @@ class Judge:
 
     def threshold_for(self, threshold: float, is_spaced: bool) -> float:
         """Returns the probability from which on an edit is made; is_spaced: one of spaces."""
-        return max(threshold, SURE_OF_SPACES) if is_spaced else threshold
+        return max(threshold, SURE) if is_spaced else threshold
 
 
 def kind_of(before: str, after: str) -> Kind:
@@ -89,3 +101,71 @@ def kind_of(before: str, after: str) -> Kind:
     if words == 1:
         return "left out" if spaced > 1 else "slip" if differ else "apostrophe"
     return "doubled" if spaced == 1 and differ else "put in"
+
+
+def calibrated(probability: float, temperature: float) -> float:
+    """Returns a probability with its log-odds divided by a temperature, which changes no order (Guo
+    et al., 2017, "On Calibration of Modern Neural Networks", of two outcomes, right and wrong)."""
+    if temperature == 1 or not 0 < probability < 1:
+        return probability
+    odds = (math.log(probability) - math.log1p(-probability)) / temperature
+    return 1 / (1 + math.exp(min(-odds, _LARGEST)))
+
+
+def of_error(probability: float, terms: Mapping[str, float]) -> float:
+    """Returns the probability that an edit's word is wrong, whichever one is meant: its own without
+    the term that says which."""
+    if not (term := terms.get(NOT_THE_FIRST, 0.0)):
+        return probability
+    return probability / (probability + (1 - probability) * math.exp(term))
+
+
+def competed(
+    line: str,
+    wanted: Sequence[Change],
+    proposed: Iterable[Respaced],
+    judge: Callable[[int, str, str, float], float] = lambda start, before, after, chance: chance,
+) -> tuple[list[Change], list[Change]]:
+    """Returns the changes of single words that a model wants in a line, less those that spaces
+    explain better, with probabilities that leave them their share; and the changes of spaces.
+
+    Args:
+        judge: where a change begins, what stands there and what comes, its probability by what
+            proposes it → that in its text.
+    """
+    chances = {(start, end): chance for start, end, _, chance in wanted}
+    meant = {change[:3] for change in wanted}
+    respaced: list[Change] = []
+    for places, share, change in proposed:
+        if change and change[:3] in meant:
+            start, end, text, chance = change
+            if "'" not in text:  # no model takes an apostrophe for a term
+                chance = judge(start, line[start:end], text, chance)
+            chances[start, end] = max(chances[start, end], chance)
+            continue
+        for place in chances.keys() & {*places}:
+            chances[place] *= 1 - share
+        if change:
+            respaced.append(change)
+
+    kept = disjoint(respaced)
+    others = [change._replace(probability=chances[change[:2]]) for change in wanted]
+    return [other for other in others if not overlaps(kept, other)], [
+        Change(start, end, after, judge(start, line[start:end], after, chance))
+        for start, end, after, chance in kept
+    ]
+
+
+def disjoint(changes: Sequence[Change]) -> list[Change]:
+    """Returns, of changes that overlap, the longest of the sure ones, else the most probable, in
+    order."""
+
+    def rank(change: Change) -> tuple[float, int, float]:
+        start, end, _, chance = change
+        return min(chance, SURE), end - start, chance
+
+    kept: list[Change] = []
+    for change in sorted(changes, key=rank, reverse=True):
+        if not overlaps(kept, change):
+            insort(kept, change)
+    return kept

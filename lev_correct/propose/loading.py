@@ -11,10 +11,9 @@ from lev_runtime.folder import Folder, is_export
 
 from ..settings import Settings
 from .backend import Backend
-from .exported import THREADS, Exported
 from .ranking import WEIGHTS, WordRanker
 from .rescoring import LINE_WEIGHTS, Rescorer
-from .searching import Searching
+from .searching import THREADS, Exported, Searching
 
 #: Entry points by which other packages read what this one does not.
 GROUP = "lev_correct.backends"

@@ -28,8 +28,7 @@ from ..text.units import (
     hyphens_beside,
     looked_up,
 )
-from ..words.lexicon import Bigrams, LetterModel
-from .doubled import NEVER_TWICE, TWICE_AFTER_GAPS, may_be_twice
+from ..words.ngrams import Bigrams, LetterModel
 
 #: Words of English: those that are met next to any others, other frequent ones, and names of which
 #: no word in small letters is as frequent (from SCOWL's lists those that are met 16 times or more
@@ -69,6 +68,28 @@ OFTEN = -12.5
 #: Letters of a word in which spaces are sought, at most.
 LONGEST = 40
 MOST_KEPT = 100_000
+#: Words that right text never has twice in a row; others, which it may have after a word that
+#: opens a clause with a gap (*what it is is*); of these some that may end a clause (*if you see it
+#: it helps*), and particles of verbs (*to log in in time*).
+NEVER_TWICE = frozenset("a an and because but every or our than the their they we your".split())
+TWICE_AFTER_GAPS = frozenset(
+    "about as at be by for from if in into is it of on to was were when with without".split()
+)
+_GAPS = frozenset(
+    "all anything everything guy how man nothing ones people person something thing things way "
+    "ways what whatever where which who whoever whom whose woman".split()
+)
+_ENDS = frozenset("is it was were be".split())
+_CLAUSES = frozenset(
+    "after although as because before if once problem question since that there though unless "
+    "until when while why without".split()
+)
+_PARTICLES = frozenset("in on by".split())
+_VERBS = tuple(
+    "bring brought came carr check clock com drop fill gave get giv go hold join keep kept kick "
+    "log mov pass plug put settl sign step switch tak took tun turn walk went".split()
+)
+_CLAUSE = re.compile(r"[^.;:!?]*\Z")
 
 Words = tuple[str, ...]
 
@@ -96,19 +117,9 @@ class Option(NamedTuple):
     price: float
 
 
-class Respaced(NamedTuple):
-    """Says what becomes of a slot.
-
-    text: as it is written; None where its words, or what a model makes of them, stay. chance: that
-    of what becomes of it, by the words alone. share: of all changes of spaces there. is_models:
-    whether a model wants the same.
-    """
-
-    places: tuple[Span, ...]
-    text: str | None
-    chance: float
-    share: float
-    is_models: bool
+#: Where the words of a slot are; how probable it is that spaces are wrong there; the change, with
+#: its probability by the words alone, None where they, or what a model makes of them, stay.
+Respaced = tuple[tuple[Span, ...], float, Change | None]
 
 
 class Spacing:
@@ -282,7 +293,8 @@ class Spacing:
             if best and chance < SURE and (is_listed or not has_letters_of(slot.words, best)):
                 continue  # a model and a list know more words
             text = as_written("".join(written), best) if best else None
-            yield Respaced(slot.places, text, chance, share, text == " ".join(meant))
+            first, last = slot.places[0][0], slot.places[-1][1]
+            yield slot.places, share, Change(first, last, text, chance) if text else None
 
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
         """Yields what may be respaced in a line: no names, nor parts of words with hyphens, nor
@@ -374,3 +386,14 @@ def as_written(letters: str, words: Words) -> str:
         text = "".join(mark if mark == "'" else next(rest) for mark in word)
         parts.append(text.capitalize() if word.split("'")[0] == "i" else text)
     return " ".join(parts)
+
+
+def may_be_twice(word: str, before: str) -> bool:
+    """Returns whether a word may rightly stand twice after the text of its line before it."""
+    if word in NEVER_TWICE:
+        return False
+    found = _CLAUSE.search(before)
+    words = found[0].lower().split() if found else []
+    opening = _GAPS | _CLAUSES if word in _ENDS else _GAPS
+    is_particle = word in _PARTICLES and bool(words) and words[-1].startswith(_VERBS)
+    return is_particle or not opening.isdisjoint(words)

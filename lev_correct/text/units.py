@@ -74,7 +74,7 @@ _STRAIGHT = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Unit(NamedTuple):
+class ModelUnit(NamedTuple):
     """``line[start:end]`` as a model reads it, which begins and ends with no space.
 
     text: single spaces for runs of spaces, and :data:`UNREADABLE` for half surrogate pairs.
@@ -101,13 +101,13 @@ def composed(line: str, by_letters: bool = True) -> tuple[str, Sequence[int]]:
     return text, [*places, len(line)] if text != line else range(len(line) + 1)
 
 
-def read_unit(line: str, start: int, end: int) -> Unit:
+def read_unit(line: str, start: int, end: int) -> ModelUnit:
     """The unit between two places of a line, less the spaces at its ends."""
     text = line[start:end]
     first = end - len(text.lstrip())
     last = start + len(text.rstrip())
     spaced = " ".join(text.split())
-    return Unit(first, last, _LONE_SURROGATE.sub(UNREADABLE, spaced))
+    return ModelUnit(first, last, _LONE_SURROGATE.sub(UNREADABLE, spaced))
 
 
 def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int]]:
@@ -238,7 +238,7 @@ def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Contex
     return before, behind
 
 
-def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iterator[Unit]:
+def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iterator[ModelUnit]:
     """The unit at a span; where it does not fit, its halves, theirs, and so on.
 
     It is cut at the space nearest to its middle, and inside a word that does not fit by itself. A

@@ -5,9 +5,12 @@ keys of :meth:`lev_runtime.history.EditTrace.to_dict`.
 """
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
+from lev_runtime.folder import is_export
 from lev_runtime.io import lines
 from lev_runtime.io.lines import (
     STANDARD_STREAM,
@@ -21,13 +24,17 @@ from lev_runtime.io.options import (
     as_flags,
     at_least_one,
     make_parser,
+    refuse_options,
     say,
     text_processing,
 )
 from lev_runtime.io.output import refuse_overwriting, standard_output, whole_file
 from lev_runtime.io.signature import signature
+from lev_runtime.refine.editor import ENGLISH_SPANISH, Editor
+from lev_runtime.text.sentences import TextEditor
 
 from ..registration import register
+from ..reports.traces import render_text
 
 Row = tuple[str, str | None, str | None]
 GIVE_DRAFTS = "Give 'source<TAB>draft'; to correct the source itself: paste FILE FILE"
@@ -43,7 +50,9 @@ def build_parser() -> argparse.ArgumentParser:
         "--path checkpoint_best.pt < lines.txt",
     )
     add, files = adder(parser), {"nargs": "?", "const": STANDARD_STREAM}
-    add("--path CHECKPOINT", "checkpoint or its folder", required=True)
+    add("--demo", "edit the packaged lines")
+    packaged = "the packaged model, which updates Spanish translations"
+    add("--path CHECKPOINT", f"checkpoint, its folder or one of lev-export (default: {packaged})")
     form = "UTF-8 lines of 'source' or 'source<TAB>draft' (trained with "
     form += "--old-source: also '<TAB>old source') (default: standard input)"
     add("--input FILE", form, STANDARD_STREAM)
@@ -65,22 +74,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     at_least_one(args, "max_iter", "batch_size")
+    path = args.path or ENGLISH_SPANISH
+    if args.demo:
+        args.input = str(ENGLISH_SPANISH / "demo.tsv")
     refuse_overwriting({"--json": args.json}, [("--input", args.input)])
     if not lines.is_stream(args.input):
         for _ in _rows(args.input):  # names a line that cannot be read before the model loads
             pass
-    register()
-    from ..inference.editor import LevenshteinEditor
-    from ..reports.traces import render_text
-
     with ExitStack() as stack:
         records = stack.enter_context(whole_file(args.json)) if args.json else None
         text = None if args.json == STANDARD_STREAM else standard_output()
+        options = {"data": args.data, "device": args.device, **text_processing(args)}
         with as_flags(args):
-            options = {"data": args.data, "device": args.device, **text_processing(args)}
-            editor = LevenshteinEditor.from_pretrained(args.path, **options)
-        signed = _signed(args) if args.signature else {}
-        rows = _noted(_rows(args.input), editor.task.draft_lang)
+            editor, draft_lang = _load(path, options)
+        signed = _signed(path, args) if args.signature else {}
+        rows = _noted(_rows(args.input), draft_lang)
         traces = editor.stream(
             lines.with_pauses(rows, args.input),
             max_iter=args.max_iter or 10,
@@ -98,9 +106,25 @@ def main(argv: Sequence[str] | None = None) -> None:
                 records.flush()
 
 
-def _signed(args: argparse.Namespace) -> dict[str, str]:
+def _load(path: str | Path, options: Mapping[str, Any]) -> tuple[TextEditor, str | None]:
+    """Returns the editor, and the name of its drafts; of an export, which needs no torch, None."""
+    if is_export(path):
+        refuse_options(options, "an export has its own, and computes on the CPU")
+        return Editor(path), None
+    register()
+    from ..inference.editor import LevenshteinEditor
+
+    editor = LevenshteinEditor.from_pretrained(path, **options)
+    return editor, editor.task.draft_lang
+
+
+def _signed(path: str | Path, args: argparse.Namespace) -> dict[str, str]:
     """Prints the signature of the run, and returns it as a field of JSON records."""
-    line = signature(args.path, max_iter=args.max_iter or 10, markup="yes" if args.markup else "no")
+    line = signature(
+        args.path or ENGLISH_SPANISH,
+        max_iter=args.max_iter or 10,
+        markup="yes" if args.markup else "no",
+    )
     say(f"signature: {line}")
     return {"signature": line}
 

@@ -8,7 +8,7 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -181,6 +181,13 @@ def say(*lines: object) -> None:
     """Prints lines on standard error."""
     for line in lines:
         print(line, file=sys.stderr)
+
+
+def refuse_options(options: Mapping[str, str | None], why: str) -> None:
+    """Refuses options of the Python interface that were given."""
+    for name, value in options.items():
+        if value:
+            raise UserError(f"--{name.replace('_', '-')}: {why}; leave it out")
 
 
 def at_least_one(args: argparse.Namespace, *names: str) -> None:

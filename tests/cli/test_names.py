@@ -64,12 +64,12 @@ def test_a_command_runs_by_its_name_and_without_one_all_are_listed(monkeypatch, 
 
 
 def test_only_what_was_mistyped_has_a_nearest_option(capsys):
-    parser = names.load("trace").build_parser()
-    for words, is_guessed in (([], False), (["--path", "a", "--max-itr", "3"], True)):
+    parser = names.load("predict").build_parser()
+    for words, is_guessed in (([], False), (["--path", "a", "--devise", "cpu"], True)):
         with pytest.raises(SystemExit, match="2"):
             parser.parse_args(words)
         line = capsys.readouterr().err
-        assert line.count("\n") == 1 and (line.count("--max-iter") > 0) == is_guessed
+        assert line.count("\n") == 1 and (line.count("--device") > 0) == is_guessed
         assert line.count("--path") == (not is_guessed)
 
 

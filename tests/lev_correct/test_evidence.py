@@ -9,12 +9,11 @@ from refusals import refuses
 from tables import rows
 
 from lev_correct.judge.evidence import Evidence, Run
+from lev_correct.judge.features import ENGLISH, Weights
 from lev_correct.judge.judge import kind_of
 from lev_correct.judge.languages import Languages
-from lev_correct.judge.weights import ENGLISH, Weights
 from lev_correct.text.units import spans
-from lev_correct.words.known_words import KnownWords
-from lev_correct.words.lexicon import Lexicon
+from lev_correct.words.lexicon import KnownWords, Lexicon
 
 KNOWN = KnownWords(b"etcd\t6\nfunctor\t3\nrunkel\t9\nrustc\t8\n\xc3\xa9tale\t5\n")
 WEIGHTS = Weights.read(ENGLISH)
@@ -62,7 +61,7 @@ CARELESS = [f"the {wrong} cat sat" for wrong, _ in PAIRS]
 
 @pytest.mark.parametrize("few", [0, 99])
 def test_words_are_found_in_a_list_by_their_bytes_and_others_are_not(tmp_path, monkeypatch, few):
-    monkeypatch.setattr("lev_correct.words.sorted_lines.FEW", few)  # cut at once, or never
+    monkeypatch.setattr("lev_correct.words.prepared.FEW", few)  # cut at once, or never
     words = {"a": 1, "ab": 2, "abc": 3, "b": 9, "zoo": 4, "étale": 5, "İ": 6}
     text = "\n".join(f"{word}\t{level}" for word, level in words.items())
     (tmp_path / "known").write_bytes(lzma.compress(text.encode()))
@@ -223,7 +222,7 @@ def test_a_text_has_its_own_language(own, is_own):
     assert Languages(own).is_own("Ich habe das nicht gewusst") == is_own
 
 
-def test_a_corrector_with_a_list_is_careful_unless_it_is_eager(tmp_path):
+def test_a_corrector_with_a_list_of_known_words_is_careful(tmp_path):
     (tmp_path / "known").write_bytes(b"rustic\t1\nthx\t8\n")
     model = Scripted(likes={"the": 9.0, "cat": 9.0})
     corrector = ranking(model, pairs=[("teha", "the")], weights={"model": 1.0})
@@ -231,8 +230,8 @@ def test_a_corrector_with_a_list_is_careful_unless_it_is_eager(tmp_path):
     corrector.settings = replace(corrector.settings, known=known, protect_code=True)
     lines = ["the thx cat", "teha cat"]
     assert [line.text for line in corrector.correct(lines)] == ["the thx cat", "the cat"]
-    corrector.eager = True
-    assert corrector.correct(lines)[0].text == "the the cat"
+    eager = ranking(model, pairs=[("teha", "the")], weights={"model": 1.0})
+    assert eager.correct(lines)[0].text == "the the cat"
 
 
 @pytest.mark.parametrize("wrong, text, reason", [

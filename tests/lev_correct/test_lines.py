@@ -15,7 +15,7 @@ from lev_correct.text.protection import PROTECTED, Protection, mark, touched
 from lev_correct.text.units import (
     KINDS,
     UNREADABLE,
-    Unit,
+    ModelUnit,
     pieces,
     read_unit,
     spans,
@@ -45,7 +45,7 @@ def test_units_are_in_order_and_only_spaces_lie_outside_of_them(line, kind, wind
     for start, end in spans(line, kind, window):
         assert start < end and not line[place:start].strip()
         words = line[start:end].replace("\udcff", UNREADABLE).split()
-        assert read_unit(line, start, end) == Unit(start, end, " ".join(words))
+        assert read_unit(line, start, end) == ModelUnit(start, end, " ".join(words))
         place = end
     assert not line[place:].strip()
 

@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lev_correct.words.near_words import DISTANCE, NearWords, distance
+from lev_correct.words.lexicon import DISTANCE, NearWords, distance
 
 WORD = st.text("abcAá", min_size=1, max_size=10)  # a, A and á share a bit
 

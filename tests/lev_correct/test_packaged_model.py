@@ -14,7 +14,7 @@ from tables import rows
 
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
-from lev_correct.judge.weights import ENGLISH
+from lev_correct.judge.features import ENGLISH
 from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.text.units import spans
 from lev_runtime.io.text_files import read_lines
@@ -101,7 +101,8 @@ def test_listed_words_and_doubled_ones_alone_in_a_text(packaged, line, wanted):
 def test_no_short_rare_half_makes_two_words_of_one(packaged):
     def texts(line):
         places = [*spans(line, "letters")]
-        return [each.text for each in packaged.backend.spacing.proposed(line, places, [])]
+        found = packaged.backend.spacing.proposed(line, places, [])
+        return [change and change.after for *_, change in found]
 
     assert texts("They wenwere loyal to him.") == []
     assert texts("They went tothe house.") == ["to the"]

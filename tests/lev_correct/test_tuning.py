@@ -11,9 +11,9 @@ from tables import json_rows
 from test_ranking import in_context
 
 from lev_correct import Correction, Edit, settings
-from lev_correct.judge.confidence import calibrated, temperature
+from lev_correct.judge.judge import calibrated
 from lev_correct.propose.ranking import FEATURES, WEIGHTS
-from lev_correct.tuning import Goal, curve, harmful, tune
+from lev_correct.tuning import Goal, curve, harmful, temperature, tune
 from lev_plugins.metrics import CorrectionCounts as Counts
 
 

@@ -1,5 +1,7 @@
 """Everyday slips between words that exist, which are reported and never made."""
 
+from dataclasses import replace
+
 import pytest
 from fake_backend import FakeBackend
 from tables import rows
@@ -57,7 +59,7 @@ def test_slips_are_reported_if_asked_for_but_not_where_something_is_protected():
     corrector = Corrector(FakeBackend(), "word")
     line = "\ufeffTheir is a `their is` and a hour."
     assert not corrector.correct([line])[0].edits
-    corrector.grammar = True
+    corrector.settings = replace(corrector.settings, grammar=True)
     (correction,) = corrector.correct([line], protect=["`.*?`"])
     assert correction.text == line
     found = [(edit.before, edit.after, edit.reason) for edit in correction.edits]
