@@ -29,12 +29,11 @@ from .lines import (
     apply_edits,
     placed,
 )
-from .packaged import ENGLISH_SPELLING, installed_misspellings
+from .packaged import ENGLISH_SPELLING
 from .propose import loading
 from .propose.backend import Backend
-from .propose.word_lists import with_case
+from .propose.ranking import with_case
 from .settings import DEFAULTS, NAMES, Settings, chosen
-from .text.mentions import mentioned
 from .text.protection import (
     FOREIGN,
     FREE,
@@ -45,6 +44,7 @@ from .text.protection import (
     Protection,
     differing,
     mark,
+    mentioned,
     touched,
 )
 from .text.units import (
@@ -60,7 +60,7 @@ from .text.units import (
     pieces,
     spans,
 )
-from .words.known_words import KnownWords
+from .words.lexicon import KnownWords, installed_misspellings
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000

@@ -11,16 +11,11 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines, reading
 
-from .propose.word_lists import WordLists
+from .propose.ranking import WordLists
 from .text.protection import Protection
 from .text.units import check_unit
-from .words.known_words import KnownWords
-from .words.lexicon import (
-    Bigrams,
-    Lexicon,
-    Lookup,
-    read_confusions,
-)
+from .words.lexicon import KnownWords, Lexicon, Lookup, read_confusions
+from .words.ngrams import Bigrams
 from .words.prepared import write_arrays
 
 NAME = "corrector.json"
@@ -46,7 +41,7 @@ class Settings:
     the like stay as they are (:mod:`.protection`). weights: of the ranking
     (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model
     (default 5). Paths of lists (:mod:`.lexicon`): lexicon, lookup, bigrams, confusions;
-    protect_words: words that stay; known: words that exist (:mod:`.known_words`), by which edits
+    protect_words: words that stay; known: words that exist (:class:`.KnownWords`), by which edits
     are judged (:mod:`.evidence`), with the weights of judge; language: of the text, as of
     :data:`.languages.LANGUAGES`; grammar: whether everyday slips between English words are
     reported, too (:mod:`.usage`).

@@ -3,11 +3,12 @@
 import math
 import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from lev_runtime.errors import UserError, counted
 from lev_runtime.logistic import most_likely
@@ -16,8 +17,9 @@ from lev_runtime.text.words import CorrectionCounts
 from .corrector import Corrector
 from .judge.judge import calibrated
 from .lines import Correction, Edit
-from .propose.ranking import FEATURES, OF_LANGUAGE, Example, WordRanker
+from .propose.ranking import FEATURES, WordRanker
 from .text.units import (
+    Context,
     UnitKind,
     context,
     spans,
@@ -34,6 +36,15 @@ EXPECTED = 0.95
 Point = tuple[float, CorrectionCounts]
 
 
+#: How strongly fitting holds the weights to where they began.
+HELD = 2e-4
+#: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
+KEPT = ("capital", "short", "confused", "likelier")
+#: What words of a language look like, which made-up errors teach; what people make of them, the
+#: other weights, they do not.
+OF_LANGUAGE = ("unchanged", "length")
+#: A unit, as it should be, and its context.
+Example = tuple[str, str, Context]
 #: Bounds of a temperature; log-odds that are fitted to have probabilities of so much, at least.
 LOWEST, HIGHEST, SMALLEST = 0.05, 20.0, 1e-9
 
@@ -100,7 +111,7 @@ def tune(
         if weights_too or is_judged:
             kind: UnitKind = "letters" if corrector.unit == "word" else corrector.unit
             names = FEATURES if weights_too else OF_LANGUAGE
-            share = ranker.fit(_examples(noisy, clean, kind, corrector.window), names=names)
+            share = fit(ranker, _examples(noisy, clean, kind, corrector.window), names)
         if is_judged:
             odds = share / max(1 - share, 1e-9) / (EXPECTED / (1 - EXPECTED))
             ranker.weights[UNCHANGED] += math.log(max(odds, 1e-9))
@@ -113,6 +124,46 @@ def tune(
     least = calibrated(best, warmth)
     corrector.settings = replace(use, temperature=warmth, min_confidence=least)
     return counts, left_out
+
+
+def fit(
+    ranker: WordRanker, examples: Iterable[Example], names: Collection[str] = FEATURES,
+    batch_size: int = 64,
+) -> float:  # fmt: skip
+    """Fits a ranking by conditional maximum likelihood: the best candidates get most probable.
+
+    They have the fewest wrong words, of these the fewest wrong characters.
+
+    Args:
+        examples: units, as they should be, and their contexts.
+        names: of the weights that may change.
+
+    Returns:
+        The share of wrong ones among the examples that tell something.
+    """
+    kept = [(" ".join(unit.split()), right, beside) for unit, right, beside in examples]
+    kept = [example for example in kept if example[0] and ranker.readable(example[0])]
+    kept = [example for example in kept if ranker.form(example[0]) not in ranker.confused]
+    candidates = ranker.candidates((ranker.form(unit) for unit, _, _ in kept), batch_size)
+    telling = []
+    for unit_candidates, (unit, right, beside) in zip(candidates, kept, strict=True):
+        texts = [ranker.cased(text, unit) for text in unit_candidates.texts]
+        errors = [_errors(text, right) for text in texts]
+        if len(set(errors)) > 1 and right.lower() in map(str.lower, texts):
+            features = ranker.features(unit_candidates, ranker.form(unit), beside)
+            fewest = min(errors)
+            telling.append((features, [number == fewest for number in errors]))
+    if telling:
+        free = [name in names and name not in KEPT for name in FEATURES]
+        spread = np.concatenate([features for features, _ in telling]).var(0)
+        held = HELD * len(telling) * np.maximum(spread, 1e-12)
+        ranker.weights = most_likely(telling, ranker.weights, free, ridge=held)
+    return sum(not best[0] for _, best in telling) / max(len(telling), 1)
+
+
+def _errors(text: str, right: str) -> tuple[int, int]:
+    """How many words of a text are wrong, and how many characters."""
+    return Levenshtein.distance(text.split(), right.split()), Levenshtein.distance(text, right)
 
 
 def _weigh_unchanged(

@@ -13,10 +13,9 @@ from lev_correct.propose.backend import (
     Tokens,
     rewriting,
 )
-from lev_correct.propose.ranking import WordRanker
+from lev_correct.propose.ranking import WordLists, WordRanker
 from lev_correct.propose.rescoring import Rescorer
 from lev_correct.propose.searching import Pair, Searching, Written
-from lev_correct.propose.word_lists import WordLists
 from lev_correct.words.lexicon import Lexicon, Lookup
 from lev_runtime.text.codec import TextProcessing
 

@@ -41,7 +41,7 @@ from lev_correct.files.markup import opens_sentence
 from lev_correct.judge.evidence import OF_LISTS, Evidence, Run
 from lev_correct.judge.features import FEW, Weights
 from lev_correct.judge.judge import Kind
-from lev_correct.words.known_words import TEXT, KnownWords
+from lev_correct.words.lexicon import TEXT, KnownWords
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines
 from lev_runtime.logistic import logistic

@@ -24,7 +24,7 @@ capital. Most are names. Some are misspellings, so one is left out that differs 
 public word that is ten times as frequent, or a thousand times if it is short, unless English has it
 more often than the language. German words as they were spelled until 1996 (*muß*) are added.
 ``--known`` writes the rare words that the list lacks with their levels: how much speaks for a word
-as it is written, in nats (:mod:`lev_correct.words.known_words`). Of English two more sources say
+as it is written, in nats (:mod:`lev_correct.words.lexicon`). Of English two more sources say
 so, and the one that is surest counts: SCOWL's lists (all spellings, names, abbreviations), by their
 size, where what is spelt so on purpose, though codespell's table has it, gets the highest level;
 and names of packages, tools that have no place in a dictionary:
@@ -43,9 +43,7 @@ from pathlib import Path
 
 from lists import installed, parser_of
 
-from lev_correct.packaged import installed_misspellings
-from lev_correct.words.known_words import SPELLED
-from lev_correct.words.lexicon import Lexicon, Lookup
+from lev_correct.words.lexicon import SPELLED, Lexicon, Lookup, installed_misspellings
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.output import standard_output

@@ -21,7 +21,7 @@ from rapidfuzz.distance import OSA
 from ..files.markup import is_shouted
 from ..propose.backend import Backend
 from ..text.units import Span
-from ..words.known_words import SPELLED, KnownWords
+from ..words.lexicon import SPELLED, KnownWords
 from .features import LEFT_ALONE, SHORT, LineFeatures, Weights
 from .judge import Judge, Kind
 from .languages import Languages, Word

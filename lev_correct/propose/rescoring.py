@@ -9,8 +9,7 @@ from lev_runtime.text.words import WordEdit, word_edits
 from ..text.units import Context, core_of
 from ..words.lexicon import distance
 from .backend import Answer
-from .ranking import FEATURES, OF_WORDS, Candidates, Tokens, WordRanker
-from .word_lists import with_case
+from .ranking import FEATURES, OF_WORDS, Candidates, Tokens, WordRanker, with_case
 
 #: Weights where nothing was tuned; all others are 0.
 LINE_WEIGHTS = dict.fromkeys(FEATURES, 0.0) | {

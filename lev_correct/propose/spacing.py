@@ -28,7 +28,7 @@ from ..text.units import (
     hyphens_beside,
     looked_up,
 )
-from ..words.lexicon import Bigrams, LetterModel
+from ..words.ngrams import Bigrams, LetterModel
 
 #: Words of English: those that are met next to any others, other frequent ones, and names of which
 #: no word in small letters is as frequent (from SCOWL's lists those that are met 16 times or more

@@ -4,14 +4,15 @@
 or of another form. Lexicons and bigrams may be prepared (:mod:`.prepared`).
 """
 
-import math
+import importlib.util
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from itertools import chain
-from typing import TypeVar
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,25 +22,31 @@ from rapidfuzz.distance import OSA
 from lev_runtime.beam.search import WordTree, code_points
 from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
-from lev_runtime.io.text_files import decode, read_bytes, read_lines
+from lev_runtime.io.text_files import decode, read_bytes
 
-from .known_words import ENCODING, SortedLines
-from .letter_model import LetterModel as LetterModel
+from .ngrams import LetterModel
 from .prepared import (
+    COUNTS,
+    ENCODING,
     Arrays,
+    SortedLines,
     counts_as_arrays,
     counts_of,
+    number_of,
     numbers,
     packed,
+    parsed,
     read_arrays,
     unpacked,
     user_cache,
 )
 
-T = TypeVar("T")
 #: What stands for it in :attr:`Lexicon.tree`.
 END_OF_WORD = ord("\n")
-_COUNTS = ("counts", "count_places")
+MOST_KEPT = 100_000  # words whose place in the list is remembered
+SPELLED = 9  # level of a spelling of its own, also where a table has it as a misspelling
+_LINE = re.compile(rb"[^\t\n]+\t0*\d(?:\n|\Z)")
+TEXT = "known"  # the array of a prepared list
 #: Letters inserted, deleted or substituted, and neighbours exchanged, at least.
 distance = OSA.distance
 #: Two words within this many edits are near each other.
@@ -47,32 +54,6 @@ DISTANCE = 2
 #: Sorts of letters that are told apart: 64 bits have each twice.
 _SORTS = 32
 _SORT_BITS = np.uint64(1) << np.arange(_SORTS, dtype=np.uint64)
-
-
-def _parsed(path: str, parse: Callable[[str], T], form: str, empty: bool = False) -> list[T]:
-    """Returns what each line of a file holds, blank lines left out.
-
-    Raises:
-        UserError: the file cannot be read, or ``parse`` raised ValueError for a line.
-    """
-    rows = []
-    for number, line in enumerate(read_lines(path), start=1):
-        if line and not line.isspace():
-            try:
-                rows.append(parse(line))
-            except ValueError:
-                raise UserError(f"{path}, line {number}: {line!r} is not {form}") from None
-    if not (rows or empty):
-        raise UserError(f"{path} holds no words")
-    return rows
-
-
-def _number(text: str) -> float:
-    """A finite number of 0 or more; ValueError for another text."""
-    number = float(text)
-    if not 0 <= number < math.inf:
-        raise ValueError
-    return number
 
 
 class NearWords:
@@ -167,17 +148,17 @@ class Lexicon:
     @classmethod
     def read(cls, path: str) -> "Lexicon":
         """A file of words, one a line, each with its count after it or without."""
-        names = ("words", *_COUNTS, *LetterModel.NAMES)
+        names = ("words", *COUNTS, *LetterModel.NAMES)
         if arrays := read_arrays(path, names, optional=cls.OF_TREE):
             words = unpacked(arrays["words"])
             return cls(dict(zip(words, counts_of(arrays).tolist(), strict=True)), arrays)
 
         def parse(line: str) -> tuple[str, float]:
             word, count, *_ = [*line.split(maxsplit=1), "0"]
-            return word, _number(count)
+            return word, number_of(count)
 
         counts: dict[str, float] = defaultdict(float)
-        for word, count in _parsed(path, parse, "a word, with its count behind it or without"):
+        for word, count in parsed(path, parse, "a word, with its count behind it or without"):
             counts[word] += count
         return cls(counts)
 
@@ -260,7 +241,20 @@ class Lookup:
                 raise ValueError
             return wrong, right
 
-        return cls(_parsed(path, parse, "a misspelling, a tab and its correction", True))
+        return cls(parsed(path, parse, "a misspelling, a tab and its correction", True))
+
+
+def installed_misspellings() -> str | None:
+    """codespell's list of misspellings, None where it is not installed.
+
+    Its licence (CC BY-SA 3.0) asks for more than attribution, so that the package depends on it
+    and does not carry it.
+    """
+    spec = importlib.util.find_spec("codespell_lib")
+    if spec is None or spec.origin is None:
+        return None
+    path = Path(spec.origin).with_name("data") / "dictionary.txt"
+    return str(path) if path.is_file() else None
 
 
 class Codespell(Lookup):
@@ -322,97 +316,36 @@ class Codespell(Lookup):
         return cls(table)
 
 
-class Bigrams:
-    """Pairs of neighbouring words, each with how often it is met, above 0.
+class KnownWords:
+    """Terms, names, rare and foreign words, each with a level from 1 (met somewhere) to 9 (sure).
 
-    A pair is a number: that of its left word times the number of words, and that of its right one.
+    A level is evidence, in nats, that the word is meant as it is written.
+
+    Args:
+        text: UTF-8; on each line a word in small letters, a tab and its level; sorted by bytes.
     """
 
-    NAMES = ("words", "row_sizes", "rights", *_COUNTS)  #: of :meth:`arrays`
-
-    def __init__(self, counts: Mapping[tuple[str, str], float]) -> None:
-        words = sorted({word for pair in counts for word in pair})
-        places = {word: number for number, word in enumerate(words)}
-        numbered = {
-            places[left] * len(words) + places[right]: (left, right) for left, right in counts
-        }
-        pairs = sorted(numbered)
-        self._set(words, np.array(pairs), np.array([counts[numbered[pair]] for pair in pairs]))
-
-    def _set(self, words: Sequence[str], pairs: np.ndarray, counts: np.ndarray) -> None:
-        self.words, self._pairs, self._counts = words, pairs, counts
-        self._numbers = {word: number for number, word in enumerate(words)}
-        lefts, rights = np.divmod(pairs, len(words))
-        self._first = np.bincount(lefts, counts, len(words))
-        self._second = np.bincount(rights, counts, len(words))
-        self.total = math.fsum(self._first)
-        self.least = float(counts.min())
+    def __init__(self, text: bytes) -> None:
+        self._lines = SortedLines(text)
+        self.level = lru_cache(MOST_KEPT)(self._level)
 
     @classmethod
-    def read(cls, path: str) -> "Bigrams":
-        """Reads a file of two words and their count on each line; capitals do not matter."""
-        if arrays := read_arrays(path, cls.NAMES):
-            bigrams, words = cls.__new__(cls), unpacked(arrays["words"])
-            lefts = np.repeat(np.arange(len(words)), arrays["row_sizes"])
-            pairs = lefts * len(words) + arrays["rights"]
-            bigrams._set(words, pairs, counts_of(arrays))
-            return bigrams
-
-        def parse(line: str) -> tuple[str, str, float]:
-            left, right, count = line.lower().split()
-            if not (number := _number(count)):
-                raise ValueError
-            return left, right, number
-
-        counts: dict[tuple[str, str], float] = defaultdict(float)
-        for left, right, count in _parsed(path, parse, "two words and their count, above 0"):
-            counts[left, right] += count
-        return cls(counts)
+    def read(cls, path: str) -> "KnownWords":
+        """Reads a file, prepared, compressed by xz or neither; raises UserError where it cannot be
+        read, or its first line is of another form."""
+        arrays = read_arrays(path, [TEXT])
+        text = arrays[TEXT].tobytes() if arrays else read_bytes(path)
+        if not _LINE.match(text):
+            raise UserError(f"{path}, line 1: expected a word, a tab and a level from 1 to 9")
+        return cls(text)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Returns what it is prepared as."""
-        lefts, rights = np.divmod(self._pairs, len(self.words))
-        sizes = np.bincount(lefts, minlength=len(self.words))
-        words, counts = packed(self.words), counts_as_arrays(self._counts.tolist())
-        return {"words": words, "row_sizes": numbers(sizes), "rights": numbers(rights), **counts}
+        return {TEXT: np.frombuffer(self._lines.text, dtype=np.uint8)}
 
-    def __contains__(self, word: str) -> bool:
-        return word in self._numbers
-
-    def count(self, left: str, right: str) -> float:
-        """Returns how often two words are met side by side; 0 for a pair that is not listed."""
-        first, second = self._numbers.get(left), self._numbers.get(right)
-        if first is None or second is None:
-            return 0.0
-        pair = first * len(self.words) + second
-        place = int(np.searchsorted(self._pairs, pair))
-        is_listed = place < len(self._pairs) and self._pairs[place] == pair
-        return float(self._counts[place]) if is_listed else 0.0
-
-    def common(self, share: float) -> set[str]:
-        """Returns the words that are in this share of all pairs."""
-        pairs = np.divmod(self._pairs, len(self.words))
-        neighbours = np.bincount(np.concatenate(pairs))
-        places = np.flatnonzero(neighbours >= share * len(self._pairs))
-        return {self.words[place] for place in places.tolist()}
-
-    def association(self, left: str, right: str) -> float:
-        """Returns their pointwise mutual information, in nats; 0 where one of the words is in no
-        pair.
-
-        To both counts the smallest of the list is added, since a pair that is not listed was met
-        less often.
-        """
-        if left not in self or right not in self:
-            return 0.0
-        met_left, met_right = self._first[self._numbers[left]], self._second[self._numbers[right]]
-        chance = float(met_left * met_right) / self.total
-        return math.log((self.count(left, right) + self.least) / (chance + self.least))
-
-    def score(self, text: str, left: str, right: str) -> float:
-        """Returns that of a text of one word or more between two others, ``""`` for none."""
-        words = [word for word in (left, *text.split(), right) if word]
-        return sum(self.association(*pair) for pair in zip(words, words[1:]))
+    def _level(self, word: str) -> int:
+        """Returns 0 for a word that is not there."""
+        return int(self._lines.after(f"{word}\t") or 0)
 
 
 Confusions = Mapping[str, tuple[str, ...]]
@@ -441,4 +374,4 @@ def read_confusions(path: str) -> Confusions:
             raise ValueError
         return words
 
-    return confusions(_parsed(path, parse, "two or more words that are written for one another"))
+    return confusions(parsed(path, parse, "two or more words that are written for one another"))

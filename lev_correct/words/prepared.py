@@ -1,23 +1,60 @@
-"""Lists of words in a form that loads at once: arrays in a file of numpy's (npz)."""
+"""Lists of words in files: lines that are read one by one, and forms that load at once: arrays in a
+file of numpy's (npz), and sorted lines."""
 
 import io
+import math
 import os
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.output import whole_file
-from lev_runtime.io.text_files import reading
+from lev_runtime.io.text_files import read_lines, reading
 
 #: the first bytes of an npz file
 ZIP = b"PK\x03\x04"
 #: of files that are no npz, cut short or damaged
 _FAULTS = (KeyError, ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 Arrays = Mapping[str, np.ndarray]
+T = TypeVar("T")
+#: Names of the arrays of :func:`counts_as_arrays`.
+COUNTS = ("counts", "count_places")
+ENCODING = ("utf-8", "surrogatepass")
+#: Lines that are asked for before the text is cut: that takes as long as finding so many in it.
+FEW = 1000
+
+
+def parsed(path: str, parse: Callable[[str], T], form: str, empty: bool = False) -> list[T]:
+    """Returns what each line of a file holds, blank lines left out.
+
+    Raises:
+        UserError: the file cannot be read, or ``parse`` raised ValueError for a line.
+    """
+    rows = []
+    for row, line in enumerate(read_lines(path), start=1):
+        if line and not line.isspace():
+            try:
+                rows.append(parse(line))
+            except ValueError:
+                raise UserError(f"{path}, line {row}: {line!r} is not {form}") from None
+    if not (rows or empty):
+        raise UserError(f"{path} holds no words")
+    return rows
+
+
+def number_of(text: str) -> float:
+    """A finite number of 0 or more; ValueError for another text."""
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise ValueError
+    return number
 
 
 def read_arrays(path: str, names: Iterable[str], optional: Iterable[str] = ()) -> Arrays | None:
@@ -69,14 +106,49 @@ def numbers(values: np.ndarray) -> np.ndarray:
 def counts_as_arrays(counts: Sequence[float]) -> dict[str, np.ndarray]:
     """Counts of which many are equal."""
     values, places = np.unique(np.array(counts, dtype=np.float64), return_inverse=True)
-    return {"counts": values, "count_places": numbers(places)}
+    return dict(zip(COUNTS, (values, numbers(places)), strict=True))
 
 
 def counts_of(arrays: Arrays) -> np.ndarray:
     """The counts of :func:`counts_as_arrays`."""
-    return arrays["counts"][arrays["count_places"]]
+    values, places = (arrays[name] for name in COUNTS)
+    return values[places]
 
 
 def user_cache() -> Path:
     """Returns the folder for what is kept for later runs; it may begin with a ~."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "lev_plugins")
+
+
+class SortedLines:
+    """Finds lines by halving the text.
+
+    Args:
+        text: UTF-8; lines that are sorted by bytes.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text if text.endswith(b"\n") else text + b"\n"
+        self._asked = 0
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        return [*self.text.split(b"\n")[:-1], b"\xff"]  # which no UTF-8 has
+
+    def after(self, beginning: str) -> str:
+        """Returns the rest of the first line that begins so; nothing where none does."""
+        start = beginning.encode(*ENCODING)
+        self._asked += 1
+        lines = self._lines if self._asked > FEW else ()
+        line = lines[bisect_left(lines, start)] if lines else self._found(start)
+        return line[len(start) :].decode(*ENCODING) if line.startswith(start) else ""
+
+    def _found(self, start: bytes) -> bytes:
+        text = self.text
+
+        def head(place: int) -> bytes:
+            begin = text.rfind(b"\n", 0, place) + 1
+            return text[begin : begin + len(start)]
+
+        place = bisect_left(range(len(text)), start, key=head)
+        return text[place : text.find(b"\n", place)]

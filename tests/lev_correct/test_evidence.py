@@ -13,8 +13,7 @@ from lev_correct.judge.features import ENGLISH, Weights
 from lev_correct.judge.judge import kind_of
 from lev_correct.judge.languages import Languages
 from lev_correct.text.units import spans
-from lev_correct.words.known_words import KnownWords
-from lev_correct.words.lexicon import Lexicon
+from lev_correct.words.lexicon import KnownWords, Lexicon
 
 KNOWN = KnownWords(b"etcd\t6\nfunctor\t3\nrunkel\t9\nrustc\t8\n\xc3\xa9tale\t5\n")
 WEIGHTS = Weights.read(ENGLISH)
@@ -62,7 +61,7 @@ CARELESS = [f"the {wrong} cat sat" for wrong, _ in PAIRS]
 
 @pytest.mark.parametrize("few", [0, 99])
 def test_words_are_found_in_a_list_by_their_bytes_and_others_are_not(tmp_path, monkeypatch, few):
-    monkeypatch.setattr("lev_correct.words.known_words.FEW", few)  # cut at once, or never
+    monkeypatch.setattr("lev_correct.words.prepared.FEW", few)  # cut at once, or never
     words = {"a": 1, "ab": 2, "abc": 3, "b": 9, "zoo": 4, "étale": 5, "İ": 6}
     text = "\n".join(f"{word}\t{level}" for word, level in words.items())
     (tmp_path / "known").write_bytes(lzma.compress(text.encode()))

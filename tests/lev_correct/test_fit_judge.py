@@ -13,7 +13,7 @@ import fit_judge  # noqa: E402
 
 from lev_correct import Corrector  # noqa: E402
 from lev_correct.judge.features import Weights  # noqa: E402
-from lev_correct.words.known_words import KnownWords  # noqa: E402
+from lev_correct.words.lexicon import KnownWords  # noqa: E402
 
 LINES = [
     "We don't know whether the government believes in their own plan.",

@@ -10,7 +10,7 @@ from tables import rows
 
 from lev_correct import Corrector
 from lev_correct.settings import DEFAULTS
-from lev_correct.text.mentions import mentioned
+from lev_correct.text.protection import mentioned
 from lev_correct.text.units import composed
 
 #: Lines in which *recieve* is mentioned.

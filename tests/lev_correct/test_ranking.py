@@ -10,13 +10,13 @@ from tables import rows
 
 from lev_correct import Corrector
 from lev_correct.propose.loading import LISTED, ranked
-from lev_correct.propose.ranking import FEATURES
+from lev_correct.propose.ranking import FEATURES, with_case
 from lev_correct.propose.ranking import WEIGHTS as USUAL
 from lev_correct.propose.rescoring import LINE_WEIGHTS
-from lev_correct.propose.word_lists import with_case
 from lev_correct.settings import Settings, chosen
 from lev_correct.text.units import NO_CONTEXT
-from lev_correct.words.lexicon import Bigrams, Lexicon, confusions
+from lev_correct.words.lexicon import Lexicon, confusions
+from lev_correct.words.ngrams import Bigrams
 
 
 def texts(corrector, *lines, **more):

@@ -7,7 +7,7 @@ from lev_correct.judge.judge import competed
 from lev_correct.lines import Change
 from lev_correct.propose.spacing import Spacing
 from lev_correct.text.units import spans
-from lev_correct.words.lexicon import Bigrams, LetterModel
+from lev_correct.words.ngrams import Bigrams, LetterModel
 
 WORDS = """
 the 1e6 of 1e6 and 1e6 in 1e6 to 1e6 a 1e6 is 1e6 we 1e6 was 1e6 on 1e6 with 1e6 cat 1e4 sat 1e4

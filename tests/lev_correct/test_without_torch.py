@@ -11,7 +11,8 @@ from tables import json_rows
 
 from lev_correct import Corrector
 from lev_correct.packaged import ENGLISH_SPELLING
-from lev_correct.words.lexicon import Bigrams, Lexicon
+from lev_correct.words.lexicon import Lexicon
+from lev_correct.words.ngrams import Bigrams
 from lev_correct.words.prepared import write_arrays
 from lev_plugins.cli import export
 from lev_runtime.io.text_files import read_lines

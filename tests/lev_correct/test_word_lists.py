@@ -7,14 +7,8 @@ import pytest
 from refusals import refuses
 from tables import json_rows
 
-from lev_correct.words.letter_model import ORDER
-from lev_correct.words.lexicon import (
-    Bigrams,
-    LetterModel,
-    Lexicon,
-    Lookup,
-    read_confusions,
-)
+from lev_correct.words.lexicon import Lexicon, Lookup, read_confusions
+from lev_correct.words.ngrams import ORDER, Bigrams, LetterModel
 
 PAIRS = {("the", "cat"): 40.0, ("the", "dog"): 30.0, ("a", "cat"): 10.0, ("cat", "sat"): 20.0,
          ("to", "be"): 50.0}  # fmt: skip

@@ -5,7 +5,8 @@ from fake_backend import document, ranking
 from lev_correct.files.escapes import REST
 from lev_correct.files.markdown import read_markdown
 from lev_correct.text.units import spans
-from lev_correct.words.lexicon import Bigrams, Lexicon
+from lev_correct.words.lexicon import Lexicon
+from lev_correct.words.ngrams import Bigrams
 
 #: What is prose says *teh*, what is code *hte*.
 TEXT = """\

@@ -1,7 +1,8 @@
-"""How much a text looks like the words of a list."""
+"""N-grams: of letters, which tell what looks like a word, and pairs of neighbouring words."""
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,9 +12,15 @@ from numpy.typing import NDArray
 from lev_runtime.beam.search import code_points
 
 from .prepared import (
+    COUNTS,
     Arrays,
+    counts_as_arrays,
+    counts_of,
+    number_of,
     numbers,
     packed,
+    parsed,
+    read_arrays,
     unpacked,
 )
 
@@ -119,3 +126,96 @@ def _found(ordered: Numbers, keys: Numbers) -> tuple[Numbers, NDArray[np.bool_]]
     """Where keys stand among others, and whether they do."""
     places = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
     return places, ordered[places] == keys
+
+
+class Bigrams:
+    """Pairs of neighbouring words, each with how often it is met, above 0.
+
+    A pair is a number: that of its left word times the number of words, and that of its right one.
+    """
+
+    NAMES = ("words", "row_sizes", "rights", *COUNTS)  #: of :meth:`arrays`
+
+    def __init__(self, counts: Mapping[tuple[str, str], float]) -> None:
+        words = sorted({word for pair in counts for word in pair})
+        places = {word: number for number, word in enumerate(words)}
+        numbered = {
+            places[left] * len(words) + places[right]: (left, right) for left, right in counts
+        }
+        pairs = sorted(numbered)
+        self._set(words, np.array(pairs), np.array([counts[numbered[pair]] for pair in pairs]))
+
+    def _set(self, words: Sequence[str], pairs: np.ndarray, counts: np.ndarray) -> None:
+        self.words, self._pairs, self._counts = words, pairs, counts
+        self._numbers = {word: number for number, word in enumerate(words)}
+        lefts, rights = np.divmod(pairs, len(words))
+        self._first = np.bincount(lefts, counts, len(words))
+        self._second = np.bincount(rights, counts, len(words))
+        self.total = math.fsum(self._first)
+        self.least = float(counts.min())
+
+    @classmethod
+    def read(cls, path: str) -> "Bigrams":
+        """Reads a file of two words and their count on each line; capitals do not matter."""
+        if arrays := read_arrays(path, cls.NAMES):
+            bigrams, words = cls.__new__(cls), unpacked(arrays["words"])
+            lefts = np.repeat(np.arange(len(words)), arrays["row_sizes"])
+            pairs = lefts * len(words) + arrays["rights"]
+            bigrams._set(words, pairs, counts_of(arrays))
+            return bigrams
+
+        def parse(line: str) -> tuple[str, str, float]:
+            left, right, count = line.lower().split()
+            if not (number := number_of(count)):
+                raise ValueError
+            return left, right, number
+
+        counts: dict[tuple[str, str], float] = defaultdict(float)
+        for left, right, count in parsed(path, parse, "two words and their count, above 0"):
+            counts[left, right] += count
+        return cls(counts)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Returns what it is prepared as."""
+        lefts, rights = np.divmod(self._pairs, len(self.words))
+        sizes = np.bincount(lefts, minlength=len(self.words))
+        words, counts = packed(self.words), counts_as_arrays(self._counts.tolist())
+        return {"words": words, "row_sizes": numbers(sizes), "rights": numbers(rights), **counts}
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._numbers
+
+    def count(self, left: str, right: str) -> float:
+        """Returns how often two words are met side by side; 0 for a pair that is not listed."""
+        first, second = self._numbers.get(left), self._numbers.get(right)
+        if first is None or second is None:
+            return 0.0
+        pair = first * len(self.words) + second
+        place = int(np.searchsorted(self._pairs, pair))
+        is_listed = place < len(self._pairs) and self._pairs[place] == pair
+        return float(self._counts[place]) if is_listed else 0.0
+
+    def common(self, share: float) -> set[str]:
+        """Returns the words that are in this share of all pairs."""
+        pairs = np.divmod(self._pairs, len(self.words))
+        neighbours = np.bincount(np.concatenate(pairs))
+        places = np.flatnonzero(neighbours >= share * len(self._pairs))
+        return {self.words[place] for place in places.tolist()}
+
+    def association(self, left: str, right: str) -> float:
+        """Returns their pointwise mutual information, in nats; 0 where one of the words is in no
+        pair.
+
+        To both counts the smallest of the list is added, since a pair that is not listed was met
+        less often.
+        """
+        if left not in self or right not in self:
+            return 0.0
+        met_left, met_right = self._first[self._numbers[left]], self._second[self._numbers[right]]
+        chance = float(met_left * met_right) / self.total
+        return math.log((self.count(left, right) + self.least) / (chance + self.least))
+
+    def score(self, text: str, left: str, right: str) -> float:
+        """Returns that of a text of one word or more between two others, ``""`` for none."""
+        words = [word for word in (left, *text.split(), right) if word]
+        return sum(self.association(*pair) for pair in zip(words, words[1:]))
