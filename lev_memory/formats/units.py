@@ -75,6 +75,10 @@ class Document:
         """Returns why a text cannot be written for a unit, "" if it can."""
         return ""
 
+    def outcome(self) -> str:
+        """Returns what became of the rest of the file, for a reader."""
+        return ""
+
     def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
         """Returns the file's bytes with proposals for its units."""
         raise NotImplementedError
