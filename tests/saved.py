@@ -3,7 +3,7 @@
 import copy
 import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -80,6 +80,13 @@ def write(path: Path, cfg: Any, model: nn.Module, task_state: dict[str, Any]) ->
         "last_optimizer_state": None,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(state, path)
+    return path
+
+
+def rewritten(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """The checkpoint after ``change`` of its state."""
+    change(state := torch.load(path, weights_only=True))
     torch.save(state, path)
     return path
 

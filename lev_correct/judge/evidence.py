@@ -26,8 +26,6 @@ from .features import LEFT_ALONE, SHORT, LineFeatures, Weights
 from .judge import Judge, Kind
 from .languages import Languages, Word
 
-#: Characters on each side of an edit that tell which language it stands in; words of such a line.
-AROUND, FEW = 200, 5
 #: How many times as often the files of a run have a word of so many letters, of which a slip
 #: returns. In six source trees 18 words are no terms then, 15 of them misspelt.
 OFTENER, LONG = 5, 6
@@ -39,8 +37,6 @@ _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{3,}|[A-Z]{4,}")
 #: Listed misspellings that tell that a text has errors, at least; how many, and which share of its
 #: words, tell it surely: an essay's (5 in 1,000). A letter with two slips has terms, too.
 TELL, ENOUGH, MANY = 2, 10, 0.005
-#: Probability up to which it is not asked in which language an edit stands.
-FAINT = 0.01
 #: Kinds of edits of words that a list has.
 OF_LISTS = ("listed", "confused")
 #: What is added to words, and the level of what has it.
@@ -249,19 +245,16 @@ class LineJudge:
         if kind == "doubled":  # its neighbours alone tell (:mod:`.spacing`)
             return chance
         kind = self.kind_of(before, kind)
+        if kind not in OF_LISTS and self._text.foreign:
+            return 0.0
         if kind == "slip" and self._text.leaves_alone(before):
             return 0.0
         features, run = self.features.of(start, before, after, chance), self._text.run
         if run.measured is not None:
-            if kind in OF_LISTS or not self.is_foreign(start, start + len(before), after):
-                run.measured.append(Measured(self.line, start, before, after, kind, features))
+            run.measured.append(Measured(self.line, start, before, after, kind, features))
             return chance
         odds, self.why[start] = run.weights.judged(kind, features)
-        probability = 1 / (1 + math.exp(-odds))
-        may_be_foreign = kind not in OF_LISTS and probability > FAINT  # others are not asked for
-        if may_be_foreign and self.is_foreign(start, start + len(before), after):
-            return 0.0
-        return probability
+        return 1 / (1 + math.exp(-odds))
 
     def kind_of(self, before: str, kind: Kind) -> Kind:
         """Returns the kind of an edit by what lists have and whether its word is alone."""
@@ -271,14 +264,6 @@ class LineJudge:
         if kind == "word" and words.is_confused(before):
             return "confused"
         return "alone" if kind == "word" and len(self._places) == 1 else kind
-
-    def is_foreign(self, start: int, end: int, after: str) -> bool:
-        """Returns whether what stands around an edit, with it, is in another language; of a few
-        words the text tells."""
-        if len(self._places) < FEW:
-            return self._text.foreign
-        before, behind = self.line[max(start - AROUND, 0) : start], self.line[end : end + AROUND]
-        return not self._text.run.languages.is_own(before + after + behind)
 
 
 def _forms(word: str) -> tuple[str, ...]:

@@ -38,12 +38,10 @@ RARE, RAREST, SHORT = -11.0, 2.0, 3
 #: Letters of the parts of a compound, at least.
 PART = 4
 _TOKEN = re.compile(r"\S+")
-_VOWEL = re.compile("[aeiouyàâäéèêëíîïóôöúùûüąęœæøå]")
 _SINGLE = re.compile(r"(.)(?=\1)")
 _SILENT = re.compile(r"[aeiouyhw]|(.)(?=\1)")
-#: A token that is nothing but a word, and what a name that stands for others begins with.
+#: A token that is nothing but a word.
 _SIMPLE = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*[,.;:!?]*")
-_PLACEHOLDER = "my"
 
 
 class TextFacts(Protocol):
@@ -108,7 +106,6 @@ class LineFeatures:
         yield "doubled letter", distance == 1 and _SINGLE.sub("", word) == _SINGLE.sub("", other)
         yield "letters", min(len(word), 12)
         yield "short", len(word) <= SHORT
-        yield "no vowel", not _VOWEL.search(word)
         yield "only an affix", word.startswith(other) + word.endswith(other)
         yield "looks like a word", self._words.shape(word)
         yield "correction looks like one", self._words.shape(together)
@@ -149,7 +146,6 @@ class LineFeatures:
             all(known) or (any(known) and level >= (1 if words[1:] else LEFT_ALONE)),
         )
         yield "made of two words", self._is_compound(looked_up(before))
-        yield "placeholder", looked_up(before).startswith(_PLACEHOLDER)
         listed = self._words.misspelt(before) if " " not in before else ()
         is_first = bool(listed) and looked_up(after) == looked_up(listed[0])
         yield NOT_THE_FIRST, len(listed) > 1 and not is_first

@@ -9,7 +9,7 @@ A probability goes from the model to the text in this order:
    - :class:`Judge`: the model's word is taken;
    - :class:`.Evidence`: lists of known words, and weights that were learnt, tell;
 
-3. what spaces explain as well loses their share (:func:`competed`);
+3. of what words and spaces explain one change is left (:func:`competed`);
 4. it is compared with the least that the text asks for (:meth:`Judge.threshold_for`); of a
    misspelling that is sure to be one the word need not be (:func:`of_error`): it is reported then.
 """
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from ..lines import Change, overlaps
-from ..propose.spacing import SURE, Respaced
+from ..propose.spacing import SURE
 from ..text.units import Span, bare_letters
 
 #: The feature that says of a listed misspelling that another correction is listed before.
@@ -123,33 +123,28 @@ def of_error(probability: float, terms: Mapping[str, float]) -> float:
 def competed(
     line: str,
     wanted: Sequence[Change],
-    proposed: Iterable[Respaced],
+    proposed: Iterable[Change],
     judge: Callable[[int, str, str, float], float] = lambda start, before, after, chance: chance,
 ) -> tuple[list[Change], list[Change]]:
     """Returns the changes of single words that a model wants in a line, less those that spaces
-    explain better, with probabilities that leave them their share; and the changes of spaces.
+    explain better; and the changes of spaces.
 
     Args:
         judge: where a change begins, what stands there and what comes, its probability by what
             proposes it → that in its text.
     """
-    chances = {(start, end): chance for start, end, _, chance in wanted}
-    meant = {change[:3] for change in wanted}
+    chances = {change[:3]: change.probability for change in wanted}
     respaced: list[Change] = []
-    for places, share, change in proposed:
-        if change and change[:3] in meant:
-            start, end, text, chance = change
-            if "'" not in text:  # no model takes an apostrophe for a term
-                chance = judge(start, line[start:end], text, chance)
-            chances[start, end] = max(chances[start, end], chance)
-            continue
-        for place in chances.keys() & {*places}:
-            chances[place] *= 1 - share
-        if change:
+    for change in proposed:
+        start, end, after, chance = change
+        if change[:3] not in chances:
             respaced.append(change)
-
+            continue
+        if "'" not in after:  # no model takes an apostrophe for a term
+            chance = judge(start, line[start:end], after, chance)
+        chances[change[:3]] = max(chances[change[:3]], chance)
     kept = disjoint(respaced)
-    others = [change._replace(probability=chances[change[:2]]) for change in wanted]
+    others = [change._replace(probability=chances[change[:3]]) for change in wanted]
     return [other for other in others if not overlaps(kept, other)], [
         Change(start, end, after, judge(start, line[start:end], after, chance))
         for start, end, after, chance in kept

@@ -34,11 +34,11 @@ from ..words.ngrams import Bigrams, LetterModel
 #: no word in small letters is as frequent (from SCOWL's lists those that are met 16 times or more
 #: in a million words, and others).
 ENGLISH = Path(__file__).parents[1] / "english_spelling" / "english.json"
-#: Log-probability of a word that is in no list, less that of its letters; with a capital.
-UNKNOWN, UNKNOWN_NAME = -5.0, -3.0
+#: Log-probability of a word that is in no list, less that of its letters.
+UNKNOWN = -5.0
 #: Of a space left out between words of which none, one or both are common; added where what stands
-#: there is a word of the list, and where one of them is a letter.
-LEFT_OUT, OF_WORD, OF_LETTER = (-15.0, -8.0, -6.0), -8.0, 2.0
+#: there is a word of the list (*cannot*).
+LEFT_OUT, OF_WORD = (-15.0, -8.0, -6.0), -8.0
 #: Of a space put into a word, also so that two words of the list stand there; of one written a
 #: letter too early or too late.
 PUT_IN, PUT_IN_WORDS, MOVED = -9.0, -12.0, -9.0
@@ -48,8 +48,8 @@ DOUBLED, APOSTROPHE, SLIP = 0.0, -4.0, -10.5
 SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
 #: Of writing two words as one on purpose (*toolchain*), where none of them is common.
 COMPOUND = -21.0
-#: Added where no word is next to it, and for a pair of neighbours that is not listed.
-ALONE, NOT_LISTED = -3.0, -1.0
+#: Added for a pair of neighbours that is not listed.
+NOT_LISTED = -1.0
 #: Where so many of the most frequent words are not English, common ones are those in this share of
 #: all pairs.
 MOST_MET, COMMON = 3, 1 / 1000
@@ -63,8 +63,6 @@ WHOLE, USUAL = 4, -12.0
 RAREST = -20.0
 #: Probability from which on spaces are changed.
 SURE = 0.8
-#: A known word that is met so often is not divided.
-OFTEN = -12.5
 #: Letters of a word in which spaces are sought, at most.
 LONGEST = 40
 MOST_KEPT = 100_000
@@ -104,22 +102,12 @@ class Slot(NamedTuple):
     right: str
     case: str
 
-    @property
-    def is_twice(self) -> bool:
-        """Returns whether it is a word written twice."""
-        return len(self.words) > 1 and self.words[0] == self.words[1]
-
 
 class Option(NamedTuple):
     """Words that may have been meant; the log-probability of writing what stands there for them."""
 
     words: Words
     price: float
-
-
-#: Where the words of a slot are; how probable it is that spaces are wrong there; the change, with
-#: its probability by the words alone, None where they, or what a model makes of them, stay.
-Respaced = tuple[tuple[Span, ...], float, Change | None]
 
 
 class Spacing:
@@ -233,12 +221,11 @@ class Spacing:
         contraction = self._contracted.get(word.replace("'", ""), word)
         if contraction != word and (not known or contraction in self._negated):
             yield Option((contraction,), APOSTROPHE)
-        for cut in range(1, len(word)) if self.word(word) < OFTEN else ():
+        for cut in range(1, len(word)):
             pair = word[:cut], word[cut:]
             if self._side_by_side(*pair):
                 common = sum(part in self._common for part in pair)
-                price = LEFT_OUT[common] + OF_WORD * known + OF_LETTER * (1 in map(len, pair))
-                yield Option(pair, price)
+                yield Option(pair, LEFT_OUT[common] + OF_WORD * known)
 
     def _of_two(self, first: str, second: str) -> Iterator[Option]:
         if "'" in first + second:
@@ -277,8 +264,9 @@ class Spacing:
 
     def proposed(
         self, line: str, places: Sequence[Span], wanted: Sequence[Change]
-    ) -> Iterator[Respaced]:
-        """Yields what is to be joined, divided, written once or with an apostrophe in a line.
+    ) -> Iterator[Change]:
+        """Yields what is to be joined, divided, written once or with an apostrophe in a line, with
+        its probability by the words alone.
 
         Args:
             places: where its words are, as of :func:`.units.spans` with ``letters``.
@@ -288,13 +276,12 @@ class Spacing:
         for slot in self._slots(line, places):
             written = [line[start:end] for start, end in slot.places]
             meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
-            best, chance, share = self._best(slot, tuple(map(looked_up, meant)))
+            best, chance = self._best(slot, tuple(map(looked_up, meant)))
             is_listed = any(map(self._listed, slot.words))
-            if best and chance < SURE and (is_listed or not has_letters_of(slot.words, best)):
+            if not best or (chance < SURE and (is_listed or not has_letters_of(slot.words, best))):
                 continue  # a model and a list know more words
-            text = as_written("".join(written), best) if best else None
             first, last = slot.places[0][0], slot.places[-1][1]
-            yield slot.places, share, Change(first, last, text, chance) if text else None
+            yield Change(first, last, as_written("".join(written), best), chance)
 
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
         """Yields what may be respaced in a line: no names, nor parts of words with hyphens, nor
@@ -332,30 +319,21 @@ class Spacing:
                 if self._options((word, other), "first"):
                     yield number, number + 1
 
-    def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float, float]:
-        """Returns the best of what may have been meant, its probability, and that of all changes of
-        spaces; None where the words as they are, or what a model made of them, are more
-        probable."""
-        stays = self._text(slot.words, slot)
-        if slot.case != "small" and slot.words[0] not in self._counts:
-            stays += UNKNOWN_NAME - UNKNOWN
-        rated: list[tuple[float, Words | None]] = [(stays, None)]
+    def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float]:
+        """Returns the best of what may have been meant, and its probability; None where the words
+        as they are, or what a model made of them, are more probable."""
+        rated: list[tuple[float, Words | None]] = [(self._text(slot.words, slot), None)]
         options = self._options(slot.words, slot.case)
         if meant != slot.words and meant not in [option.words for option in options]:
             rated.append((self._of_model(slot, meant, options), None))
-        alone = 0.0 if slot.left or slot.right or slot.is_twice else ALONE
-        of_spaces = []
         for words, price in options:
             text = self._text(words, slot)
-            meant_there = text + price + alone
             if price == LEFT_OUT[0]:  # two words as one on purpose (*toolchain*)
                 rated.append((text + COMPOUND, None))
-            rated.append((meant_there, words))
-            if has_letters_of(slot.words, words):
-                of_spaces.append(meant_there)
+            rated.append((text + price, words))
         top, best = max(rated, key=itemgetter(0))
         total = math.fsum(math.exp(score - top) for score, _ in rated)
-        return best, 1 / total, math.fsum(math.exp(score - top) for score in of_spaces) / total
+        return best, 1 / total
 
     def _of_model(self, slot: Slot, meant: Words, options: Sequence[Option]) -> float:
         """Returns the log-probability that what a model makes of a slot was meant there."""

@@ -30,13 +30,13 @@ _CONSONANT = (
     "problem|house|new|good|great|big|small|few|lot|long|different|real|student|teacher|job|company"
 )
 _YOURS = "email|letter|help|support|time|name|own|friends?|family|house|car|job|reply|question"
-_LOST = "weight|money|time|his|her|their|my|your|our|the|it|them|control|hope|interest"
 
 
 class Slip(NamedTuple):
     """A pattern, and what is meant, ``None`` for a capital of its last group.
 
-    right, wrong: how often that was so, read in 30,000 words of learners and 291,000 of right text.
+    right, wrong: how often that was so, read in 30,000 words of learners, 291,000 of right text and
+    1.3 million of comments, captions, web pages and files with typos, of these the first 14 each.
     """
 
     pattern: str
@@ -47,28 +47,24 @@ class Slip(NamedTuple):
 
 #: Each with its counts.
 SLIPS = (
-    Slip(rf"\b(could|should|would|must|might) of(?= (?:{_DONE})\b)", r"\1 have", 1, 0),
-    Slip(r"\b([Tt])heir(?= (?:is|are|was|were|will be|has been|have been)\b)", r"\1here", 0, 0),
-    Slip(rf"\b(?:on|last|next|every|until) ({_DAYS})\b", None, 1, 0),
-    Slip(rf"\b(?:in|since|last|next|until) ({_MONTHS})\b", None, 0, 0),
-    Slip(rf"(?<=[a-z,] )({_TONGUES})(?= (?:{_OF_TONGUES})\b)", None, 0, 0),
-    Slip(rf"(?<![\w'’.@/\\$(<\[{{-])(i)(?= (?:{_AFTER_I})\b)", None, 33, 0),
-    Slip(r"(?<![\w'’.@/\\$(<\[{-])(i)(?=['’](?:m|ve|ll|d)\b)", None, 3, 0),
-    Slip(rf"\b({_MORE}) then(?= (?:{_THAN})\b)", r"\1 than", 3, 0),
-    Slip(rf"\b(is|are|was|were|much|way) to (?=(?:{_TOO})\b(?! to\b))", r"\1 too ", 2, 0),
-    Slip(r"\b(am|is|are|was|were|get|got|getting) use to\b", r"\1 used to", 0, 0),
-    Slip(r"(?<=forward to )(hear|see|meet|work|read|visit|speak)\b", r"\1ing", 0, 0),
-    Slip(rf"\b([Aa])(?= (?:{_VOWEL})\b)", r"\1n", 3, 1),
-    Slip(rf"\b([Aa])n(?= (?:{_CONSONANT})\b)", r"\1", 0, 0),
-    Slip(rf"\b([Yy]ou)['’]re(?= (?:{_YOURS})\b)", r"\1r", 0, 0),
-    Slip(r"\b([Yy]ou)r(?= welcome(?:[.!,]|$))", r"\1're", 0, 0),
+    Slip(rf"\b(could|should|would|must|might) of(?= (?:{_DONE})\b)", r"\1 have", 5, 0),
+    Slip(r"\b([Tt])heir(?= (?:is|are|was|were|will be|has been|have been)\b)", r"\1here", 6, 0),
+    Slip(rf"\b(?:on|last|next|every|until) ({_DAYS})\b", None, 5, 0),
+    Slip(rf"\b(?:in|since|last|next|until) ({_MONTHS})\b", None, 4, 0),
+    Slip(rf"(?<=[a-z,] )({_TONGUES})(?= (?:{_OF_TONGUES})\b)", None, 2, 0),
+    Slip(rf"(?<![\w'’.@/\\$(<\[{{-])(i)(?= (?:{_AFTER_I})\b)", None, 47, 0),
+    Slip(r"(?<![\w'’.@/\\$(<\[{-])(i)(?=['’](?:m|ve|ll|d)\b)", None, 17, 0),
+    Slip(rf"\b({_MORE}) then(?= (?:{_THAN})\b)", r"\1 than", 4, 0),
+    Slip(rf"\b(is|are|was|were|much|way) to (?=(?:{_TOO})\b(?! to\b))", r"\1 too ", 7, 0),
+    Slip(r"\b(am|is|are|was|were|get|got|getting) use to\b", r"\1 used to", 1, 0),
+    Slip(rf"\b([Aa])(?= (?:{_VOWEL})\b)", r"\1n", 17, 1),
+    Slip(rf"\b([Aa])n(?= (?:{_CONSONANT})\b)", r"\1", 11, 0),
+    Slip(rf"\b([Yy]ou)['’]re(?= (?:{_YOURS})\b)", r"\1r", 1, 0),
+    Slip(r"\b([Yy]ou)r(?= welcome(?:[.!,]|$))", r"\1're", 1, 0),
     Slip(r"\b([Hh]e|[Ss]he|[Ii]t) don['’]t\b(?!-)", r"\1 doesn't", 0, 0),
-    Slip(rf"\b(to|will|would|can|could|not|may|might) loose(?= (?:{_LOST})\b)", r"\1 lose", 0, 0),
-    Slip(r"\b([Ii]t)s(?= (?:been|not|an?|the|really|going|because|too)\b)", r"\1's", 3, 0),
-    Slip(r"\b([Ii]t)['’]s(?= own\b)", r"\1s", 0, 0),
-    Slip(r"\b([Ll]et (?:me|us|him|her|them)) now(?= (?:if|when|what|how|whether)\b)", r"\1 know",
-         0, 0),
-)  # fmt: skip
+    Slip(r"\b([Ii]t)s(?= (?:been|not|an?|the|really|going|because|too)\b)", r"\1's", 17, 0),
+    Slip(r"\b([Ii]t)['’]s(?= own\b)", r"\1s", 4, 0),
+)
 _PATTERNS = [(re.compile(slip.pattern), slip) for slip in SLIPS]
 
 

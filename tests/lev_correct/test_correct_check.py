@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 from fake_backend import Scripted, ranking
 from refusals import refuses
-from scripted_command import TEH, put, run_scripted, tree
+from scripted_command import TEH, commit, git, places, put, run_scripted, tree
 from tables import rows
 
 from lev_correct.cli import main as correct
@@ -21,15 +20,6 @@ def run(monkeypatch, tmp_path):
     """:func:`.run_scripted` in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return partial(run_scripted, monkeypatch, b"")
-
-
-def places(printed):
-    """``file:line:column`` of what a check printed."""
-    return [line.partition(": ")[0] for line in printed.decode().splitlines()]
-
-
-def git(*words):
-    subprocess.run(["git", *words], check=True, capture_output=True)
 
 
 FORMS = {
@@ -115,9 +105,7 @@ def test_what_a_check_does_not_write_is_printed(run, monkeypatch, capsys):
 
 def test_a_check_of_changed_lines_writes_those_alone(run):
     git("init", "-q")
-    put(a=b"teh\nteh\n")
-    git("add", "a")
-    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a")
+    commit(a=b"teh\nteh\n")
     put(a=b"teh\nteh\nteh new\n")
     run("check --since HEAD --write")
     assert Path("a").read_bytes() == b"teh\nteh\nthe new\n"

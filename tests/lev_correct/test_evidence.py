@@ -213,8 +213,13 @@ def test_lines_and_quotations_in_another_language_are_found_and_count_for_nothin
     assert read(text, lines) == [[(0, 18)], [(14, 29)], []]
     assert lines[2] not in run.languages.asked, "an English line costs nothing"
     assert not text.foreign
-    read(text, ["habe nicht die cat", "habe das nicht", "habe nicht das"])
+
+
+def test_in_a_text_in_another_language_lists_alone_are_followed():
+    lines = ["habe nicht die cat", "habe das nicht", "habe nicht das"]
+    text = evidence(*lines, foreign=("habe",))
     assert text.foreign
+    assert chance(text, "runkle", "rumple") == 0.0 < chance(text, "teha", "the")
 
 
 @pytest.mark.parametrize("own, is_own", [("de", True), ("en", False), ("xx", True)])
@@ -272,6 +277,3 @@ def test_edits_are_measured_and_not_judged_where_a_fit_asks():
     (measured,) = text.run.measured
     assert (measured.before, measured.after, measured.kind) == ("runkle", "rumple", "word")
     assert measured.line[measured.start :].startswith("runkle") and measured.features["certain"] > 0
-    foreign = evidence(foreign=("the cat sat",))
-    foreign.run.measured = []
-    assert chance(foreign, "runkle", "rumple", 0.9) == 0.9 and not foreign.run.measured

@@ -22,16 +22,13 @@ Well, i’m here. | Well, I’m here.
 It is better then the other. | It is better than the other.
 It was to late. | It was too late.
 I am use to it. | I am used to it.
-I look forward to hear it. | I look forward to hearing it.
 It takes a hour. | It takes an hour.
 He is an student. | He is a student.
 Thanks for you're help. | Thanks for your help.
 Your welcome. | You're welcome.
 She don't know. | She doesn't know.
-You will loose time. | You will lose time.
 Its not here. | It's not here.
 It has it's own key. | It has its own key.
-Let me now if you come. | Let me know if you come.
 """)
 
 
@@ -49,7 +46,7 @@ def test_each_pattern_finds_something():
 @pytest.mark.parametrize("line", [
     "The sum of its values, and its own key.", "i = i + 1, for i in x", "Their own cats are",
     "He is to be here, much to my surprise.", "Your welcome page", "better, then the others came",
-    "It don't-care bits", "they loose the dogs", "an unusual house, a European one",
+    "It don't-care bits", "an unusual house, a European one",
 ])  # fmt: skip
 def test_what_may_be_meant_stays(line):
     assert [change.after for change in doubts(line)] == []
