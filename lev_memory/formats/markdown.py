@@ -227,7 +227,7 @@ class Markdown(Document):
     def outcome(self) -> str:
         """See the base class."""
         parts = (f"{count} {what}" for what, count in self.counts.items())
-        return f"blocks and sentences: {', '.join(parts)}; "
+        return f"blocks, sentences, lines of code: {', '.join(parts)}; "
 
     def merged(
         self, old: Sequence[Piece], new: Sequence[Piece], there: Sequence[Piece]

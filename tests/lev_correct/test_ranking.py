@@ -272,3 +272,18 @@ def test_lists_that_cannot_be_used_are_refused(tmp_path, unit, files, weights, m
     lists = dict.fromkeys(files.split(), str(path))
     with refuses(message):
         ranked(Scripted(), Settings(unit, weights=dict.fromkeys(weights.split(), 1.0), **lists))
+
+
+def test_a_line_is_measured_by_all_of_its_words_without_the_punctuation_around_them(rescorer):
+    def measured(unit, text):
+        (found,) = rescorer.candidates([unit], batch_size=1)
+        return found.features[found.texts.index(text), OF_WORDS]
+
+    both = measured("teh (dgo).", "the (dog).")
+    words = [("teh", "the"), ("dgo", "dog")]
+    assert np.allclose(both, sum(rescorer.vocabulary.features(*pair) for pair in words))
+    stays = [("teh", "teh"), ("dgo", "dog")]
+    assert np.allclose(
+        measured("teh (dgo).", "teh (dog)."),
+        sum(rescorer.vocabulary.features(*pair) for pair in stays),
+    )
