@@ -51,7 +51,8 @@ class Rescorer(WordRanker):
             edits += [WordEdit(number, number + 1, (right,)) for right in choices]
         texts.append(" ".join(right for right, *_ in rights))
         texts += [" ".join([*words[:start], *after, *words[end:]]) for start, end, after in edits]
-        longest = len(unit) + self.longest * len(words)
+        listed = ([word, *self.vocabulary.corrections(word)] for word in words)
+        longest = sum(max(map(len, choices)) + 1 + self.longest for choices in listed)
         able = (text for text in dict.fromkeys(texts) if text and len(text) <= longest)
         return list(islice(filter(self._spelt, able), MOST))
 
