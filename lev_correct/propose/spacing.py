@@ -48,8 +48,8 @@ DOUBLED, APOSTROPHE, SLIP = 0.0, -4.0, -10.5
 SLIP_OF_COMMON, SLIP_OF_NAME, SHORT = -7.5, -7.0, 5
 #: Of writing two words as one on purpose (*toolchain*), where none of them is common.
 COMPOUND = -21.0
-#: Added for a pair of neighbours that is not listed.
-NOT_LISTED = -1.0
+#: Added where no word is next to it, and for a pair of neighbours that is not listed.
+ALONE, NOT_LISTED = -3.0, -1.0
 #: Where so many of the most frequent words are not English, common ones are those in this share of
 #: all pairs.
 MOST_MET, COMMON = 3, 1 / 1000
@@ -326,11 +326,12 @@ class Spacing:
         options = self._options(slot.words, slot.case)
         if meant != slot.words and meant not in [option.words for option in options]:
             rated.append((self._of_model(slot, meant, options), None))
+        is_alone = not (slot.left or slot.right or len({*slot.words}) < len(slot.words))
         for words, price in options:
             text = self._text(words, slot)
             if price == LEFT_OUT[0]:  # two words as one on purpose (*toolchain*)
                 rated.append((text + COMPOUND, None))
-            rated.append((text + price, words))
+            rated.append((text + price + ALONE * is_alone, words))
         top, best = max(rated, key=itemgetter(0))
         total = math.fsum(math.exp(score - top) for score, _ in rated)
         return best, 1 / total
