@@ -216,19 +216,21 @@ class TranslationMemory:
         output: str | PathLike[str] | None = None,
         backup: bool = False,
         write: bool = True,
+        document: BilingualFile | None = None,
     ) -> Filled:
         """Writes the proposals of a file into it, or into ``output`` if that is given.
 
         Args:
             backup: keeps what is replaced as FILE.bak.
             write: False: only returns what would be written.
+            document: what was read of it.
 
         Raises:
             UserError: the file cannot be used, or is into another language than the memory.
         """
         path = Path(path)
         before, target = read_bytes(str(path)), Path(output or path)
-        document = read_document(path)
+        document = document or read_document(path)
         language = language_of(document)
         if not same_language(language, self.language):
             raise UserError(f"{path} is {language}, and the memory {self.language}")

@@ -26,10 +26,7 @@ KINDS = {
     "editor": "--task translation_edit --arch levenshtein_editor_char --criterion edit_policy_loss",
     "stock": "--task translation --arch transformer --decoder-embed-dim 16 "
     "--decoder-ffn-embed-dim 16 --decoder-attention-heads 2",
-    "adaptive": "--task translation --arch transformer --decoder-embed-dim 16 "
-    "--decoder-attention-heads 2 --adaptive-softmax-cutoff 6 --criterion adaptive_loss",
     "gated": "--task translation --arch gated_transformer_char",
-    "paper": "--task translation --arch gated_transformer_char --gate-variant paper",
     "concat": "--task translation_concat --arch transformer_concat_char",
     "pbd": "--task translation --arch pbd_transformer_char",
 }

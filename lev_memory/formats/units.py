@@ -77,6 +77,10 @@ class BilingualFile:
         """Returns why a text cannot be written for a unit, "" if it can."""
         return ""
 
+    def outcome(self) -> str:
+        """Returns what became of the rest of the file, for a reader."""
+        return ""
+
     def with_proposals(self, proposals: dict[TranslationUnit, Proposal]) -> bytes:
         """Returns the file's bytes with proposals for its units."""
         raise NotImplementedError
