@@ -34,7 +34,7 @@ _ORDINARY = regex.compile(
 )
 _THOUSANDS = regex.compile(r"\d{1,3}(?:,\d{3})+")  # in English
 _DATES = {*calendar.month_name, *calendar.month_abbr, *calendar.day_name, *calendar.day_abbr} - {""}
-FREE = {"term", "code", "number", "name", "currency"}  # kinds that need no translation
+FREE = ("term", "code", "number", "name", "currency")  # kinds that need no translation
 _WORDS = regex.compile(r"(?<![&\p{L}])\p{L}{2}")
 # a noun after a number, some with what joins it in Romanian: no abbreviation of a unit
 _NOUN = regex.compile(
@@ -210,12 +210,15 @@ class Sources:
 
 
 class Repaired(NamedTuple):
-    """A draft after repairs; ``is_all``: nothing else has changed in its source; ``sources``: the
-    older one after the same repairs, beside the new one."""
+    """A draft after repairs, and its sources, of which the older one has the same repairs."""
 
     text: str
-    is_all: bool
     sources: Sources
+
+    @property
+    def is_all(self) -> bool:
+        """Returns whether nothing else has changed in the source."""
+        return not self.sources.stretches
 
 
 @lru_cache(maxsize=8)
@@ -266,12 +269,12 @@ def _runs(text: str, tokens: Sequence[Token]) -> list[Token]:
     return runs
 
 
-def _changes(sources: Sources) -> tuple[list[Substitution], bool]:
-    """Returns what may be repaired, and whether it is all that has changed."""
+def _changes(sources: Sources) -> list[Substitution]:
+    """Returns what may be repaired."""
     left, right = sources.old, sources.new
     if max(len(left.tokens), len(right.tokens)) > LONGEST:
-        return [], False
-    pairs, is_all = list[Substitution](), True
+        return []
+    pairs = list[Substitution]()
     wrapped = _wrapped(left, right, sources.stretches)
     for gone, come in sources.stretches:
         before, after = left.tokens[gone.start : gone.stop], right.tokens[come.start : come.stop]
@@ -287,10 +290,8 @@ def _changes(sources: Sources) -> tuple[list[Substitution], bool]:
                 [t for t in s if t not in each] for s, each in zip((before, after), zip(*marks))
             ]
             before, after = rest or (before, after)
-            repairable, is_whole = _pairs(_runs(left.text, before), _runs(right.text, after))
-            pairs += repairable
-            is_all &= is_whole
-    return pairs, is_all
+            pairs += _pairs(_runs(left.text, before), _runs(right.text, after))
+    return pairs
 
 
 def _wrapped(
@@ -323,22 +324,19 @@ def _marks(old: Sequence[Token], new: Sequence[Token]) -> list[tuple[Token, Toke
     return [(old[i], new[i]) for i in places[0]] if is_same else []
 
 
-def _pairs(old: list[Token], new: list[Token]) -> tuple[list[Substitution], bool]:
-    """Returns what of a stretch may be repaired, and whether that is all of it."""
+def _pairs(old: list[Token], new: list[Token]) -> list[Substitution]:
+    """Returns what of a stretch may be repaired."""
     kinds = [token.kind for token in old], [token.kind for token in new]
     is_written_out = kinds != (["number"], ["name"])
-    if len(old) == len(new) == 1 and is_written_out and FREE - {"term"} >= {*kinds[0], *kinds[1]}:
-        return [Substitution(old[0].start, old[0].text, new[0].text)], True
-    pairs, is_all = [], kinds[0] == kinds[1]
-    for kind in dict.fromkeys(kinds[0] + kinds[1]):
+    if len(old) == len(new) == 1 and is_written_out and {*FREE[1:]} >= {*kinds[0], *kinds[1]}:
+        return [Substitution(old[0].start, old[0].text, new[0].text)]
+    pairs = []
+    for kind in FREE:
         before, after = ([token for token in side if token.kind == kind] for side in (old, new))
-        same = [token.text for token in before] == [token.text for token in after]
-        if kind in FREE and len(before) == len(after):
+        if len(before) == len(after):
             both = zip(before, after)
             pairs += [Substitution(a.start, a.text, b.text) for a, b in both if a.text != b.text]
-        else:
-            is_all &= same
-    return pairs, is_all
+    return pairs
 
 
 def repaired(
@@ -364,14 +362,14 @@ def repaired(
     old, draft = followed(old, new, draft)
     old, draft = accelerated(old, new, draft)
     if draft.strip() == old.strip() and _WORDS.search(WHOLE.sub(" ", old)):
-        return Repaired(draft, old == new, Sources(old, new))
+        return Repaired(draft, Sources(old, new))
     terms = terms or {}
     sources = Sources(old, new, terms)
     source, target = _Text(old, sources.old.tokens, draft), _Text(draft, tokens_of(draft), old)
-    pairs, is_all = _changes(sources)
+    pairs = _changes(sources)
     named = [pair for pair in pairs if _is_positional(pair.after) > _is_positional(pair.before)]
     if len(named) > 1:  # the draft may have them in another order
-        pairs, is_all = [pair for pair in pairs if pair not in named], False
+        pairs = [pair for pair in pairs if pair not in named]
     edits, same = dict[Span, str](), dict[Span, str]()  # in the draft, and in the older source
     by_text: dict[str, list[Substitution]] = {}
     for pair in pairs:
@@ -384,7 +382,6 @@ def repaired(
             way = [edit for pair in both if pair for edit in pair[1]]
             there = [pair[0] for pair in both if pair]
             texts = [pair.after for pair, found in zip(group, both) if found]
-            is_all &= all(both)
             if not any(span in edits for span, _ in way):
                 edits |= way
                 same |= zip(there, texts)
@@ -403,13 +400,11 @@ def repaired(
         if len(way) == len(there) == len(group) and is_free and is_agreeing:
             edits |= way
             same |= dict.fromkeys(there, after)
-        else:
-            is_all = False
     text, between = (
         replaced(side, ((*span, new) for span, new in edited.items()))
         for side, edited in ((draft, edits), (old, same))
     )
-    return Repaired(text, is_all, sources.after(between))
+    return Repaired(text, sources.after(between))
 
 
 def _is_positional(text: str) -> bool:
