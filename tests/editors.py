@@ -38,18 +38,16 @@ def editor(count: int = 1, characters: bool = False, **options: Any) -> Levensht
     return LevenshteinEditor(models, task, bpe=Characters() if characters else None)
 
 
-def edit_corrector(unit: str | None = None, window: int | None = None, **more: Any) -> "Corrector":
+def edit_corrector(unit: str | None = None, **more: Any) -> "Corrector":
     """A corrector with an edit model of characters; ``more``: options of its backend."""
     from lev_correct import Corrector
     from lev_correct.propose.editor import LevenshteinBackend
 
     backend = LevenshteinBackend(editor(characters=True), knows_spaces=True, **more)
-    return Corrector(backend, unit, window)
+    return Corrector(backend, unit)
 
 
-def writing_corrector(
-    kind: str = "stock", unit: str | None = None, window: int | None = None
-) -> "Corrector":
+def writing_corrector(kind: str = "stock", unit: str | None = None) -> "Corrector":
     """A corrector whose model, one of :data:`saved.KINDS`, writes from left to right."""
     from lev_correct import Corrector
     from lev_plugins.inference.correcting import Autoregressive
@@ -57,7 +55,7 @@ def writing_corrector(
     cfg = copy.deepcopy(saved.parsed(Path("nowhere/bin"), kind))
     of = tasks.TASK_REGISTRY[cfg.task._name](cfg.task, tiny.dictionary(), tiny.dictionary())
     model, processing = saved.untrained(cfg, of), TextProcessing(None, Characters())
-    return Corrector(Autoregressive(model, of, cfg, processing, True, beam=2), unit, window)
+    return Corrector(Autoregressive(model, of, cfg, processing, True, beam=2), unit)
 
 
 def trace(text: str) -> EditTrace:

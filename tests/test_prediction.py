@@ -25,12 +25,10 @@ def configuration(kind: str) -> Any:
     return saved.configuration([*words.split(), *sizes, "--optimizer", "adam"])
 
 
-def save(
-    path: Path, kind: str, texts: int = 1, labels: Sequence[str] = LABELS, threshold: float = 0.4
-) -> Path:
+def save(path: Path, kind: str, texts: int = 1, labels: Sequence[str] = LABELS) -> Path:
     """A checkpoint as fairseq-train writes it, of a model that was not trained."""
     model = editors.enct5(kind, texts, LIMIT, labels)
-    kept = {**model.task.state_dict(), "threshold": threshold}
+    kept = {**model.task.state_dict(), "threshold": 0.4}
     return saved.write(path, configuration(kind), model.model, kept)
 
 

@@ -63,11 +63,9 @@ def dictionaries(folder: Path, letters: Iterable[str] = LETTERS) -> Path:
     return folder
 
 
-def write_indexed(
-    prefix: Path, rows: Iterable[Tensor], size: int = 100, impl: str = "mmap"
-) -> None:
+def write_indexed(prefix: Path, rows: Iterable[Tensor], size: int = 100) -> None:
     """Tokens as preprocess writes them, ``size`` being that of the dictionary."""
-    builder = indexed_dataset.make_builder(f"{prefix}.bin", impl, size)
+    builder = indexed_dataset.make_builder(f"{prefix}.bin", "mmap", size)
     for row in rows:
         builder.add_item(row.int())
     builder.finalize(f"{prefix}.idx")
@@ -137,12 +135,11 @@ def sentence(letters: str, symbols: Dictionary, placeholder: int | None = None) 
     return torch.tensor([symbols.bos(), *inner, symbols.eos()])
 
 
-def letters(tokens: Tensor, symbols: Dictionary, placeholder: int | None = None) -> str:
+def letters(tokens: Tensor, symbols: Dictionary) -> str:
     """Tokens → a string of letters; padding is left out, <s> and </s> have to be in place."""
     row = tokens[tokens.ne(symbols.pad())].tolist()
     assert row[0] == symbols.bos() and row[-1] == symbols.eos(), f"no sentence: {row}"
-    shown = {symbols.unk(): UNKNOWN, placeholder: PLACEHOLDER}
-    return "".join(shown[index] if index in shown else symbols[index] for index in row[1:-1])
+    return "".join(UNKNOWN if n == symbols.unk() else symbols[n] for n in row[1:-1])
 
 
 def stack(rows: Sequence[Tensor], pad: int, left: bool = False, extra: int = 0) -> Tensor:

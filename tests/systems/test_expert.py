@@ -192,7 +192,7 @@ def test_a_token_of_probability_zero_is_never_sampled_from_sums_that_are_rounded
 
 def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():
     task = tiny.task(token_masking="uniform")
-    sample = tiny.batch(task, [Triple("ab", "abcdefgh", "abxdefg")] * MANY)
+    sample = tiny.batch(task, [Triple("ab", "abcdefgh", "abxdefg")] * 4000)
     states, plain = task.with_states(sample, 1)["states"], TASK.with_states(sample, 1)["states"]
     missing = plain.predicted
     assert all(map(torch.equal, states.insertion, plain.insertion))
