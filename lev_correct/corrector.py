@@ -66,7 +66,7 @@ from .words.lexicon import KnownWords, installed_misspellings
 LONGEST_WORD = 1000
 #: Probability of an edit from which it is made by default where a text tells (:mod:`.evidence`):
 #: at 0.5 5 in 100 misspelt words of learners fewer become right, and in right text as many change.
-RIGHT = 0.3
+DEFAULT_THRESHOLD = 0.3
 #: Terms of a probability that an edit carries.
 REASONS = 3
 _CODE = CodeProtection()
@@ -338,7 +338,7 @@ class Corrector:
     @property
     def min_confidence(self) -> float:
         """Probability from which an edit is made where a call does not say."""
-        return max(self.settings.min_confidence, RIGHT * self._is_judged)
+        return max(self.settings.min_confidence, DEFAULT_THRESHOLD * self._is_judged)
 
     @property
     def _is_judged(self) -> bool:

@@ -35,7 +35,7 @@ import numpy as np
 from made_up_typos import Typist
 
 from lev_correct import Corrector, settings
-from lev_correct.corrector import RIGHT
+from lev_correct.corrector import DEFAULT_THRESHOLD
 from lev_correct.document import Document
 from lev_correct.files.markup import opens_sentence
 from lev_correct.judge.evidence import OF_LISTS, Evidence, Run
@@ -412,7 +412,7 @@ def report(rows: Sequence[Example], odds: np.ndarray) -> None:
     chances, counts = 1 / (1 + np.exp(-odds)), defaultdict(lambda: [0, 0])
     for chance, row in zip(chances, rows, strict=True):
         wanted = row.source in ALL_RIGHT or row.is_right
-        counts[row.source][0] += chance >= RIGHT and wanted
+        counts[row.source][0] += chance >= DEFAULT_THRESHOLD and wanted
         counts[row.source][1] += wanted
     for source, (edits, of) in counts.items():
         if of:
@@ -464,7 +464,8 @@ def main() -> None:
         # the bias under which as much of left-out right text changes as it may
         is_right_text = np.array([row.source == "right" for row in rows])
         most = round(EDITS * sum(words.values()) * HIDDEN / 1000)
-        shift = math.log(RIGHT / (1 - RIGHT)) - np.sort(odds[is_right_text])[::-1][most]
+        least = math.log(DEFAULT_THRESHOLD / (1 - DEFAULT_THRESHOLD))
+        shift = least - np.sort(odds[is_right_text])[::-1][most]
         odds += shift
         kinds[FEW]["bias"] = (round(kinds[FEW]["bias"][0] + float(shift), 4), 0.0)
         told = stored["fitted on"] | {"few": {"words": words, "examples": len(rows)}}

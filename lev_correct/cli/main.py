@@ -127,7 +127,7 @@ class Correcting:
         file, use = self.corrector.settings_file, self.corrector.settings
         if file and self.args.path:
             sure = self.args.min_confidence
-            sure = use.min_confidence if sure is None else sure
+            sure = self.corrector.min_confidence if sure is None else sure
             words = ", protected words" if use.protect_words else ""
             flags = f"--unit {self.corrector.unit} --min-confidence {sure:.3g}{words}"
             say(f"settings of {file}: {flags} ({use.tuned})")

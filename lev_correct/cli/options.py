@@ -75,7 +75,7 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
 def _add_edits(add: Add) -> None:
     add(
         "--min-confidence P",
-        "minimum probability of an edit (default: as tuned, otherwise 0)",
+        "minimum probability of an edit (default: as tuned; 0.3 or more where words are judged)",
         type=float,
     )
     add("--eager", "apply every proposed edit, even to words that are probably technical terms")

@@ -57,8 +57,8 @@ MOST_ENDINGS = 2
 #: Share of foreign lines, and lines, from which a text is foreign.
 FOREIGN_SHARE, FOREIGN_LINES = 0.5, 2
 #: Endings of files of prose; a file with another one is not prose.
-PROSE = {"", ".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex", ".html", ".htm",
-         ".po", ".pot", ".srt", ".noisy", ".en"}  # fmt: skip
+PROSE = {"", ".txt", ".text", ".md", ".markdown", ".mdx", ".rst", ".adoc", ".asciidoc", ".org",
+         ".tex", ".html", ".htm", ".po", ".pot", ".srt", ".noisy", ".en"}  # fmt: skip
 
 
 class Measured(NamedTuple):

@@ -21,7 +21,7 @@ from typing import Literal, Protocol
 
 from ..lines import Change, overlaps
 from ..propose.spacing import SURE
-from ..text.units import Span, bare_letters
+from ..text.units import Span, letters_only
 
 #: The feature that says of a listed misspelling that another correction is listed before.
 NOT_THE_FIRST = "not the first correction"
@@ -97,7 +97,7 @@ class Judge:
 def kind_of(before: str, after: str) -> Kind:
     """The kind of a change of spaces or apostrophes in a word or two, or of a slip."""
     words, spaced = len(before.split()), len(after.split())
-    differ = bare_letters(before) != bare_letters(after)
+    differ = letters_only(before) != letters_only(after)
     if words == 1:
         return "left out" if spaced > 1 else "slip" if differ else "apostrophe"
     return "doubled" if spaced == 1 and differ else "put in"

@@ -23,9 +23,9 @@ from ..files.markup import case_of, is_shouted
 from ..lines import Change
 from ..text.units import (
     Span,
-    bare_letters,
     context,
     hyphens_beside,
+    letters_only,
     looked_up,
 )
 from ..words.ngrams import Bigrams, LetterModel
@@ -349,7 +349,7 @@ class Spacing:
 
 def has_letters_of(words: Words, others: Words) -> bool:
     """Returns whether two texts differ in spaces, apostrophes and doubled words alone."""
-    same = bare_letters("".join(words)) == bare_letters("".join(others))
+    same = letters_only("".join(words)) == letters_only("".join(others))
     return same or words == others + others
 
 
@@ -360,7 +360,7 @@ def as_written(letters: str, words: Words) -> str:
         if letters == letters.upper():
             return word.upper()
         return word if letters[0].islower() else word.capitalize()
-    parts, rest = [], iter(bare_letters(letters))
+    parts, rest = [], iter(letters_only(letters))
     for word in words:
         text = "".join(mark if mark == "'" else next(rest) for mark in word)
         parts.append(text.capitalize() if word.split("'")[0] == "i" else text)

@@ -175,7 +175,7 @@ def looked_up(word: str) -> str:
     return plain_apostrophes(word.lower())
 
 
-def bare_letters(text: str) -> str:
+def letters_only(text: str) -> str:
     """Returns a text without spaces and apostrophes."""
     return plain_apostrophes(text).replace(" ", "").replace("'", "")
 
