@@ -8,7 +8,8 @@ Needs ``pip install '.[memory]'`` and gettext. FOLDER gets two versions of each 
 ``msgmerge --previous``, and WRITTEN/…: what translators wrote. Judged are the fuzzy entries without
 plural forms whose source has changed and that the new version has translated, of a project and
 language --most at random. The memory is that of ``lev-memory repair MERGED``. Probabilities are
-those of numbers fitted on the other projects. Edits are of words, without TER's shifts.
+those of numbers fitted on the other projects, but for Dutch. Edits are of words, without TER's
+shifts.
 """
 
 import argparse
@@ -28,10 +29,10 @@ from rapidfuzz.distance import Levenshtein
 
 from lev_memory.formats.files import read_document
 from lev_memory.formats.po import PoFile
-from lev_memory.formats.units import Document, Proposal
+from lev_memory.formats.units import BilingualFile, Proposal
 from lev_memory.repair import confidence
-from lev_memory.repair.lines import replaced
-from lev_memory.repair.plurals import counting
+from lev_memory.repair.repair import counting
+from lev_memory.repair.text import replaced
 from lev_memory.scores import ter
 from lev_memory.translation_memory import FuzzyMatch, TranslationMemory, stripped
 
@@ -52,6 +53,7 @@ kiwitcms 8.0 12.0
 trytond-account 5.0.0 7.0.0
 """
 LANGUAGES = "fr de es pl it nl".split()
+UNSEEN = "nl"  # that no fit reads
 
 
 def unpacked(folder: Path, name: str, version: str) -> Path:
@@ -159,7 +161,7 @@ class Entries(NamedTuple):
     """Entries of a project in a language, with their files and what was written."""
 
     memory: TranslationMemory
-    entries: list[tuple[Document, FuzzyMatch, str]]
+    entries: list[tuple[BilingualFile, FuzzyMatch, str]]
 
 
 def entries_of(folder: Path, name: str, language: str, most: int) -> Entries:
@@ -217,7 +219,7 @@ def rows_of(name: str, language: str, part: Entries, choice: Mapping[str, float]
         repair = memory.repair(draft, counting(language, document.form_of))
         text = memory.written(unit, repair.text)
         proposal = Proposal(text, repair.probability, repair.is_all)
-        if memory.lacking(document, draft, proposal, repair.text):
+        if repair.says_something_else or memory.lacking(document, draft, proposal, repair.text):
             text = unit.target
         rule = memory.written(unit, repair.ruled) if repair.ruled else unit.target
         texts = unit.source, unit.old, unit.target, text, wanted
@@ -248,33 +250,18 @@ def fitted(rows: Iterable[Row]) -> confidence.Weights:
     return confidence.fitted(pairs)
 
 
-def least(rows: Iterable[Row], chances: Iterable[float], precision: float) -> float:
-    """Returns the probability from which on so large a share of the repairs needs fewer edits."""
-    pairs = [(c, row.repaired < row.kept) for row, c in zip(rows, chances) if row.is_proposed]
-    lowest, better = 1.0, 0
-    for count, (chance, is_better) in enumerate(sorted(pairs, reverse=True), start=1):
-        better += is_better
-        if better >= precision * count:
-            lowest = chance
-    return lowest
-
-
 #: features of a look-up that tell how good it is among others
 CHOICE = "neighbours share left ending alone covered known longer".split() + ["other marks"]
 SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 def numbers_of(rows: Sequence[Row]) -> tuple[dict[str, float], list[tuple[float, float]]]:
-    """Returns the weights, and for each share of right repairs the least probability: of weights
-    that were fitted on the other projects."""
-    rows = [row for row in rows if row.is_proposed]
-    ordered, chances = list[Row](), list[float]()
-    for name in sorted({row.project for row in rows}):
-        others = fitted(row for row in rows if row.project != name)
-        part = [row for row in rows if row.project == name]
-        ordered += part
-        chances += [confidence.probability(row.features, others) for row in part]
-    return fitted(rows), [(share, round(least(ordered, chances, share), 3)) for share in SHARES]
+    """Returns the weights, and for each share of right repairs the least probability."""
+    rows = [row for row in rows if row.is_proposed and row.language != UNSEEN]
+    weights = fitted(rows)
+    chances = [confidence.probability(row.features, weights) for row in rows]
+    limits = [min(confidence.lowest(chances, share), 1.0) for share in SHARES]
+    return weights, [(share, round(limit, 3)) for share, limit in zip(SHARES, limits)]
 
 
 def judged(rows: Sequence[Row], precision: float) -> list[bool]:
@@ -348,10 +335,11 @@ def main() -> None:
             make(args.folder, name, *projects[name])
     places, rows = list[Place](), list[Row]()
     for name, language in itertools.product(names, args.languages):
-        places += places_of(name, language, entries_of(args.folder, name, language, args.most))
+        if language != UNSEEN:
+            places += places_of(name, language, entries_of(args.folder, name, language, args.most))
     for name in names:
         choice = chosen(place for place in places if place.project != name)
-        for language in LANGUAGES:
+        for language in args.languages:
             part = entries_of(args.folder, name, language, args.most)
             rows += rows_of(name, language, part, choice)
         print(f"{name}: {len(rows)} entries", file=sys.stderr, flush=True)

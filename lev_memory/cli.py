@@ -3,15 +3,17 @@
 import argparse
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from types import MappingProxyType
+from typing import Any, NoReturn
 
 from lev_runtime.errors import UserError, printable, require_share
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.lines import progress
 from lev_runtime.io.options import Add, adder, make_parser
 from lev_runtime.io.options import say as warn
+from lev_runtime.io.text_files import read_bytes
 
 from .formats.files import (
     READERS,
@@ -24,10 +26,13 @@ from .formats.files import (
     read_document,
     write_json,
 )
+from .formats.markdown import ENDINGS as MARKDOWN
+from .formats.markdown import Markdown, committed
 from .formats.tmx import write_tmx
-from .formats.units import Document, subtags
-from .memory import Pair
-from .translation_memory import Decision, Report, TranslationMemory, proposals_of, summary
+from .formats.units import BilingualFile, subtags
+from .memory import Memory, Pair
+from .repair.text import to_line
+from .translation_memory import Decision, Filled, Report, TranslationMemory, proposals_of, summary
 
 say = functools.partial(print, flush=True)
 
@@ -83,8 +88,11 @@ def _add_evaluate(parser: argparse.ArgumentParser, add: Add) -> None:
     add("--precision SHARE", "share of proposals to report (default: 0.8)", 0.8)
 
 
-def _add_files(add: Add) -> None:
-    add("place PATH", "a .po or XLIFF file, or a folder with such files", type=Path)
+def _add_files(add: Add, place: str = "place PATH", **options: Any) -> None:
+    about = "a .po or XLIFF file, or a folder with such files"
+    if options:
+        about += "; Markdown: the source as it was, the source as it is, and its translation"
+    add(place, about, type=Path, **options)
     add("-o --output PATH", "write here and leave the files unchanged", type=Path)
 
 
@@ -98,7 +106,9 @@ def _add_proposals(add: Add, precision: str) -> None:
 
 
 def _add_repair(parser: argparse.ArgumentParser, add: Add) -> None:
-    _add_files(add)
+    _add_files(add, "places PATH", nargs="+")
+    since = "Markdown: take the source as it was in this revision of its git repository"
+    add("--since REVISION", since)
     more = "more translations to repair from; they match untranslated entries, too"
     add("--memory PATH", more, type=Path, nargs="+", default=[])
     add("--language CODE", "target language, if the files do not say it")
@@ -190,7 +200,9 @@ def target_of(path: Path, place: Path, output: Path | None) -> Path:
 def _repair(args: argparse.Namespace) -> int:
     """Repairs files, each with the memory of those in its language."""
     require_share("--precision", args.precision)
-    problems: Problems = {}
+    if args.since or len(args.places) > 1:
+        return _repair_markdown(args)
+    args.place, problems = args.places[0], Problems()
     by_language: dict[tuple[str, ...], dict[Path, str]] = {}
     for path in paths_of(args.place, args.output):
         with noted(problems, path, path == args.place):
@@ -209,6 +221,30 @@ def _repair(args: argparse.Namespace) -> int:
     return 2 if problems else 0
 
 
+def _repair_markdown(args: argparse.Namespace) -> int:
+    """Repairs translations of Markdown, from both versions of their sources."""
+    if len(args.places) != (2 if args.since else 3):
+        wanted = "OLD.md NEW.md TRANSLATION.md, or --since REVISION NEW.md TRANSLATION.md"
+        raise UserError(f"give three files or folders, {wanted}")
+    *olds, new, args.place = args.places
+    problems, documents = Problems(), dict[Path, BilingualFile]()
+    pairs = list[Pair]()
+    for path in files_in(args.place, MARKDOWN):
+        name = path.relative_to(args.place) if args.place.is_dir() else ""
+        with noted(problems, path, path == args.place):
+            source = new / name
+            old = committed(args.since, source) if args.since else read_bytes(str(olds[0] / name))
+            document = Markdown(path, read_bytes(str(path)), old, read_bytes(str(source)))
+            documents[path] = document
+            pairs += [(to_line(text), to_line(other)) for text, other in document.pairs]
+    language = args.language or next((language_of(each) for each in documents.values()), "")
+    for place in args.memory:
+        pairs += folder_memory(place, language, problems)[0]
+    memory = TranslationMemory(Memory(pairs), language, args.precision)
+    _fill(args, dict.fromkeys(documents, memory), problems, documents)
+    return 2 if problems else 0
+
+
 def _propose(args: argparse.Namespace) -> int:
     require_share("--precision", args.precision)
     paths, problems = paths_of(args.place, args.output), Problems()
@@ -219,9 +255,15 @@ def _propose(args: argparse.Namespace) -> int:
 
 
 def _fill(
-    args: argparse.Namespace, memories: dict[Path, TranslationMemory], problems: Problems
+    args: argparse.Namespace,
+    memories: dict[Path, TranslationMemory],
+    problems: Problems,
+    documents: Mapping[Path, BilingualFile] = MappingProxyType({}),
 ) -> None:
-    """Fills files, each from its memory, and prints what became of them."""
+    """Fills files, each from its memory, and prints what became of them.
+
+    documents: what was read of them already.
+    """
     paths = [*memories]
     report, described = Report(), list[dict[str, object]]()
     translations = list[tuple[str, str, str]]()
@@ -229,7 +271,7 @@ def _fill(
     for number, path in enumerate(progress(paths, "files"), start=1):
         with noted(problems, path, len(paths) == 1 and path == args.place):
             target = target_of(path, args.place, args.output)
-            filled = memories[path].fill(path, target, args.backup, write)
+            filled = memories[path].fill(path, target, args.backup, write, documents.get(path))
             report.update(filled.report)
             described += [_described(path, decision) for decision in filled.decisions]
             language = language_of(filled.document) or memories[path].language
@@ -238,7 +280,7 @@ def _fill(
             if args.diff:
                 print(filled.diff(), end="")
             if len(paths) > 1 or not args.diff:
-                outcome = summary(filled.report) if filled.decisions else nothing(filled.document)
+                outcome = told(filled)
                 say(f"[{number}/{len(paths)}] {printable(str(path))}: {outcome}")
     warn(*messages(problems))
     if len(paths) > 1:
@@ -255,11 +297,14 @@ def _fill(
         warn(f"{args.tmx} was not written: there are no proposals")
 
 
-def nothing(document: Document) -> str:
-    """Returns why there is nothing to do in a file."""
-    empty = sum(unit.state == "untranslated" for unit in document.units)
+def told(filled: Filled) -> str:
+    """Returns what became of a file, or why there is nothing to do."""
+    units, outcome = filled.document.units, filled.document.outcome()
+    if filled.decisions or outcome:
+        return outcome + summary(filled.report)
+    empty = sum(unit.state == "untranslated" for unit in units)
     hint = f", {empty} are untranslated; --memory gives these matches" if empty else ""
-    return f"nothing to do: none of {len(document.units)} entries is fuzzy{hint}"
+    return f"nothing to do: none of {len(units)} entries is fuzzy{hint}"
 
 
 def _described(path: Path, decision: Decision) -> dict[str, object]:

@@ -21,9 +21,9 @@ from .prepare import Row, Say
 from .proposals import (
     RATHER,
     WAYS,
-    Change,
     ModelSettings,
     Outcome,
+    SourceChange,
     features_of,
     is_first,
     load,
@@ -32,8 +32,8 @@ from .proposals import (
 )
 from .repair.confidence import Weights, fitted, probability
 from .repair.entries import Repair, Repairer
-from .repair.lines import to_text
-from .repair.plurals import Category, counting
+from .repair.repair import Category, counting
+from .repair.text import to_text
 from .scores import bleu, corpus, edits, ter
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
@@ -131,7 +131,9 @@ class Evaluation:
     def cases(self, name: str, rows: Rows, hows: Iterable[How]) -> dict[How, Cases]:
         """Repairs and decodes rows, in each way, and says so."""
         repairs = [self.repairer.repair(row.old, row.new, row.raw, self.category) for row in rows]
-        changes = [Change(row.new, row.old, repair.text) for row, repair in zip(rows, repairs)]
+        changes = [
+            SourceChange(row.new, row.old, repair.text) for row, repair in zip(rows, repairs)
+        ]
         tried = dict[How, Cases]()
         for threshold, most in hows:
             described = f"threshold {threshold}, iterations at most {most}"
@@ -141,7 +143,9 @@ class Evaluation:
             tried[threshold, most] = [self.pair(*entry) for entry in entries]
         return tried
 
-    def pair(self, row: Row, repair: Repair, change: Change, output: Proposal) -> tuple[Case, Case]:
+    def pair(
+        self, row: Row, repair: Repair, change: SourceChange, output: Proposal
+    ) -> tuple[Case, Case]:
         """Returns both texts that may be proposed for a row."""
         edited, repaired = features_of(change, row.raw, repair, output)
         return self.case(row, output.text, edited), self.case(row, repair.text, repaired)

@@ -16,7 +16,7 @@ from .repair.invented import (
     usual_repeats,
     vocabulary,
 )
-from .repair.scripts import SINGLE
+from .repair.text import SINGLE
 
 SIMILAR = 0.4  # below, a translation is no draft
 NEAR = 0.7  # below, two translations are not of nearly the same text

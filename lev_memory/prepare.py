@@ -32,8 +32,8 @@ from .formats.files import (
 )
 from .memory import Match, Memory, Pair
 from .repair.entries import Repairer
-from .repair.lines import to_line
-from .repair.plurals import Category, counting
+from .repair.repair import Category, counting
+from .repair.text import to_line
 
 PARTS = ("train", "valid", "test")
 MATCHES = {"train": 2, "valid": 1, "test": 1}  # of a source

@@ -21,24 +21,22 @@ from .formats.files import (
     stored_pairs,
     write_json,
 )
-from .formats.units import Document, Proposal
+from .formats.units import BilingualFile, Proposal
 from .memory import Memory, similarity
-from .repair.confidence import Weights, log_odds, probability
+from .repair.confidence import Weights, log_odds, lowest, probability
 from .repair.entries import Repair
 from .repair.invented import with_right_codes, without_double_marks, without_repeats
-from .repair.lines import to_line
-from .repair.scripts import places
+from .repair.text import places, to_line
 
 FOREIGN = 2  # times as many unknown pairs of words as on the validation part tell another project
 RATHER = 0.5  # probability from which on the model's output comes before a repair
-FEWEST = 10  # outcomes that say anything
 Outcome = tuple[float, bool]  # the probability of a proposal, and whether it is better
 WAYS = ("kept", "found", "unknown")  # the older source: in the file, found in the memory, not
 
 
-class Change(NamedTuple):
+class SourceChange(NamedTuple):
     """A new source, the older one ("": not known), the draft: the older one's translation,
-    repaired; and the terms that stay where they are in it. Lines, as :func:`lines.to_line` makes
+    repaired; and the terms that stay where they are in it. Lines, as :func:`text.to_line` makes
     them."""
 
     new: str
@@ -75,29 +73,22 @@ class ModelSettings:
     outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
 
     def stated(
-        self, way: str, change: Change, draft: str, repair: Repair, output: Proposal
+        self, way: str, change: SourceChange, draft: str, repair: Repair, output: Proposal
     ) -> list[float]:
         """Returns the probabilities of a model's output and of a repair."""
         both = features_of(change, draft, repair, output)
         return [probability(each, weights) for each, weights in zip(both, self.weights[way])]
 
     def confidence(self, way: str, precision: float) -> float:
-        """Returns the lowest probability at and above which the mean probability of the outcomes,
-        of :data:`FEWEST` at least, is so large; infinite if there is none.
+        """Returns the lowest probability of a proposal, see :func:`confidence.lowest`.
 
         precision: the least share of proposals that need fewer edits than what stands there.
         """
-        lowest, total = math.inf, 0.0
-        outcomes = sorted(self.outcomes.get(way, ()), reverse=True)
-        for count, (chance, _) in enumerate(outcomes, start=1):
-            total += chance
-            if count >= FEWEST and total >= precision * count:
-                lowest = chance
-        return lowest
+        return lowest((chance for chance, _ in self.outcomes.get(way, ())), precision)
 
 
 def features_of(
-    change: Change, draft: str, repair: Repair, output: Proposal
+    change: SourceChange, draft: str, repair: Repair, output: Proposal
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Returns what tells how sure a model's output is, and a repair.
 
@@ -183,7 +174,7 @@ class Model:
         usual = learnt.unknown(source for (source,) in read_lines(work / "text/valid.new"))
         return cls(editor, settings, learnt, usual)
 
-    def has_learnt(self, document: Document) -> bool:
+    def has_learnt(self, document: BilingualFile) -> bool:
         """Returns whether a file is of a project like the one that it has learnt."""
         unknown = self.learnt.unknown(unit.source for unit in document.units)
         return unknown <= FOREIGN * self.usual
@@ -191,7 +182,7 @@ class Model:
 
 def propose(
     editor: Editor,
-    changes: Sequence[Change],
+    changes: Sequence[SourceChange],
     delete_threshold: float,
     memory: Memory,
     max_iter: int = 10,

@@ -6,7 +6,7 @@ from typing import Any
 
 from lev_runtime.errors import UserError
 
-from .repair.lines import to_text
+from .repair.text import to_text
 
 
 def metric(name: str, **options: bool) -> Any:

@@ -30,17 +30,15 @@ from .formats.files import (
     replace_file,
     stored_language,
 )
-from .formats.units import Document, Proposal, Unit, same_language
+from .formats.units import BilingualFile, Proposal, TranslationUnit, same_language
 from .memory import Memory, Pair
-from .proposals import WAYS, Change, Model, is_first, propose, read_terms
-from .repair.code import code_mismatch, is_nested_like, same_entities
+from .proposals import WAYS, Model, SourceChange, is_first, propose, read_terms
+from .repair.code import code_mismatch, is_nested_like, is_paired_like, same_entities
 from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer, stated, to_do
 from .repair.invented import lost_code, vocabulary
-from .repair.lines import to_line, to_text, with_ends
-from .repair.plurals import Category, counting
-from .repair.repair import Terms
-from .repair.scripts import places
+from .repair.repair import Category, Terms, counting
+from .repair.text import places, to_line, to_text, with_ends
 from .typos import is_mended_typo
 
 BY_RULE, BY_LOOK_UP = "repaired by rule", "repaired from the memory"
@@ -61,7 +59,7 @@ Way = Literal[
 class FuzzyMatch(NamedTuple):
     """A unit of a file, the source that its text was made from, and how that is known."""
 
-    unit: Unit
+    unit: TranslationUnit
     old: str
     text: str
     way: Way
@@ -83,14 +81,14 @@ class Decision(NamedTuple):
     proposal: the best one, whether it is made or not. kinds: of its repairs.
     """
 
-    unit: Unit
+    unit: TranslationUnit
     outcome: str
     why: str
     proposal: Proposal | None = None
     kinds: Sequence[str] = ()
 
 
-def proposals_of(decisions: Iterable[Decision]) -> dict[Unit, Proposal]:
+def proposals_of(decisions: Iterable[Decision]) -> dict[TranslationUnit, Proposal]:
     """Returns the proposals that take the place of texts."""
     return {
         each.unit: each.proposal
@@ -102,7 +100,7 @@ def proposals_of(decisions: Iterable[Decision]) -> dict[Unit, Proposal]:
 class Filled(NamedTuple):
     """A file before and after, and what became of each fuzzy unit."""
 
-    document: Document
+    document: BilingualFile
     before: bytes
     after: bytes
     decisions: list[Decision]
@@ -206,10 +204,10 @@ class TranslationMemory:
         """Returns a proposal for each new source, older source and draft, None where the draft
         stays."""
         units = [
-            Unit(number, None, new, draft, old, "", "fuzzy")
+            TranslationUnit(number, None, new, draft, old, "", "fuzzy")
             for number, (new, old, draft) in enumerate(changes)
         ]
-        proposals = proposals_of(self.decisions(Document(Path(), self.language, units)))
+        proposals = proposals_of(self.decisions(BilingualFile(Path(), self.language, units)))
         return [proposals.get(unit) for unit in units]
 
     def fill(
@@ -218,19 +216,21 @@ class TranslationMemory:
         output: str | PathLike[str] | None = None,
         backup: bool = False,
         write: bool = True,
+        document: BilingualFile | None = None,
     ) -> Filled:
         """Writes the proposals of a file into it, or into ``output`` if that is given.
 
         Args:
             backup: keeps what is replaced as FILE.bak.
             write: False: only returns what would be written.
+            document: what was read of it.
 
         Raises:
             UserError: the file cannot be used, or is into another language than the memory.
         """
         path = Path(path)
         before, target = read_bytes(str(path)), Path(output or path)
-        document = read_document(path)
+        document = document or read_document(path)
         language = language_of(document)
         if not same_language(language, self.language):
             raise UserError(f"{path} is {language}, and the memory {self.language}")
@@ -245,10 +245,10 @@ class TranslationMemory:
 
     # what is edited ---------------------------------------------------------------------------
 
-    def drafts(self, document: Document) -> tuple[list[FuzzyMatch], list[Decision]]:
+    def drafts(self, document: BilingualFile) -> tuple[list[FuzzyMatch], list[Decision]]:
         """Returns the fuzzy units of a file that there is a draft for, and what becomes of the
         others."""
-        own, empty, others = list[Unit](), list[Unit](), list[Decision]()
+        own, empty, others = list[TranslationUnit](), list[TranslationUnit](), list[Decision]()
         for unit in document.units:
             if unit.state == "untranslated" and self.matches_untranslated:
                 empty.append(unit)
@@ -268,7 +268,7 @@ class TranslationMemory:
         others += [Decision(unit, "left", "without a text and a match") for unit in lost]
         return drafts, others
 
-    def own_drafts(self, units: Sequence[Unit]) -> Iterator[FuzzyMatch]:
+    def own_drafts(self, units: Sequence[TranslationUnit]) -> Iterator[FuzzyMatch]:
         """Yields the texts that stand there, with the sources that they were made from."""
         lost = [(stripped(unit.source), stripped(unit.target)) for unit in units if not unit.old]
         olds = self.memory.translated_from(lost)
@@ -282,7 +282,7 @@ class TranslationMemory:
             else:
                 yield FuzzyMatch(unit, old, text, "found" if old else "unknown")
 
-    def matches(self, units: Sequence[Unit]) -> Iterator[FuzzyMatch]:
+    def matches(self, units: Sequence[TranslationUnit]) -> Iterator[FuzzyMatch]:
         """Yields matches for empty units: that of the file, else the best of the memory."""
         sources = [stripped(unit.source) for unit in units]
         near = self.memory.matches(sources, 1, itself=True)
@@ -296,7 +296,7 @@ class TranslationMemory:
 
     # what is proposed -------------------------------------------------------------------------
 
-    def decisions(self, document: Document) -> list[Decision]:
+    def decisions(self, document: BilingualFile) -> list[Decision]:
         """Returns what becomes of each fuzzy unit of a file."""
         drafts, others = self.drafts(document)
         category = counting(language_of(document) or self.language, document.form_of)
@@ -320,10 +320,10 @@ class TranslationMemory:
             return Repair(exact, (EXACT,), True, probability(features), features)
         return self.repairer.repair(draft.old, new, draft.text, category)
 
-    def change(self, draft: FuzzyMatch, repair: Repair) -> Change:
+    def change(self, draft: FuzzyMatch, repair: Repair) -> SourceChange:
         """Returns what the model reads of a draft."""
         terms = [*itertools.chain(*self.wanted(draft.unit.source))]
-        return Change(stripped(draft.unit.source), draft.old, repair.text, terms)
+        return SourceChange(stripped(draft.unit.source), draft.old, repair.text, terms)
 
     def wanted(self, source: str) -> list[Sequence[str]]:
         """Returns the glossary's translations of each term in a source that is no part of a longer
@@ -338,10 +338,10 @@ class TranslationMemory:
 
     def decision(
         self,
-        document: Document,
+        document: BilingualFile,
         draft: FuzzyMatch,
         repair: Repair,
-        change: Change,
+        change: SourceChange,
         output: Proposal | None,
     ) -> Decision:
         """Returns what is proposed and why, or why the present text stays.
@@ -366,7 +366,7 @@ class TranslationMemory:
         return Decision(unit, "kept", why or self.standing(draft, repair, change, output), *best)
 
     def standing(
-        self, draft: FuzzyMatch, repair: Repair, change: Change, output: Proposal | None
+        self, draft: FuzzyMatch, repair: Repair, change: SourceChange, output: Proposal | None
     ) -> str:
         """Returns why an entry stays that nothing else is said of."""
         if repair.is_all and draft.old:
@@ -379,7 +379,7 @@ class TranslationMemory:
         return "of a project that the model has not learnt" if is_foreign else "without a repair"
 
     def candidates(
-        self, draft: FuzzyMatch, repair: Repair, change: Change, output: Proposal | None
+        self, draft: FuzzyMatch, repair: Repair, change: SourceChange, output: Proposal | None
     ) -> Iterator[Candidate]:
         """Yields the model's output, where it is rather better, and the repair, else the more
         probable first; for an empty unit a match, too."""
@@ -410,7 +410,7 @@ class TranslationMemory:
             match = Proposal(draft.text, stated(chance, left), False, to_do(left))
             yield Candidate(match, "matches")
 
-    def written(self, unit: Unit, line: str) -> str:
+    def written(self, unit: TranslationUnit, line: str) -> str:
         """Returns a line as text, with the spaces and line breaks at its ends that it needs."""
         ends = unit.source
         if unit.target.strip() and breaks(unit.target) == breaks(unit.source):
@@ -418,7 +418,9 @@ class TranslationMemory:
             ends = unit.source if kept else unit.target
         return with_ends(to_text(line), ends)
 
-    def lacking(self, document: Document, draft: FuzzyMatch, proposal: Proposal, *read: str) -> str:
+    def lacking(
+        self, document: BilingualFile, draft: FuzzyMatch, proposal: Proposal, *read: str
+    ) -> str:
         """Returns why a text cannot be proposed, "" where it can; a repair in part may lack the
         code that the present text lacks.
 
@@ -450,6 +452,8 @@ class TranslationMemory:
             return f"with other {kinds[0]}"
         if not is_nested_like(source, text):
             return "with tags out of order"
+        if not is_paired_like(text, source, before):
+            return "with a bracket or a quotation mark alone"
         if not same_entities(text, source, old, before):
             return "with other entities or line breaks"
         if lost_code(text, source, old or source, before):

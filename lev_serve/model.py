@@ -15,7 +15,7 @@ from lev_runtime.folder import Folder, is_export
 from lev_runtime.io.options import refuse_options
 from lev_runtime.labels.labeler import Labeler
 from lev_runtime.labels.labeling import TextLabeler
-from lev_runtime.refine.editor import Editor
+from lev_runtime.refine.editor import DEMO, ENGLISH_SPANISH, Editor
 from lev_runtime.text.markup import write_marks
 from lev_runtime.text.sentences import TextEditor
 
@@ -27,7 +27,7 @@ from .schema import (
     Sentence,
 )
 
-#: What the page shows where the model is that of the package: a name, and text to begin with.
+#: What the page shows where the corrector is that of the package: a name, and text to begin with.
 PACKAGED = {
     "title": "English spelling",
     "example": "Teh goverment beleives that the new tecnology will accomodate evrybody.",
@@ -72,7 +72,10 @@ def load(
         if isinstance(model, Labeler):
             return serve_predictor(model)
         assert isinstance(model, Editor)  # a corrector serves what writes from left to right
-        return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model)})
+        info: Result = {"modes": ["edit"]}
+        if path == str(ENGLISH_SPANISH):
+            info.update(title="Spanish translations", example=DEMO.read_text("utf-8"))
+        return ServedModel(info, {"edit": partial(_edit, model)})
     labeler = None if is_exported else plugin("labeler", path)(path)
     if labeler is None:
         return serve_corrector(corrector(path=path))

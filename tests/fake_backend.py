@@ -16,6 +16,7 @@ from lev_correct.propose.backend import (
 from lev_correct.propose.ranking import WordLists, WordRanker
 from lev_correct.propose.rescoring import Rescorer
 from lev_correct.propose.searching import Pair, Searching, Written
+from lev_correct.settings import DEFAULTS, Settings
 from lev_correct.words.lexicon import Lexicon, Lookup
 from lev_runtime.text.codec import TextProcessing
 
@@ -151,13 +152,14 @@ def ranking(
     unit: str = "letters",
     weights: Mapping[str, float] = WEIGHTS,
     longest: int | None = None,
+    settings: Settings = DEFAULTS,
     **more: Any,
 ) -> Corrector:
     """A corrector that ranks what a scripted model and some lists propose."""
     table = Lookup(pairs) if (pairs := list(pairs)) else None
     model, known = model or Scripted(), WordLists(lexicon, table, **more)
     ranker = Rescorer if unit == "line" else WordRanker
-    return Corrector(ranker(model, known, weights, longest), unit)
+    return Corrector(ranker(model, known, weights, longest), unit, settings=settings)
 
 
 def ranker_of(corrector: Corrector) -> WordRanker:

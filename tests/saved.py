@@ -3,7 +3,7 @@
 import copy
 import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,10 +26,7 @@ KINDS = {
     "editor": "--task translation_edit --arch levenshtein_editor_char --criterion edit_policy_loss",
     "stock": "--task translation --arch transformer --decoder-embed-dim 16 "
     "--decoder-ffn-embed-dim 16 --decoder-attention-heads 2",
-    "adaptive": "--task translation --arch transformer --decoder-embed-dim 16 "
-    "--decoder-attention-heads 2 --adaptive-softmax-cutoff 6 --criterion adaptive_loss",
     "gated": "--task translation --arch gated_transformer_char",
-    "paper": "--task translation --arch gated_transformer_char --gate-variant paper",
     "concat": "--task translation_concat --arch transformer_concat_char",
     "pbd": "--task translation --arch pbd_transformer_char",
 }
@@ -80,6 +77,13 @@ def write(path: Path, cfg: Any, model: nn.Module, task_state: dict[str, Any]) ->
         "last_optimizer_state": None,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(state, path)
+    return path
+
+
+def rewritten(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """The checkpoint after ``change`` of its state."""
+    change(state := torch.load(path, weights_only=True))
     torch.save(state, path)
     return path
 

@@ -1,6 +1,7 @@
 """The command ``correct`` with a scripted model, and the files that it reads and writes."""
 
 import io
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,25 @@ def put(**files: bytes) -> None:
         path = Path(name.replace("__", "/"))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(raw)
+
+
+def git(*words: str | Path) -> str:
+    """What git prints, as a user with a name."""
+    who = ["-c", "user.name=a", "-c", "user.email=a"]
+    done = subprocess.run(["git", *who, *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def commit(message: str = "some", **files: bytes) -> None:
+    """Commits all that is there after :func:`put`."""
+    put(**files)
+    git("add", "-A")
+    git("commit", "-qm", message)
+
+
+def places(printed: bytes) -> list[str]:
+    """``file:line:column`` of what a check printed."""
+    return [line.partition(": ")[0] for line in printed.decode().splitlines()]
 
 
 def run_scripted(

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_correct.text.units import KINDS, spans
 from lev_plugins import UserError
 
 #: what is known, what only looks known, spaces of all kinds, marks, and halves of characters
@@ -51,15 +50,6 @@ def test_an_editor_answers_every_line_in_order(lines, data, characters, size):
     assert all(trace.terminated == "unchanged" for trace in traces)
 
 
-def cut(line: str) -> None:
-    for kind in KINDS:
-        pieces = list(spans(line, kind, 3))
-        ends = [end for piece in pieces for end in piece]
-        assert ends == sorted(ends) and all(a < b for a, b in pieces)
-        if kind == "word":
-            assert [line[a:b] for a, b in pieces] == line.split()
-
-
 def edit(line: str) -> None:
     for markup in (False, True):
         try:
@@ -76,10 +66,8 @@ def correct(line: str) -> None:
     assert [correction.source for correction in corrections] == lines
 
 
-@pytest.mark.parametrize(
-    "call",
-    [cut, *(pytest.param(call, marks=pytest.mark.slow) for call in (edit, correct))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("call", [edit, correct])
 def test_long_lines_are_answered_in_time(call):
     start = time.process_time()
     for line in LONG:

@@ -109,8 +109,8 @@ ROOMS = {
     "lev_serve": "lev_correct lev_runtime regex fastapi h11 starlette prometheus_client pydantic "
     "uvicorn",
     # lev_correct: where it is installed, typos.py asks it whether a source had one
-    "lev_memory": "babel lev_correct lev_runtime numpy rapidfuzz regex sacrebleu sentencepiece "
-    "translate",
+    "lev_memory": "babel lev_correct lev_runtime markdown_it numpy rapidfuzz regex sacrebleu "
+    "sentencepiece translate",
 }
 
 

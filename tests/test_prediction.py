@@ -1,14 +1,13 @@
 """EncT5 from Python: a checkpoint alone. Its answers: tests/lev_runtime/labels."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import editors
 import pytest
 import saved
-import torch
 from closeness import rounded
 from editors import LABELS
 from refusals import refuses
@@ -43,20 +42,12 @@ def assert_same(first: list[Any], second: list[Any]) -> None:
 # loading ------------------------------------------------------------------------------------
 
 
-def changed(path: Path, change: Callable[[dict[str, Any]], Any]) -> str:
-    """The checkpoint after ``change`` of its state."""
-    state = torch.load(path, weights_only=True)
-    change(state)
-    torch.save(state, path)
-    return str(path)
-
-
 def test_a_checkpoint_needs_its_data_no_more_and_knows_other_options(tmp_path):
     def older(state):
         state["cfg"]["model"].pop("dropout")  # as if the option had come later
         state["cfg"]["model"].update(t5_rows=0)  # which has gone
 
-    changed(save(tmp_path / "model.pt", "tagging"), older)
+    saved.rewritten(save(tmp_path / "model.pt", "tagging"), older)
     moved = EncT5.from_pretrained(tmp_path)
     ours = editors.enct5("tagging", limit=LIMIT).predict_tags(["a bc d"])
     assert_same([moved.predict_tags(["a bc d"])[0].to_dict()], ours)
@@ -73,6 +64,6 @@ def test_a_checkpoint_needs_its_data_no_more_and_knows_other_options(tmp_path):
     ],
 )
 def test_a_checkpoint_that_does_not_serve_is_named(tmp_path, change, message):
-    path = changed(save(tmp_path / "model.pt", "tagging"), change)
+    path = saved.rewritten(save(tmp_path / "model.pt", "tagging"), change)
     with refuses(message):
         EncT5.from_pretrained(path)

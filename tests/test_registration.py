@@ -35,10 +35,15 @@ print(json.dumps(sorted(n for n, c in both.items() if c.__module__.startswith("l
 """
 
 
+def python(*words: str) -> subprocess.CompletedProcess[str]:
+    """Runs code with words."""
+    command = [sys.executable, "-c", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+
+
 @pytest.mark.slow
-def test_the_package_registers_everything_once_and_says_nothing(root):
-    command = [sys.executable, "-c", LOADER]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=240)
+def test_the_package_registers_everything_once_and_says_nothing():
+    done = python(LOADER)
     both = {**tasks.TASK_REGISTRY, **models.ARCH_MODEL_REGISTRY}
     here = sorted(name for name, component in both.items() if component.__module__.startswith(OWN))
     assert (done.stdout, done.stderr) == (f"30 0\n{json.dumps(here)}\n", "") and len(here) > 20
@@ -55,10 +60,9 @@ print(type(model).__name__)
 
 
 @pytest.mark.slow
-def test_fairseq_that_is_imported_later_loads_models_of_the_package(tmp_path, root):
+def test_fairseq_that_is_imported_later_loads_models_of_the_package(tmp_path):
     checkpoint = saved.save(tmp_path / "gated.pt", tiny.dictionaries(tmp_path / "data"), "gated")
-    command = [sys.executable, "-c", LATER, str(checkpoint)]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=240)
+    done = python(LATER, str(checkpoint))
     assert done.stdout == "GatedTransformerModel\n", done.stderr
 
 

@@ -41,6 +41,15 @@ muss 1e-3 wissen 1e-3 wusste 1e-3 aussteigen 1e-3 küsst 1e-3 ; | dass 9 straße
 """
 
 
+def publish(monkeypatch, words):
+    """Has wordfreq know these words and shares of languages."""
+    wordfreq = SimpleNamespace(
+        available_languages=lambda wordlist: words,
+        get_frequency_dict=lambda language, wordlist: words[language],
+    )
+    monkeypatch.setitem(sys.modules, "wordfreq", wordfreq)
+
+
 def counts(text):
     words = text.split()
     return dict(zip(words[::2], map(float, words[1::2]), strict=True))
@@ -54,11 +63,7 @@ def test_public_words_are_spelled_as_texts_spell_them(
     1996 stay; what the user's text has is counted with the public words."""
     german, _, english = listed.partition(";")
     public = {"de": counts(german), "en": counts(english)}
-    wordfreq = SimpleNamespace(
-        available_languages=lambda wordlist: public,
-        get_frequency_dict=lambda language, wordlist: public[language],
-    )
-    monkeypatch.setitem(sys.modules, "wordfreq", wordfreq)
+    publish(monkeypatch, public)
     packed = gzip.compress(json.dumps(counts(confirmed)).encode())
     monkeypatch.setattr(word_list, "installed", lambda *names: packed)
     words = ["de", *options.split()]
@@ -96,11 +101,7 @@ def test_the_surest_source_says_how_much_speaks_for_a_word(
 ):
     """teh and requestor are in codespell's table; requestor is as usual as what it stands for."""
     public = {"requestor": 2e-9, "requester": 9e-9, "teh": 1e-9, "the": 0.05, "zipf": 4e-7}
-    wordfreq = SimpleNamespace(
-        available_languages=lambda wordlist: {"en": public},
-        get_frequency_dict=lambda language, wordlist: public,
-    )
-    monkeypatch.setitem(sys.modules, "wordfreq", wordfreq)
+    publish(monkeypatch, {"en": public})
     monkeypatch.setattr(word_list, "confirmed_words", lambda language: {})
     table = put(tmp_path / "table.tsv", ["teh\tthe", "requestor\trequester"])
     monkeypatch.setattr(word_list, "installed_misspellings", lambda: str(table))

@@ -1,22 +1,23 @@
 """n-best rescoring of lines and windows: a weighted sum of a few features of their words."""
 
 from collections.abc import Iterable
+from itertools import islice
 
 import numpy as np
 
 from lev_runtime.text.words import WordEdit, word_edits
 
 from ..text.units import Context, core_of
-from ..words.lexicon import distance
 from .backend import Answer
 from .ranking import FEATURES, OF_WORDS, Candidates, Tokens, WordRanker, with_case
 
 #: Weights where nothing was tuned; all others are 0.
 LINE_WEIGHTS = dict.fromkeys(FEATURES, 0.0) | {
-    "model": 1.0, "lexicon": 2.5, "unchanged": 0.5, "lookup": 1.0, "edits": -1.0,
+    "model": 1.0, "lexicon": 2.5, "frequency": 0.1, "unchanged": 0.5, "capital": 0.5,
+    "lookup": 1.0, "edits": -1.0,
 }  # fmt: skip
-#: Near words of each unknown one, at most.
-NEAR = 3
+#: Near words of each unknown one, and texts of a line, at most.
+NEAR, MOST = 3, 32
 
 
 class Rescorer(WordRanker):
@@ -36,7 +37,7 @@ class Rescorer(WordRanker):
         return self.tokens(text)
 
     def _readable(self, unit: str) -> bool:
-        return self._spelt(unit)
+        return self._spelt(unit) and len(self.tokens(unit)) <= self.limit
 
     def cased(self, text: str, unit: str) -> str:
         """Returns a text as it is."""
@@ -50,7 +51,10 @@ class Rescorer(WordRanker):
             edits += [WordEdit(number, number + 1, (right,)) for right in choices]
         texts.append(" ".join(right for right, *_ in rights))
         texts += [" ".join([*words[:start], *after, *words[end:]]) for start, end, after in edits]
-        return [text for text in dict.fromkeys(texts) if text and self._spelt(text)]
+        listed = ([word, *self.vocabulary.corrections(word)] for word in words)
+        longest = sum(max(map(len, choices)) + 1 + self.longest for choices in listed)
+        able = (text for text in dict.fromkeys(texts) if text and len(text) <= longest)
+        return list(islice(filter(self._spelt, able), MOST))
 
     def _near(self, word: str) -> list[str]:
         core, lexicon = core_of(word), self.vocabulary.lexicon
@@ -62,17 +66,26 @@ class Rescorer(WordRanker):
         return self._known(core) or not any(map(str.isalpha, core))
 
     def _features_of(self, unit: str, text: str) -> np.ndarray:
-        """Returns what the words that differ gain and lose."""
-        words, features = unit.split(), dict.fromkeys(FEATURES[OF_WORDS], 0.0)
-        for start, end, after in word_edits(words, text.split()):
-            before, right = " ".join(words[start:end]), " ".join(after)
-            is_listed = right in self.vocabulary.corrections(before)
-            exist = is_listed or sum(map(self._exists, after))
-            features["lexicon"] += exist - sum(map(self._exists, words[start:end]))
-            features["unchanged"] -= end - start
-            features["lookup"] += is_listed
-            features["edits"] += distance(before, right) / max(len(before), 1)
-        return np.array([*features.values()])
+        """Returns the sum of what words have that stay, and what they become."""
+        words, total, place = unit.split(), np.zeros(OF_WORDS.stop - OF_WORDS.start), 0
+        for start, end, after in [*word_edits(words, text.split()), (len(words), len(words), ())]:
+            pairs = [(word, word) for word in words[place:start]]
+            if end > start or after:
+                pairs.append((" ".join(words[start:end]), " ".join(after)))
+            total += sum(self._measured_pair(*pair) for pair in pairs)
+            place = end
+        return total
+
+    def _measured_pair(self, before: str, after: str) -> np.ndarray:
+        """Returns the features of a word, without punctuation that stays around it."""
+        core, other = core_of(before), core_of(after)
+        if core and other and before.replace(core, other, 1) == after:
+            before, after = core, other
+        return self.vocabulary.features(before, after)
+
+    def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
+        """Returns those of the candidates: what stands next to a line is not asked."""
+        return candidates.features
 
     def _answer(self, unit: str, candidates: Candidates, context: Context, doubts: bool) -> Answer:
         """Returns the edits of the best text; the probability of each is that of all texts that

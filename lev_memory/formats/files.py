@@ -20,15 +20,15 @@ from lev_runtime.io.output import rewrite_file, whole_file
 from lev_runtime.io.text_files import read_bytes, read_parallel
 
 from ..memory import Pair
-from ..repair.lines import to_line
+from ..repair.text import to_line
 from .po import PoFile
 from .tmx import tmx_pairs
-from .units import Document, is_language, subtags
+from .units import BilingualFile, is_language, subtags
 from .xliff import XliffFile
 
 EXPORTED = "exported"  # the folder in WORK of the model that is used
 XLIFF = ".xlf .xliff .mqxliff .sdlxliff .mxliff".split()  # the last: memoQ, Trados, Phrase
-READERS: dict[str, Callable[[Path, bytes], Document]] = {
+READERS: dict[str, Callable[[Path, bytes], BilingualFile]] = {
     ".po": PoFile,
     **{ending: XliffFile for ending in XLIFF},
 }
@@ -87,7 +87,7 @@ def files_in(place: Path, kinds: Iterable[str]) -> list[Path]:
     return [*unique.values()]
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> BilingualFile:
     """Reads a .po or XLIFF file.
 
     Raises:
@@ -99,7 +99,7 @@ def read_document(path: Path) -> Document:
     return reader(path, read_bytes(str(path)))
 
 
-def language_of(document: Document) -> str:
+def language_of(document: BilingualFile) -> str:
     """Returns the language of a file's translations, as the file says, else its name or that of its
     folder (es.po, app.es.po, es/app.po, es/LC_MESSAGES/app.po); "" if none says it."""
     path = document.path.absolute()
@@ -147,10 +147,11 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
 
 
 def document_pairs(path: Path, drafts: bool = False) -> tuple[list[Pair], str]:
-    """Returns what a .po or XLIFF file has translated, and its language; ``drafts``: also what its
-    fuzzy entries were made from."""
+    """Returns what a .po or XLIFF file has translated, obsolete entries too, and its language;
+    ``drafts``: also what its fuzzy entries were made from."""
     document = read_document(path)
     pairs = [(unit.source, unit.target) for unit in document.units if unit.state == "translated"]
+    pairs += document.obsolete
     if drafts:
         fuzzy = (unit for unit in document.units if unit.state == "fuzzy" and not unit.proposed)
         pairs += [(unit.old, unit.draft or unit.target) for unit in fuzzy if unit.old]

@@ -4,6 +4,7 @@ import gettext
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -11,8 +12,8 @@ from typing import NamedTuple
 from lev_runtime.errors import UserError
 
 from ..repair.code import has_fewer_placeholders, same_placeholders
-from ..repair.lines import replaced
-from .units import NOTE, Document, Proposal, Unit, fingerprint, note
+from ..repair.text import replaced
+from .units import NOTE, BilingualFile, Proposal, TranslationUnit, fingerprint, note
 
 WIDTH = 79  # columns of a line, the quotes too
 UNWRAPPED = 10**9  # of a file that does not break its lines
@@ -140,12 +141,12 @@ class Entry:
     def forms(self) -> list[int | None]:
         return [form for keyword, form in self.fields if keyword == "msgstr"]
 
-    def unit(self, number: int, form: int | None, plurals: Plurals | None) -> Unit:
+    def unit(self, number: int, form: int | None, plurals: Plurals | None) -> TranslationUnit:
         """Returns a translation of the entry."""
         keyword = self.keyword(form, plurals)
         target = self.fields["msgstr", form].text
         state = "fuzzy" if "fuzzy" in self.flags else "translated" if target else "untranslated"
-        return Unit(
+        return TranslationUnit(
             entry=number,
             form=form,
             source=self.text(keyword),
@@ -212,6 +213,7 @@ class PoParser:
         self.entry: Entry | None = None
         self.field: Field | None = None  # that a string in quotes goes on with
         self.older: Field | None = None  # the same, of a string after #|
+        self.obsolete = list[str]()  # lines of obsolete entries without their marks
         for line in content.split(line_end(content)):
             self.number += 1
             self.read(line)
@@ -275,12 +277,14 @@ class PoParser:
             self.field = entry.fields[key] = field
 
     def read_comment(self, body: str, line: str) -> None:
-        """Reads a comment; after a translation it begins an entry. Obsolete entries are skipped."""
+        """Reads a comment; after a translation it begins an entry."""
         entry = self.current(begins=True)
         span = self.position, self.position + len(line) + 1
         if body.startswith(("#,", "#=")):
             entry.flags |= {flag.strip() for flag in body[2:].split(",")}
         elif body.startswith("#~"):
+            self.obsolete += ["#, fuzzy"] if "fuzzy" in entry.flags else []
+            self.obsolete.append(body[2:].strip())
             self.entry = self.field = None
         elif match := _PROPOSAL.match(body):
             entry.comments.append(span)
@@ -291,7 +295,7 @@ class PoParser:
                 entry.earlier.append(f"#  earlier{match[2]}")
 
 
-class PoFile(Document):
+class PoFile(BilingualFile):
     """A .po file.
 
     Raises:
@@ -312,7 +316,8 @@ class PoFile(Document):
         if not is_same:
             raise UserError(f"{path}: {self.encoding} would not write it as it is: "
                             f"msgconv -t UTF-8 {path}")  # fmt: skip
-        self.entries = PoParser(path, self.content, self.encoding).entries
+        parser = PoParser(path, self.content, self.encoding)
+        self.entries = parser.entries
         header = self.header()
         named = _LANGUAGE.search(header)
         plurals = plurals_of(header)
@@ -324,13 +329,17 @@ class PoFile(Document):
             for form in sorted(entry.forms(), key=lambda form: form or 0)
         ]
         super().__init__(path, named[1] if named else "", units)
+        with suppress(UserError):  # nobody reads them but a memory
+            obsolete = PoParser(path, "\n".join(parser.obsolete), self.encoding).entries
+            done = (entry for entry in obsolete if not entry.flags and entry.text("msgstr"))
+            self.obsolete = [(entry.text("msgid"), entry.text("msgstr")) for entry in done]
 
     def header(self) -> str:
         """Returns the text of the first entry without a source, "" if there is none."""
         headers = (entry.text("msgstr") for entry in self.entries if not entry.text("msgid"))
         return next(filter(None, headers), "")
 
-    def refusal(self, unit: Unit, text: str) -> str:
+    def refusal(self, unit: TranslationUnit, text: str) -> str:
         """Returns why a text cannot be written for a unit, "" if it can."""
         try:
             text.encode(self.encoding)
@@ -338,15 +347,15 @@ class PoFile(Document):
             return f"with {error.object[error.start]!r}, which {self.encoding} lacks"
         return ""
 
-    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
+    def with_proposals(self, proposals: dict[TranslationUnit, Proposal]) -> bytes:
         """Returns the file with proposals; each with a comment and, also in
         a comment, what stood there.
         """
         return replaced(self.content, self.changes(proposals)).encode(self.encoding)
 
-    def changes(self, proposals: dict[Unit, Proposal]) -> Iterator[tuple[int, int, str]]:
+    def changes(self, proposals: dict[TranslationUnit, Proposal]) -> Iterator[tuple[int, int, str]]:
         """Yields spans of the content and their replacements."""
-        by_entry: dict[int, list[tuple[Unit, Proposal]]] = {}
+        by_entry: dict[int, list[tuple[TranslationUnit, Proposal]]] = {}
         for unit, proposal in proposals.items():
             by_entry.setdefault(unit.entry, []).append((unit, proposal))
         for number, changed in by_entry.items():

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class Proposal(NamedTuple):
 
 
 @dataclass(eq=False)
-class Unit:
+class TranslationUnit:
     """A source and its translation in a file.
 
     Attributes:
@@ -56,26 +56,32 @@ class Unit:
     alternatives: tuple[str, ...] = ()
 
 
-class Document:
+class BilingualFile:
     """Units of a file of translations: a :class:`po.PoFile`, a :class:`xliff.XliffFile`, or none.
 
     Attributes:
         language: of the translations, as the file says, else "".
         encoding: of the file.
         form_of: the plural form for a number, where the file has a formula.
+        obsolete: translations of sources that are gone.
     """
 
     encoding = "utf-8"
     form_of: Callable[[int], int] | None = None
+    obsolete: Sequence[tuple[str, str]] = ()
 
-    def __init__(self, path: Path, language: str, units: list[Unit]) -> None:
+    def __init__(self, path: Path, language: str, units: list[TranslationUnit]) -> None:
         self.path, self.language, self.units = path, language, units
 
-    def refusal(self, unit: Unit, text: str) -> str:
+    def refusal(self, unit: TranslationUnit, text: str) -> str:
         """Returns why a text cannot be written for a unit, "" if it can."""
         return ""
 
-    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
+    def outcome(self) -> str:
+        """Returns what became of the rest of the file, for a reader."""
+        return ""
+
+    def with_proposals(self, proposals: dict[TranslationUnit, Proposal]) -> bytes:
         """Returns the file's bytes with proposals for its units."""
         raise NotImplementedError
 

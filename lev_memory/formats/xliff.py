@@ -12,9 +12,9 @@ from xml.sax.saxutils import escape
 
 from lev_runtime.errors import UserError
 
-from ..repair.lines import replaced
+from ..repair.text import replaced
 from .tree import Element, Tree
-from .units import NOTE, Document, Proposal, Unit, fingerprint, note, same_language
+from .units import NOTE, BilingualFile, Proposal, TranslationUnit, fingerprint, note, same_language
 
 # what stays as it is: an element of a tool's own code or a protected one, whole, and other tags
 _MARKUP = re.compile(
@@ -63,7 +63,7 @@ class Segment(NamedTuple):
     mid: str = ""
 
 
-class XliffFile(Document):
+class XliffFile(BilingualFile):
     """An XLIFF 1 or 2 file.
 
     A text with elements inside (``<x id="1"/>``) is the text of a unit as it stands in the file;
@@ -99,7 +99,7 @@ class XliffFile(Document):
         read = self.tree.raw if raw else attrgetter("text")
         return read(segment.source), read(segment.target) if segment.target else ""
 
-    def unit(self, number: int, segment: Segment) -> Unit:
+    def unit(self, number: int, segment: Segment) -> TranslationUnit:
         """Returns a unit; its older source and draft are those of a match that a tool has added."""
         raw = self.has_markup(segment)
         source, target = self.texts(segment, raw)
@@ -111,7 +111,7 @@ class XliffFile(Document):
             state = "fuzzy" if matches else state
         old, draft = next((m for m in matches if target in ("", m[1])), ("", ""))
         known = fingerprint(source)
-        return Unit(
+        return TranslationUnit(
             entry=number,
             form=None,
             source=source,
@@ -168,7 +168,7 @@ class XliffFile(Document):
             if match and (match[2] or "") == segment.mid:
                 yield child, match
 
-    def refusal(self, unit: Unit, text: str) -> str:
+    def refusal(self, unit: TranslationUnit, text: str) -> str:
         """Returns why a text cannot be written for a unit, "" if it can."""
         segment, doctype = self.segments[unit.entry], _DOCTYPE.search(self.data)
         if self.has_markup(segment) and markup(text) != markup(unit.source):
@@ -198,7 +198,7 @@ class XliffFile(Document):
         has_returns = self.data[end - 1 : max(end, 0)] == b"\r"
         return _FEED.sub("\r\n", text) if has_returns else text
 
-    def with_proposals(self, proposals: dict[Unit, Proposal]) -> bytes:
+    def with_proposals(self, proposals: dict[TranslationUnit, Proposal]) -> bytes:
         """Returns the file with proposals, each with a note.
 
         Raises:
@@ -216,7 +216,7 @@ class XliffFile(Document):
             Tree(self.path, data)
         return data
 
-    def changes(self, unit: Unit, proposal: Proposal) -> Iterator[tuple[int, int, str]]:
+    def changes(self, unit: TranslationUnit, proposal: Proposal) -> Iterator[tuple[int, int, str]]:
         """Yields spans of the file's bytes and their replacements."""
         segment = self.segments[unit.entry]
         target, part = segment.unit.first("target"), segment.target
@@ -260,7 +260,7 @@ class XliffFile(Document):
         tag = self.data[element.start : element.inside[0]].decode("utf-8")
         return tag.removesuffix("/>").removesuffix(">") + ">"
 
-    def note(self, unit: Unit, proposal: Proposal) -> str:
+    def note(self, unit: TranslationUnit, proposal: Proposal) -> str:
         """Returns the note of a proposal, with the texts that stood there."""
         segment = self.segments[unit.entry]
         content = note(proposal, fingerprint(unit.source))

@@ -85,6 +85,7 @@ def kind_of(code: str) -> str:
 _NO_ARGUMENTS = {"%%", "%m", "%n"}
 _ARGUMENT = re.compile(r"%(\d+)\$")
 _PERCENT = re.compile(r"(?<![\w%])(\d+)(?:[.,]\d+)?\s?%(?!\w)")
+_DOUBLE_QUOTES = re.compile('["„“”«»]')
 _SIGN = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|[a-zA-Z]\w*);|[\n\t]")
 
 
@@ -167,6 +168,18 @@ def is_nested_like(source: str, text: str) -> bool:
     if bare_source is None:
         return True
     return bare_text is not None and (bool(bare_source.strip()) or not bare_text.strip())
+
+
+def is_paired_like(text: str, *others: str) -> bool:
+    """Returns whether brackets and quotation marks are in pairs where they are in the other texts,
+    which it was made from."""
+    return _lone(text) <= set[str]().union(*map(_lone, others))
+
+
+def _lone(text: str) -> set[str]:
+    """Returns the marks of which a text has an odd one."""
+    lone = {pair for pair in ("()", "[]", "{}") if text.count(pair[0]) != text.count(pair[1])}
+    return lone | ({'"'} if len(_DOUBLE_QUOTES.findall(text)) % 2 else set())
 
 
 def _outside_tags(text: str) -> str | None:

@@ -6,25 +6,25 @@ by deleting what the deleted words are linked to. What finds no repair stays.
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from .alignment import is_word, tokens_of
 from .confidence import ACCEPTED, CHOICE, probability
-from .invented import usual_repeats, without_repeats
-from .layout import closed
-from .lines import changes, replaced, to_text
-from .lookup import ENDING, Concordance, Translation, joined, span, stretch
-from .marks import Habits
+from .invented import usual_repeats, without_double_marks, without_repeats
+from .layout import CASE, MARKS, Habits, closed
+from .lookup import ENDING, Concordance, Translation, joined, stretch
 from .meaning import Unfollowed
-from .plurals import Category
-from .repair import UNKNOWN, Repaired, Terms, repaired
-from .scripts import goes_on
+from .repair import UNKNOWN, Category, Repaired, Sources, Stretch, Terms, repaired
+from .text import goes_on, is_word, replaced, span, to_text, tokens_of
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 MOST_FOUND = 5  # translations of a phrase that are tried
+# code, brackets and quotation marks that have a space before or after them
+_OPENING = re.compile(r"[%{$<`(\[«“„:@#]\S")
+_CLOSED = re.compile(r"[}>`)\]»”]|[sd](?:\)\w+\(|\$\d)?%")
 RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 
 
@@ -67,23 +67,25 @@ class Repair(NamedTuple):
 class Words:
     """Both sources and the draft of an entry as tokens, linked between old source and draft."""
 
-    def __init__(self, lookup: Concordance, old: str, new: str, draft: str) -> None:
-        self.lookup, self.draft, self.sources = lookup, draft, (old, new)
-        self.old, self.new, self.target = map(tokens_of, (old, new, draft))
+    def __init__(self, lookup: Concordance, sources: Sources, draft: str) -> None:
+        self.lookup, self.draft, self.sources = lookup, draft, sources
+        self.old, self.new, self.target = sources.old.tokens, sources.new.tokens, tokens_of(draft)
         self.forward, self.backward = lookup.table.links(self.old, self.target)
         self.keys = [tuple(token.key for token in side) for side in (self.old, self.new)]
-        self.closed = closed(old, draft)
+        self.closed = closed(sources.old.text, draft)
 
-    def stretches(self) -> Iterator[tuple[range, range]]:
-        """Yields what differs: tokens of the old source and those of the new one."""
-        return changes(*self.keys)
+    def stretches(self) -> Iterator[Stretch]:
+        """Yields what differs but for capitals."""
+        before, after = self.keys
+        for old, new in self.sources.stretches:
+            if before[old.start : old.stop] != after[new.start : new.stop]:
+                yield old, new
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""
-        before, after = self.sources
         return Unfollowed(
-            to_text(before[slice(*span(self.old, old))]) if old else "",
-            to_text(after[slice(*span(self.new, new))]) if new else "",
+            to_text(self.sources.old.slice(old)),
+            to_text(self.sources.new.slice(new)),
             *(
                 " ".join(token.text for token in side)
                 for side in (self.new[: new.start], self.new[new.stop :])
@@ -137,7 +139,6 @@ class Words:
         features = {
             "neighbours": neighbours / NEIGHBOURS,
             "known": self.lookup.share(before, self.draft[start:end]),
-            "linked": sum(i in self.forward for i in old) / max(len(old), 1),
             "new words": math.log1p(len(after) - neighbours),
             "old words": math.log1p(len(before) - neighbours),
         }
@@ -166,21 +167,18 @@ class Words:
         stop: of the tokens ``gone`` from the draft. before, after: tokens of the sources.
         """
         seen = self.lookup.neighbours
-        left, right = self.target[: stop - len(gone)][-1:], self.target[stop : stop + 1]
+        left = self.target[: stop - len(gone)][-1:]
         counts = [sum(map(is_word, side)) for side in (written, before, gone, after)]
         marks = [len(side) - n for side, n in zip((written, before, gone, after), counts)]
         more, fewer = (math.log((1 + x) * (1 + y)) for x, y in (counts[:2], counts[2:]))
         return {
             "share": translation.share,
-            "once": translation.times == 1,
             "left": not left or seen[left[0].key, written[0]] > 0,
-            "right": not right or seen[written[-1], right[0].key] > 0,
             "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
             "covered": self.lookup.table.covered(after, {*written}),
             "longer": max(more - fewer, 0.0),
             "shorter": max(fewer - more, 0.0),
             "other marks": sum(marks[:2]) != sum(marks[2:]),
-            "letter": len("".join(written)) <= 2,
             "words": math.log1p(len(written)),
         }
 
@@ -189,7 +187,7 @@ class Words:
         letters as the replaced text where the memory shows it at the beginning alone."""
         text, old = translation.text, self.target[first].text
         if text[:2].isupper() and len(text) > 1:
-            return text
+            return text if new.isupper() or not text.isupper() else text.title()
         if old[:1].isupper() and (first == 0 or new[:1].isupper()):
             return text[:1].upper() + text[1:]
         if not translation.is_inner and old[:1].islower():
@@ -197,10 +195,15 @@ class Words:
         return text
 
     def apart(self, start: int, end: int, text: str) -> str:
-        """Returns a replacement with spaces where a word would go on."""
-        if goes_on(self.draft[:start][-1:], text[:1]):
+        """Returns a replacement with spaces where a word would go on, or would touch code or an
+        opening mark as it did not before."""
+        before, gone, after = self.draft[:start], self.draft[start:end], self.draft[end:]
+        if touches(before[-1:], text) and not touches(before[-1:], gone):
             text = f" {text}"
-        return f"{text} " if goes_on(text[-1:], self.draft[end:][:1]) else text
+        backwards = text[::-1], gone[::-1]
+        is_new = _CLOSED.match(backwards[0]) and not _CLOSED.match(backwards[1])
+        is_glued = goes_on(text[-1:], after[:1]) or (is_new and is_word(after[:1]))
+        return f"{text} " if is_glued else text
 
     def agreed(self, there: range, text: str) -> tuple[int, str]:
         """Returns where a replacement starts, and its text: its last word in the form that the
@@ -248,11 +251,11 @@ class Repairer:
         self, old: str, new: str, draft: str, category: Category
     ) -> tuple[Words, Repaired, set[str]]:
         """Returns an entry after its repairs by rule, marks and capitals; and their kinds."""
-        rule = repaired(old, new, draft, self.terms, category)
-        text, between, kinds = self.habits.marked(rule.old, new, rule.text)
+        rule = repaired(old, new, draft, self.terms, category, self.habits.quotes)
+        text, between, kinds = self.habits.marked(rule.sources.old.text, new, rule.text)
         if rule.text != draft:
             kinds.add(RULE)
-        return Words(self.lookup, between, new, text), rule, kinds
+        return Words(self.lookup, rule.sources.after(between), text), rule, kinds
 
     def repair(self, old: str, new: str, draft: str, category: Category = UNKNOWN) -> Repair:
         """Returns a draft with all repairs that are translation.
@@ -274,15 +277,20 @@ class Repairer:
         opened = sum(sum(map(len, stretch)) for stretch in stretches)
         share = opened / max(len(words.old) + len(words.new), 1)
         text = replaced(words.draft, (edit[:3] for edit in edits))
-        text = without_repeats(text, self.repeats, new, draft)
+        text = without_double_marks(without_repeats(text, self.repeats, new, draft), new, draft)
+        if draft[:1].isupper() and new[:1].isupper():
+            text = text[:1].upper() + text[1:]
         kinds |= {edit.kind for edit in edits}
-        features = {kind: 1.0 for kind in kinds}
+        if opened and (
+            kinds <= {MARKS, CASE} or kinds in ({LOOKED_UP}, {DELETED})
+        ):  # 68 % are right
+            return Repair(draft, (), False, 0.0, {}, left=left)
+        features = {f"{kind} in part" if opened else kind: 1.0 for kind in kinds}
         if opened or kinds != {RULE}:  # the rule does not depend on the memory
             features |= means([edit.features for edit in edits if edit.kind == LOOKED_UP])
             features |= words.fit()
             features |= {
                 "edits": len(edits),
-                "part": bool(opened),
                 "open": share,
                 "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
                 "length": math.log(1 + len(old.split())),
@@ -293,8 +301,13 @@ class Repairer:
 
     def unfollowed(self, old: str, new: str) -> list[Unfollowed]:
         """Returns what a text of the older source does not follow."""
-        words = Words(self.lookup, old, new, "")
+        words = Words(self.lookup, Sources(old, new), "")
         return [words.unfollowed(*stretch) for stretch in words.stretches()]
+
+
+def touches(left: str, text: str) -> bool:
+    """Returns whether a text goes on with the word before it, or has code or an opening mark."""
+    return goes_on(left, text[:1]) or bool(is_word(left) and _OPENING.match(text))
 
 
 def stated(chance: float, left: Iterable[Unfollowed]) -> float:

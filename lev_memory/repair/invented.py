@@ -15,7 +15,7 @@ import regex
 from rapidfuzz import fuzz, process
 
 from .code import FIXED
-from .scripts import SINGLE
+from .text import SINGLE
 
 #: likeness, in percent, from which on a code of the source is meant; chosen on a validation part
 LEAST_LIKENESS = 60

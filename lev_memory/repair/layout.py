@@ -1,15 +1,16 @@
-"""Follows a source in what is no language: code line by line, accelerators."""
+"""Follows a source in what is no language: code line by line, accelerators; and in what a memory
+shows: how a language writes marks and the first letter."""
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import regex
 
 from .code import ACCELERATORS, FIXED
-from .lines import changes
-from .scripts import places
+from .text import QUOTES, changes, places
 
-FEED = "␊"  # a line break, see :mod:`lines`
+FEED = "␊"  # a line break, see :mod:`text`
 _FENCE = regex.compile(r"\s*(?:```|~~~|\{% ?(?:end)?(?:highlight|raw|code)\b|</?pre\b)")
 # what programs have and prose seldom: of a line without its placeholders and its code in a text
 _PROGRAM = regex.compile(
@@ -167,3 +168,90 @@ def accelerated(old: str, new: str, draft: str) -> tuple[str, str]:
             return old, draft
         place = found.start() if found else place
     return same, there.marked(after.sign, place)
+
+
+# marks and capitals ------------------------------------------------------------------------------
+
+USUAL = 3  # translations that show a habit
+MARKS, CASE = "marks", "case"  # kinds of repairs
+MOST = 0.8  # least share of them
+_NO_END = r"\p{Ps}\p{Pe}\p{Pi}\p{Pf}\"'%*/\\_@#&`\-"
+_END = regex.compile(rf"(?V1)[\s⍽⎵]*(?:[\p{{P}}--[{_NO_END}]]+)?\s*$")
+_FIRST = regex.compile(r"\p{L}")
+_SMALL = regex.compile(r"\b\p{Ll}\p{L}*")
+_OPENING = regex.compile(r"[¿¡]")
+
+
+def end_of(text: str) -> str:
+    """Returns the marks that a text ends with, and the space before them."""
+    return _END.search(text)[0]  # type: ignore[index]
+
+
+def body_of(text: str) -> str:
+    """Returns a text without its end marks."""
+    return text[: len(text) - len(end_of(text))]
+
+
+def capital(text: str) -> bool | None:
+    """Returns whether the first letter is a capital; None without one."""
+    first = _FIRST.search(text)
+    return first[0].isupper() if first else None
+
+
+class Habits:
+    """Holds what translations have for the end marks and the capitals of their sources."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.small = set[str]()  # words that it has with a small letter
+        ends: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.capitals: Counter[tuple[bool | None, bool | None]] = Counter()
+        quotes = Counter[str]()
+        for source, target in pairs:
+            quotes.update({*QUOTES.findall(target)})
+            ends[end_of(source).strip()][end_of(target)] += 1
+            self.small.update(_SMALL.findall(target))
+            self.capitals[capital(source), capital(target)] += 1
+        self.quotes = {mark for mark, count in quotes.items() if count >= USUAL}
+        self.ends = {
+            mark: counts.most_common(1)[0][0]
+            for mark, counts in ends.items()
+            if counts.total() >= USUAL and max(counts.values()) >= MOST * counts.total()
+        }
+
+    def marked(self, old: str, new: str, draft: str) -> tuple[str, str, set[str]]:
+        """Returns a draft and its source with the end marks and the first letter of the new source,
+        and the kinds of what has changed; what the language writes otherwise stays."""
+        kinds = set()
+        if end_of(old).strip() != end_of(new).strip():
+            better = self.with_end(old, new, draft)
+            if better is not None:
+                kinds |= {MARKS} if better != draft else set()
+                draft, old = better, body_of(old) + end_of(new)
+        if capital(old) != capital(new) and old[1:2] == new[1:2]:
+            better = self.with_capital(bool(capital(new)), draft)
+            if better is not None:
+                kinds.add(CASE)
+                draft, old = better, new[:1] + old[1:]
+        return draft, old, kinds
+
+    def with_end(self, old: str, new: str, draft: str) -> str | None:
+        """Returns a draft with the end marks of the new source; None if it has not the old one's,
+        or a tag before them."""
+        before, after, there = end_of(old).strip(), end_of(new).strip(), end_of(draft).strip()
+        if there not in (before, self.ends.get(before, before).strip()) or _OPENING.search(draft):
+            return None
+        if any(body_of(text).endswith(">") for text in (old, new, draft)):
+            return None
+        return body_of(draft) + self.ends.get(after, after)
+
+    def with_capital(self, is_capital: bool, draft: str) -> str | None:
+        """Returns a draft whose first letter is a capital or none; None if the language has another
+        habit, or it has several capitals."""
+        first = _FIRST.search(draft)
+        kept, changed = (self.capitals[is_capital, way] for way in (is_capital, not is_capital))
+        if not first or first[0].isupper() == is_capital or kept < MOST * (kept + changed):
+            return None
+        letter = first[0].upper() if is_capital else first[0].lower()
+        cased = draft[: first.start()] + letter + draft[first.end() :]
+        is_name = not is_capital and _SMALL.findall(cased)[0] not in self.small
+        return None if is_name or draft[first.end() :][:1].isupper() else cased

@@ -4,58 +4,35 @@ A word of the source language is never written into a translation.
 """
 
 import calendar
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 import regex
+from babel import Locale, localedata
+from babel.core import get_global
+from babel.numbers import parse_decimal
 
-from .code import FIXED, FORMAT, ORDERED, TAG
+from .code import FORMAT, ORDERED, TAG
 from .layout import accelerated, followed
-from .lines import changes, replaced
-from .plurals import Category, counting
-from .scripts import PREFIXING, SINGLE, places
-from .values import (
-    INSIDE,
-    THOUSANDS,
-    Written,
-    digits,
-    numbers,
-    replacement,
-)
+from .text import QUOTES, SINGLE, WHOLE, Token, changes, places, replaced, span, to_text, tokens_of
 
 LONGEST = 5000  # tokens of a source; a longer one is left alone
-_PART = rf"[\w--[{SINGLE}{PREFIXING}]]"  # of an identifier or an address
-_JOINT = r"[./\\:@+=~#?&%\-]"
-# what tells these from words: a_b, a@b, C:\a, a://b, a::b, aB, a1, a.b, a=b, a/b/c, a(), /a, -a
-_SIGN = (
-    rf"(?:{_PART}|{_JOINT})*?(?:[_@\\]|:[:/]|->|\p{{Ll}}\p{{Lu}}|[a-zA-Z]=|[a-zA-Z]{{2}}\d|(?<!\d)[a-zA-Z]\d"
-    rf"|{_PART}{{2}}\.[a-zA-Z]|[a-zA-Z]\.{_PART}{{2}}|/[a-zA-Z]{_PART}*/|{_PART}\(\))"
-    r"|[~.]{0,2}/[a-zA-Z]|--[a-zA-Z]|-[a-zA-Z](?!\w)"
-)
-_CODE = (
-    r"(?<![\w:`])(?::[\w:+.\-]+:)?(?:``[^`]++``|`[^`]++`_{0,2})"
-    rf"|(?<!{_PART}|{_JOINT})(?={_SIGN}){_JOINT}*+(?:{_PART}++"
-    rf"(?:(?:(?!:(?![:/\\])|-\p{{Lu}}){_JOINT})++(?={_PART})|/)?)+(?:\(\))?"
-    r"|\d+(?:(?: ?[+*=<>×÷] ?| [/\-] )\d+){2,}"  # a sum
-)
-_WHOLE = regex.compile(rf"(?V1){FIXED}|{_CODE}")  # is replaced whole, or not at all
-_MAYBE = regex.compile(r"[%$]\d+")  # a placeholder, if both texts have it: Turkish has %50, too
-# a term; code; a number with what parts it (a version and a date are numbers too); a name: an
-# acronym, or with a capital where no sentence begins; a currency; a word; a mark
-_TOKEN = (
-    r"(?V1)\s*(?:(?P<term>(?<!\w)\L<terms>(?!\w))|(?P<code>{codes})"
-    rf"|(?P<number>\d+-\d+-\d+|\d+(?:(?!-){INSIDE})*(?:[a-zA-Z][a-zA-Z\d]*)?)"
-    r"|(?P<name>(?:\p{Lu}{2,}|(?<=[\w,&`)] |\b\p{Lu}\. )\p{Lu}(?:\.(?= \p{Lu})|[\p{L}\p{M}]*"
-    rf"(?:[\-'’]\p{{Lu}}\p{{L}}*)*))(?![\w--[{SINGLE}]]))"
-    rf"|(?P<currency>\p{{Sc}})|(?P<word>[{SINGLE}]|(?:(?![{SINGLE}])\w)+)|(?P<mark>[^\w\s]))"
+_MAYBE = regex.compile(r"%\d+")  # a placeholder, if both texts have it: Turkish has %50, too
+# of a word: an acronym, or a capital where no sentence begins
+_NAME = regex.compile(
+    r"(?V1)(?:\p{Lu}{2,}|(?<=[\w,&`)] |\b\p{Lu}\. )\p{Lu}(?:\.(?= \p{Lu})|[\p{L}\p{M}]*"
+    rf"(?:[\-'’]\p{{Lu}}\p{{L}}*)*))(?![\w--[{SINGLE}]])"
 )
 _PLAIN = regex.compile(r"\b\p{Ll}{4,}|^\W*\p{Ll}")  # where not each word has a capital
 # lower-case endings of words that are the same or alike in languages of Europe, and of English ones
 _ORDINARY = regex.compile(
     r".{2,}(?:al|ar|or|ion|ions|ble|[ae]nt|ment|ive|ed|ings?|ly|ness|ful|ers)"
 )
+_THOUSANDS = regex.compile(r"\d{1,3}(?:,\d{3})+")  # in English
 _DATES = {*calendar.month_name, *calendar.month_abbr, *calendar.day_name, *calendar.day_abbr} - {""}
 FREE = {"term", "code", "number", "name", "currency"}  # kinds that need no translation
 _WORDS = regex.compile(r"(?<![&\p{L}])\p{L}{2}")
@@ -65,39 +42,83 @@ _NOUN = regex.compile(
     r"(?!(?:min|sec|sek|dpi|ppi|fps|bps|rpm|ppm|mph)\b)"
     rf"(?:{FORMAT[0].pattern}|\p{{Lu}}{{4}}|[\p{{L}}--[{SINGLE}]][[\p{{Ll}}\p{{Lo}}\p{{M}}]--[{SINGLE}]]{{2}})"
 )
-_NAMED_DATES = "|".join(_DATES)
-# after a number in English that counts no noun: a small word, a month, or a month before it
+# after a number in English that counts no noun
 _NO_COUNT = regex.compile(
-    r"\s(?:of|and|or|to|from|in|on|at|by|for|with|than|as|if|the|per|out|into|until"
-    rf"|{_NAMED_DATES})\b|(?<=\b(?:{_NAMED_DATES})\.? \d+)(?!\s\p{{Ll}}{{3}})"
+    r"\s(?:of|and|or|to|from|in|on|at|by|for|with|than|as|if|the|per|out|into|until)\b"
 )
-# marks around words, and spaces but a plain one: a translation has them in the same order
-_LAYOUT = regex.compile(r"[*_~#|=\"'\p{Pi}\p{Pf}„‚␊␉⍽⎵]")
-_QUOTES = regex.compile(r"[\"\p{Pi}\p{Pf}„‚]|'")
+# marks around words: a translation has them in the same order
+_LAYOUT = regex.compile(r"[*_~#|=\"'\p{Pi}\p{Pf}„‚]")
 _APOSTROPHE = regex.compile(r"(?<=\p{L})['’](?=\p{L})")
-_GAP = regex.compile(r"[ ␊␉⍽⎵]*[␊␉⍽⎵][ ␊␉⍽⎵]*| {2,}")
 Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations, the first the usual
 Span = tuple[int, int]
 Stretch = tuple[range, range]  # of tokens that differ: in the older source, in the new one
+
+
+# numbers and plural categories --------------------------------------------------------------------
+
+_SIGNS = re.compile(r"\D+")  # between digits
+
+
+def digits(text: str) -> tuple[str, ...]:
+    """Returns the groups of digits of a number: the same whatever parts them."""
+    return (*_SIGNS.split(text),)
+
+
+def as_written(old: str, new: str, like: str) -> str | None:
+    """Returns ``new`` as a text writes it that has ``like`` for ``old``; None if that does not show
+    how.
+
+    ``as_written("3.5", "4.25", "3,5")`` is ``"4,25"``.
+    """
+    signs = dict(zip(_SIGNS.findall(old), _SIGNS.findall(like)))
+    known = signs.keys() >= {*_SIGNS.findall(new)}
+    return _SIGNS.sub(lambda sign: signs[sign[0]], new) if known else None
+
+
+def plain(number: str) -> str:
+    """Returns a number with the digits 0 to 9."""
+    return "".join(str(unicodedata.decimal(sign, sign)) for sign in number)
+
+
+#: the category of a number as it is written; None for what counts nothing: a date, a version
+Category = Callable[[str], Hashable]
+_GROUPING = re.compile(r"[\s٬’'`*]")  # a mark of code may stand around a number, too
+_NO_RULES = localedata.load("root")["plural_form"]  # what Babel gives a language without its own
+
+
+@lru_cache
+def locale_of(language: str) -> Locale | None:
+    """Returns a language's data of CLDR, by whatever name it has (``pt-br``, ``sr@latin``,
+    ``de_DE_formal``, ``iw``); None without its plural forms."""
+    names, known = [re.sub("[-@.]", "_", language)], localedata.locale_identifiers()
+    locale = Locale.negotiate(names, known, aliases=get_global("language_aliases"))
+    return None if locale is None or locale.plural_form is _NO_RULES else locale
+
+
+@lru_cache
+def counting(language: str, form_of: Callable[[int], int] | None = None) -> Category:
+    """Returns the categories of a language by CLDR, else by the formula of a file (``form_of``).
+
+    Where neither is known each number has a category of its own.
+    """
+    locale = locale_of(language)
+
+    def category(written: str) -> Hashable:
+        number = _GROUPING.sub("", plain(to_text(written))).replace("٫", ".")
+        try:
+            if locale:
+                return locale.plural_form(parse_decimal(number, locale, strict=True))
+            return form_of(int(number)) if form_of else number
+        except (ValueError, ArithmeticError):
+            return None
+
+    return category
+
+
+# the rule ----------------------------------------------------------------------------------------
+
+ANY_QUOTES = "\"'„‚“”‘’«»‹›"
 UNKNOWN = counting("")  # plural categories of no language
-
-
-class Repaired(NamedTuple):
-    """A draft after repairs; ``is_all``: nothing else has changed in its source; ``old``: the older
-    source after the same repairs."""
-
-    text: str
-    is_all: bool
-    old: str = ""
-
-
-class SourceToken(NamedTuple):
-    """A part of a source."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
 
 
 class Substitution(NamedTuple):
@@ -111,81 +132,127 @@ class Substitution(NamedTuple):
 class _Text:
     """A text, and where its parts are found: code whole, all else outside of code."""
 
-    def __init__(self, text: str, other: str) -> None:
-        self.codes: dict[str, list[Span]] = {}
-        self.text, self.other = text, other
-        self.prose = _WHOLE.sub(self._cover, text)
-        self.numbers: dict[str, list[Written]] = {}
-        for number in numbers(self.prose):
-            self.numbers.setdefault(digits(number.text), []).append(number)
-
-    def _cover(self, match: regex.Match[str]) -> str:
-        if _MAYBE.fullmatch(match[0]) and match[0] not in self.other:
-            return match[0]
-        self.codes.setdefault(match[0], []).append(match.span())
-        return "\0" * len(match[0])
+    def __init__(self, text: str, tokens: Sequence[Token], other: str) -> None:
+        self.text, self.codes = text, dict[str, list[Span]]()
+        for token in tokens:
+            is_code = token.kind == "code" and (
+                token.text in other or not _MAYBE.fullmatch(token.text)
+            )
+            if is_code:
+                self.codes.setdefault(token.text, []).append(token[:2])
+        spans = (span for there in self.codes.values() for span in there)
+        self.prose = replaced(text, ((*span, "\0" * (span[1] - span[0])) for span in spans))
+        self.numbers = [token for token in tokens if token.kind == "number"]
 
     def places(self, part: str) -> list[Span]:
-        if part not in self.codes and _WHOLE.search(part):  # code and what stands beside it
+        if part not in self.codes and WHOLE.search(part):  # code and what stands beside it
             return [match.span() for match in regex.finditer(regex.escape(part), self.text)]
         return self.codes.get(part) or places(self.prose, part)
 
     def ordered(self, part: str) -> list[Span]:
         """Returns where a part that is identified by its order stands; any quotation mark for
         another."""
-        if _QUOTES.fullmatch(part):
-            marks = _QUOTES.finditer(self.prose)
+        if QUOTES.fullmatch(part):
+            marks = QUOTES.finditer(self.prose)
             return [m.span() for m in marks if not _APOSTROPHE.match(self.prose, m.start())]
-        if _GAP.fullmatch(part):
-            return [m.span() for m in _GAP.finditer(self.prose) if m[0] == part]
         return self.places(part)
 
     def ways(self, old: str, new: str, terms: Terms) -> Iterator[list[tuple[Span, str]]]:
         """Yields the ways to repair it: what would replace its characters."""
-        if old.isdigit() and THOUSANDS.fullmatch(new):  # nothing tells what parts them here
+        if old.isdigit() and _THOUSANDS.fullmatch(new):  # nothing tells what parts them here
             return
         if old in terms and new in terms:
             yield [(span, terms[new][0]) for text in terms[old] for span in self.places(text)]
         yield [(span, new) for span in self.places(old)]
-        before, after = numbers(old), numbers(new)
-        if len(before) == len(after) == 1 and old == before[0].text + before[0].suffix:
-            like = self.numbers.get(digits(old), ())
-            texts = [(number, replacement(before[0], after[0], number)) for number in like]
-            yield [((number.start, number.end), text) for number, text in texts if text is not None]
+        like = [token for token in self.numbers if digits(token.text) == digits(old)]
+        texts = [(token[:2], as_written(old, new, token.text)) for token in like]
+        yield [(span, text) for span, text in texts if text is not None]
+
+
+class Source(NamedTuple):
+    """A source and its tokens."""
+
+    text: str
+    tokens: list[Token]
+
+    def slice(self, there: range) -> str:
+        """Returns what stands at some tokens."""
+        return self.text[slice(*span(self.tokens, there))] if there else ""
+
+
+class Sources:
+    """Both sources of a draft as tokens with their kinds, and where they differ."""
+
+    def __init__(self, old: str, new: str, terms: Collection[str] = ()) -> None:
+        self.has_terms = bool(terms)
+        small = {*regex.findall(r"\b\p{Ll}+\b", f"{old} {new}")}
+        self.old, self.new = (Source(text, [*_kinds(text, small, terms)]) for text in (old, new))
+
+    @cached_property
+    def stretches(self) -> list[Stretch]:
+        """Returns what differs: tokens of the older source and those of the new one; words that
+        differ in capitals alone one by one."""
+        old, new = self.old.tokens, self.new.tokens
+        keys = ([token.key for token in side] for side in (old, new))
+        stretches, i, k = list[Stretch](), 0, 0
+        for gone, come in [*changes(*keys), (range(len(old), len(old)), range(len(new), len(new)))]:
+            same = zip(range(i, gone.start), range(k, come.start))
+            cased = ((a, b) for a, b in same if old[a].text != new[b].text)
+            stretches += [(range(a, a + 1), range(b, b + 1)) for a, b in cased]
+            stretches += [(gone, come)] if gone or come else []
+            i, k = gone.stop, come.stop
+        return stretches
+
+    def after(self, old: str) -> "Sources":
+        """Returns the same with an older source that is repaired, without terms."""
+        is_same = old == self.old.text and not self.has_terms
+        return self if is_same else Sources(old, self.new.text)
+
+
+class Repaired(NamedTuple):
+    """A draft after repairs; ``is_all``: nothing else has changed in its source; ``sources``: the
+    older one after the same repairs, beside the new one."""
+
+    text: str
+    is_all: bool
+    sources: Sources
 
 
 @lru_cache(maxsize=8)
-def _pattern(terms: frozenset[str], has_amounts: bool) -> regex.Pattern[str]:
-    codes = f"(?!\\$\\d)(?:{_WHOLE.pattern[5:]})" if has_amounts else _WHOLE.pattern[5:]
-    return regex.compile(_TOKEN.replace("{codes}", codes), terms=[*terms, "\0"])
+def _glossary(terms: frozenset[str]) -> regex.Pattern[str]:
+    return regex.compile(r"(?<!\w)\L<terms>(?!\w)", terms=[*terms])
 
 
-def _tokens(text: str, draft: str, terms: Terms, small: set[str]) -> list[SourceToken]:
-    """Returns the tokens of a source; ``$4`` is an amount where its draft has no ``$4``.
+def _kinds(text: str, small: set[str], terms: Collection[str]) -> Iterator[Token]:
+    """Yields the tokens of a source with their kinds; those of a term of the glossary are one.
 
     small: words that are no names with a capital, either.
     """
-    has_amounts = any(sign not in draft for sign in _MAYBE.findall(text))
-    prose = _WHOLE.sub(" ", text)
+    tokens = tokens_of(text)
+    prose = replaced(text, ((*token[:2], " ") for token in tokens if token.kind == "code"))
     is_plain, is_upper = _PLAIN.search(prose), prose.isupper()
 
-    def kind(name: str, group: str) -> str:
-        if group != "name":
-            return group
+    def kind_of(name: str) -> str:
         if is_upper or name.lower() in small or name in _DATES or _ORDINARY.fullmatch(name):
             return "word"
         is_acronym = len(name) > 1 and name.isupper()
         return "name" if is_acronym or is_plain else "part"  # of a name, if it has two
 
-    tokens = []
-    for match in _pattern(frozenset(terms), has_amounts).finditer(text):
-        name = match[0].strip()
-        start = match.end() - len(match[0].lstrip())
-        tokens.append(SourceToken(kind(name, str(match.lastgroup)), name, start, start + len(name)))
-    return tokens
+    found = _glossary(frozenset(terms)).finditer(text) if terms else ()
+    spans = dict(match.span() for match in found)
+    end, kind = 0, ""  # of a term or a name
+    for token in tokens:
+        if token.start in spans:
+            end, kind = spans[token.start], ""
+            yield Token(token.start, end, text[token.start : end], text[token.start : end], "term")
+        elif token.start >= end:
+            name = _NAME.match(text, token.start) if token.kind == "word" else None
+            end, kind = (name.end(), kind_of(name[0])) if name else (token.end, token.kind)
+        if kind:
+            yield token._replace(kind=kind)
 
 
-def _runs(text: str, tokens: Sequence[SourceToken]) -> list[SourceToken]:
+def _runs(text: str, tokens: Sequence[Token]) -> list[Token]:
     """Returns tokens of a text, a name of two words as one."""
     runs = []
     for kind, group in groupby(tokens, key=lambda token: token.kind):
@@ -194,28 +261,23 @@ def _runs(text: str, tokens: Sequence[SourceToken]) -> list[SourceToken]:
             kind = "name" if len(parts) > 1 else "word"
         if kind == "name":
             start, end = parts[0].start, parts[-1].end
-            parts = [SourceToken(kind, text[start:end], start, end)]
+            parts = [Token(start, end, text[start:end], text[start:end], kind)]
         runs += [part._replace(kind=kind) for part in parts]
     return runs
 
 
-def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[list[Substitution], bool]:
+def _changes(sources: Sources) -> tuple[list[Substitution], bool]:
     """Returns what may be repaired, and whether it is all that has changed."""
-    small = {*regex.findall(r"\b\p{Ll}+\b", f"{old} {new}")}
-    left, right = (_Source(text, _tokens(text, draft, terms, small)) for text in (old, new))
+    left, right = sources.old, sources.new
     if max(len(left.tokens), len(right.tokens)) > LONGEST:
         return [], False
     pairs, is_all = list[Substitution](), True
-    differing = [*changes(left.texts(), right.texts())]
-    wrapped = _wrapped(left, right, differing)
-    for gone, come in differing:
+    wrapped = _wrapped(left, right, sources.stretches)
+    for gone, come in sources.stretches:
         before, after = left.tokens[gone.start : gone.stop], right.tokens[come.start : come.stop]
-        is_layout = all(map(_is_layout, [*before, *after])) and not _are_codes(before, after)
+        is_layout = all(map(_is_layout, [*before, *after]))
         if (gone, come) in wrapped:
             pairs += filter(None, [wrapped[gone, come]])
-        elif before and _GAP.fullmatch("".join(token.text for token in before)) and is_layout:
-            start = left.tokens[gone.start - 1].end if gone.start else 0
-            pairs.append(Substitution(start, left.between(gone), right.between(come)))
         elif before and is_layout:
             pairs.append(Substitution(before[0].start, left.slice(gone), right.slice(come)))
         else:
@@ -225,35 +287,14 @@ def _changes(old: str, new: str, draft: str, terms: Terms) -> tuple[list[Substit
                 [t for t in s if t not in each] for s, each in zip((before, after), zip(*marks))
             ]
             before, after = rest or (before, after)
-            repairable, is_whole = _pairs(_runs(old, before), _runs(new, after))
+            repairable, is_whole = _pairs(_runs(left.text, before), _runs(right.text, after))
             pairs += repairable
             is_all &= is_whole
     return pairs, is_all
 
 
-class _Source(NamedTuple):
-    """A source and its tokens."""
-
-    text: str
-    tokens: list[SourceToken]
-
-    def texts(self) -> list[str]:
-        return [token.text for token in self.tokens]
-
-    def slice(self, there: range) -> str:
-        """Returns what stands at some tokens."""
-        tokens = self.tokens[there.start : there.stop]
-        return self.text[tokens[0].start : tokens[-1].end] if tokens else ""
-
-    def between(self, there: range) -> str:
-        """Returns the same with the spaces around it."""
-        before, after = self.tokens[: there.start], self.tokens[there.stop :]
-        start = before[-1].end if before else 0
-        return self.text[start : after[0].start if after else len(self.text)]
-
-
 def _wrapped(
-    left: _Source, right: _Source, differing: Sequence[Stretch]
+    left: Source, right: Source, differing: Sequence[Stretch]
 ) -> dict[Stretch, Substitution | None]:
     """Returns the stretches that put marks around what stood alone, the first of each two with what
     that is and becomes."""
@@ -269,28 +310,20 @@ def _wrapped(
     return wrapped
 
 
-def _is_layout(token: SourceToken) -> bool:
-    """Returns whether a token is markup, a mark around words, or space."""
+def _is_layout(token: Token) -> bool:
+    """Returns whether a token is markup or a mark around words."""
     is_tag = token.kind == "code" and TAG.fullmatch(token.text)
     return bool(is_tag or (token.kind == "mark" and _LAYOUT.fullmatch(token.text)))
 
 
-def _marks(
-    old: Sequence[SourceToken], new: Sequence[SourceToken]
-) -> list[tuple[SourceToken, SourceToken]]:
+def _marks(old: Sequence[Token], new: Sequence[Token]) -> list[tuple[Token, Token]]:
     """Returns the marks around words that stand at the same places of both sides of a stretch."""
     places = [[i for i, token in enumerate(side) if _is_layout(token)] for side in (old, new)]
     is_same = len(old) == len(new) and places[0] == places[1]
     return [(old[i], new[i]) for i in places[0]] if is_same else []
 
 
-def _are_codes(*sides: Sequence[SourceToken]) -> bool:
-    """Returns whether both sides of a stretch are tags, one for each of the other."""
-    kinds = {token.kind for side in sides for token in side}
-    return kinds == {"code"} and len(sides[0]) == len(sides[1])
-
-
-def _pairs(old: list[SourceToken], new: list[SourceToken]) -> tuple[list[Substitution], bool]:
+def _pairs(old: list[Token], new: list[Token]) -> tuple[list[Substitution], bool]:
     """Returns what of a stretch may be repaired, and whether that is all of it."""
     kinds = [token.kind for token in old], [token.kind for token in new]
     is_written_out = kinds != (["number"], ["name"])
@@ -314,6 +347,7 @@ def repaired(
     draft: str,
     terms: Terms | None = None,
     category: Category = UNKNOWN,
+    quotes: Container[str] = ANY_QUOTES,
 ) -> Repaired:
     """Returns the draft after those changes of its source that need no translation.
 
@@ -325,14 +359,16 @@ def repaired(
 
     Args:
         category: plural categories of the language.
+        quotes: marks that its translations have; others are not put in.
     """
     old, draft = followed(old, new, draft)
     old, draft = accelerated(old, new, draft)
-    if draft.strip() == old.strip() and _WORDS.search(_WHOLE.sub(" ", old)):
-        return Repaired(draft, old == new, old)
+    if draft.strip() == old.strip() and _WORDS.search(WHOLE.sub(" ", old)):
+        return Repaired(draft, old == new, Sources(old, new))
     terms = terms or {}
-    source, target = _Text(old, draft), _Text(draft, old)
-    pairs, is_all = _changes(old, new, draft, terms)
+    sources = Sources(old, new, terms)
+    source, target = _Text(old, sources.old.tokens, draft), _Text(draft, tokens_of(draft), old)
+    pairs, is_all = _changes(sources)
     named = [pair for pair in pairs if _is_positional(pair.after) > _is_positional(pair.before)]
     if len(named) > 1:  # the draft may have them in another order
         pairs, is_all = [pair for pair in pairs if pair not in named], False
@@ -344,11 +380,11 @@ def repaired(
         there = source.places(before)
         is_one = len({pair.after for pair in group}) == 1 and not _LAYOUT.match(before)
         if not (is_one and len(group) == len(there)) and _is_ordered(before):
-            both = [_in_order(pair, source, target) for pair in group]
+            both = [_in_order(pair, source, target, quotes) for pair in group]
             way = [edit for pair in both if pair for edit in pair[1]]
             there = [pair[0] for pair in both if pair]
             texts = [pair.after for pair, found in zip(group, both) if found]
-            is_all &= all(both) or bool(_GAP.fullmatch(before))
+            is_all &= all(both)
             if not any(span in edits for span, _ in way):
                 edits |= way
                 same |= zip(there, texts)
@@ -373,7 +409,7 @@ def repaired(
         replaced(side, ((*span, new) for span, new in edited.items()))
         for side, edited in ((draft, edits), (old, same))
     )
-    return Repaired(text, is_all, between)
+    return Repaired(text, is_all, sources.after(between))
 
 
 def _is_positional(text: str) -> bool:
@@ -383,23 +419,25 @@ def _is_positional(text: str) -> bool:
 
 def _is_ordered(text: str) -> bool:
     """Returns whether several of a text are told apart by their order."""
-    is_code = _is_positional(text) or TAG.fullmatch(text)
-    return bool(is_code or _LAYOUT.match(text) or _GAP.fullmatch(text))
+    return bool(_is_positional(text) or TAG.fullmatch(text) or _LAYOUT.match(text))
 
 
 def _in_order(
-    pair: Substitution, source: _Text, target: _Text
+    pair: Substitution, source: _Text, target: _Text, quotes: Container[str]
 ) -> tuple[Span, list[tuple[Span, str]]] | None:
     """Returns a text of the older source, and what replaces the same one in its draft; None if the
-    draft has not as many. Other quotation marks than the source's stay, spaces may be others."""
+    draft has not as many. Quotation marks of the language stay."""
     before, after = pair.before, pair.after
     span = pair.start, pair.start + len(before)
     if _APOSTROPHE.match(source.prose, pair.start):
         return span, []
     there, ways = source.ordered(before), target.ordered(before)
     if len(ways) != len(there) or span not in there:
-        return (span, []) if _GAP.fullmatch(before) and len(ways) != len(there) else None
+        return None
     place = ways[there.index(span)]
-    if _QUOTES.fullmatch(before) and after and target.text[slice(*place)] != before:
+    is_own = target.text[slice(*place)] != before or any(
+        mark not in quotes for mark in QUOTES.findall(after)
+    )
+    if QUOTES.fullmatch(before) and after and is_own:
         return span, []
     return span, [(place, after)]

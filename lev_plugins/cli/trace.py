@@ -30,7 +30,7 @@ from lev_runtime.io.options import (
 )
 from lev_runtime.io.output import refuse_overwriting, standard_output, whole_file
 from lev_runtime.io.signature import signature
-from lev_runtime.refine.editor import ENGLISH_SPANISH, Editor
+from lev_runtime.refine.editor import DEMO, ENGLISH_SPANISH, Editor
 from lev_runtime.text.sentences import TextEditor
 
 from ..registration import register
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     at_least_one(args, "max_iter", "batch_size")
     path = args.path or ENGLISH_SPANISH
     if args.demo:
-        args.input = str(ENGLISH_SPANISH / "demo.tsv")
+        args.input = str(DEMO)
     refuse_overwriting({"--json": args.json}, [("--input", args.input)])
     if not lines.is_stream(args.input):
         for _ in _rows(args.input):  # names a line that cannot be read before the model loads

@@ -21,6 +21,7 @@ from .policy import Symbols
 MODEL = "levenshtein_editor"
 #: the packaged model: documentation of Python, English to Spanish
 ENGLISH_SPANISH = Path(__file__).parents[1] / "english_spanish"
+DEMO = ENGLISH_SPANISH / "demo.tsv"  #: lines to try it with: source, draft, old source
 
 
 class Editor(TextEditor):

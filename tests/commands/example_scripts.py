@@ -105,11 +105,16 @@ def bash(
     return subprocess.run(["bash", *words], cwd=cwd, env=env, timeout=900, **streams)
 
 
+def ran(words: Sequence[str], *places: Path | None, **environ: str) -> str:
+    """Returns what :func:`bash` prints, which has to succeed."""
+    done = bash(words, *places, **environ)
+    assert done.returncode == 0, f"{words}: {done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
 def succeed(script: str, *arguments: object, programs: Path | None = None, **environ: str) -> str:
     """Returns what a script prints, which has to succeed."""
-    done = bash([f"{EXAMPLES}/{script}", *map(str, arguments)], programs, **environ)
-    assert done.returncode == 0, f"{script}: {done.stdout[-800:]} {done.stderr[-2000:]}"
-    return done.stdout
+    return ran([f"{EXAMPLES}/{script}", *map(str, arguments)], programs, **environ)
 
 
 def refusal(script: str, *arguments: object, **environ: str) -> str:

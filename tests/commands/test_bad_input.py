@@ -1,24 +1,11 @@
 """A user's mistake ends a command with one line that names it and the way out."""
 
-import pytest
 
-
-@pytest.fixture
-def refused(commands, tmp_path):
-    """Runs a fairseq command that has to fail, and leave nothing behind; gives its error line."""
-
-    def run(command, stdin=b""):
-        error = commands.plugin(command, tmp_path, stdin=stdin).error
-        assert not list((tmp_path / "refused").glob("*")), "something was written"
-        return error
-
-    return run
-
-
-def test_an_interactive_draft_above_the_limit_is_named_by_its_line(refused, commands, triples):
+def test_an_interactive_draft_above_the_limit_is_named_by_its_line(commands, triples, tmp_path):
     lines = f"a\nb\nc\na b\t{'A ' * 1100}\n"
     for buffer in (1, 3):
-        error = refused(triples.interactive(f"--buffer-size {buffer}"), lines)
+        command = triples.interactive(f"--buffer-size {buffer}")
+        error = commands.plugin(command, tmp_path, stdin=lines).error
         assert "line 4 " in error and "1102" in error and "1024/1024" in error
     flags = "--skip-invalid-size-inputs-valid-test"
     result = commands.done(triples.interactive(flags), triples.folder, stdin=f"{lines}d\n")

@@ -48,13 +48,9 @@ def test_lines_and_lengths_are_those_of_a_file_read_in_order(tmp_path_factory, t
 
 def test_hostile_lines_and_compressed_ones_are_read(tmp_path, kept_indexes):
     path, compressed = put(tmp_path / "a", HOSTILE), tmp_path / "b"
-    content = lzma.compress(path.read_bytes())
-    compressed.write_bytes(content)
+    compressed.write_bytes(lzma.compress(path.read_bytes()))
     for text in (path, compressed, compressed):
         assert lines_of(text_of(text)) == HOSTILE
-    compressed.write_bytes(content[:-9])
-    with refuses(compressed, "decompressed"):
-        text_of(compressed)
 
 
 @pytest.mark.parametrize(

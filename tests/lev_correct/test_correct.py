@@ -4,9 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
-import time
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -130,39 +127,11 @@ def test_a_file_with_the_mark_of_another_encoding_keeps_it(run, encoding):
     assert Path("a.txt").read_bytes() == right
 
 
-def test_in_place_files_are_replaced_and_keep_their_permissions(run):
+def test_in_place_files_are_replaced(run):
+    """What they keep, and what is written to them meanwhile: lev_runtime/io/test_output.py."""
     put(a=TEXT, same=b"ok\n")
-    Path("a").chmod(0o750)
     assert run(b"", "a same --in-place --buffer 1 --edits -").count(b'"a"') == 4
     assert tree() == {"a": CHANGED, "same": b"ok\n"}
-    assert Path("a").stat().st_mode & 0o777 == 0o750
-
-
-def test_lines_that_are_appended_meanwhile_are_not_lost(run, monkeypatch, capsys):
-    """By a program that writes into right and wrong files all the time."""
-    put(right=b"ok\n" * 50, wrong=b"teh\n" * 50)
-    ended, appended = threading.Event(), []
-
-    def write():
-        while not ended.is_set():
-            for name in ("right", "wrong"):
-                with open(name, "ab") as file:
-                    file.write(b"%d\n" % len(appended))
-            appended.append(b"%d" % len(appended))
-            time.sleep(0.001)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        for _ in range(12):
-            with suppress(AssertionError):  # of the status: it is 1 where a file was left
-                run(b"", "right wrong --in-place")
-    finally:
-        ended.set()
-        writer.join()
-    for text in tree().values():
-        assert [line for line in text.splitlines() if line.isdigit()] == appended
-    assert len(appended) > 12
 
 
 def test_a_file_that_changes_while_it_is_corrected_is_named_and_the_others_are_written(run, capsys):

@@ -2,18 +2,17 @@
 
 import json
 import os
-import subprocess
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 from fake_backend import Scripted, ranking
 from refusals import refuses
-from scripted_command import TEH, put, run_scripted, tree
+from scripted_command import TEH, commit, git, places, put, run_scripted, tree
 from tables import rows
 
 from lev_correct.cli import main as correct
+from lev_correct.settings import Settings
 
 
 @pytest.fixture
@@ -21,15 +20,6 @@ def run(monkeypatch, tmp_path):
     """:func:`.run_scripted` in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return partial(run_scripted, monkeypatch, b"")
-
-
-def places(printed):
-    """``file:line:column`` of what a check printed."""
-    return [line.partition(": ")[0] for line in printed.decode().splitlines()]
-
-
-def git(*words):
-    subprocess.run(["git", *words], check=True, capture_output=True)
 
 
 FORMS = {
@@ -102,8 +92,7 @@ def test_a_check_writes_what_is_found_and_ends_in_0(run, capsys, flag):
 
 
 def test_what_a_check_does_not_write_is_printed(run, monkeypatch, capsys):
-    corrector = ranking(Scripted(likes={"the": 0.0}))
-    corrector.settings = replace(corrector.settings, protect_code=True)
+    corrector = ranking(Scripted(likes={"the": 0.0}), settings=Settings(protect_code=True))
     monkeypatch.setattr(correct, "load_corrector", lambda args: corrector)
     put(**{"a.md": b"teh\n"})
     Path("b.unknown").write_bytes(b"# teh cat\n")
@@ -115,9 +104,7 @@ def test_what_a_check_does_not_write_is_printed(run, monkeypatch, capsys):
 
 def test_a_check_of_changed_lines_writes_those_alone(run):
     git("init", "-q")
-    put(a=b"teh\nteh\n")
-    git("add", "a")
-    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a")
+    commit(a=b"teh\nteh\n")
     put(a=b"teh\nteh\nteh new\n")
     run("check --since HEAD --write")
     assert Path("a").read_bytes() == b"teh\nteh\nthe new\n"
@@ -133,9 +120,8 @@ def test_a_word_that_returns_counts_in_all_files_of_a_run(run, monkeypatch, tmp_
     (tmp_path / "known").write_text("zog\t3\n")
 
     def changed(files):
-        corrector = ranking(Scripted(likes={"receive": 0.0}))
-        use = replace(corrector.settings, protect_code=True, known=str(tmp_path / "known"))
-        corrector.settings = use
+        use = Settings(protect_code=True, known=str(tmp_path / "known"))
+        corrector = ranking(Scripted(likes={"receive": 0.0}), settings=use)
         monkeypatch.setattr(correct, "load_corrector", lambda args: corrector)
         correct.main(f"check {files} --edits edits".split())
         edits = map(json.loads, Path("edits").read_text().splitlines())

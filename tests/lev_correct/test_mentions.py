@@ -2,14 +2,13 @@
 
 import re
 import unicodedata
-from dataclasses import replace
 
 import pytest
 from fake_backend import FakeBackend, replaced
 from tables import rows
 
 from lev_correct import Corrector
-from lev_correct.settings import DEFAULTS
+from lev_correct.settings import Settings
 from lev_correct.text.protection import mentioned
 from lev_correct.text.units import composed
 
@@ -63,7 +62,7 @@ def test_a_line_is_read_by_composed_letters_which_know_where_they_stand(line):
 
 
 def test_an_edit_of_a_mentioned_word_says_so():
-    settings = replace(DEFAULTS, protect_code=True)
+    settings = Settings(protect_code=True)
     corrector = Corrector(FakeBackend(replaced("teh", "the")), "letters", settings=settings)
     used, mentioned = corrector.correct(["It is teh end.", 'The word "teh" is a typo of it.'])
     assert [edit.reason for edit in used.edits] == [None]

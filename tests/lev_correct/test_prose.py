@@ -7,7 +7,7 @@ import pytest
 from fake_backend import Scripted, document, ranking
 
 from lev_correct.text.protection import PROTECTED, CodeProtection, mark
-from lev_correct.text.units import spans
+from lev_correct.text.units import KINDS, spans
 
 #: What is code stands between ‹ and ›.
 LINES = """\
@@ -35,7 +35,7 @@ def test_code_in_a_line_is_found_and_prose_is_not(marked):
     assert re.findall(r"\w", prose) == re.findall(r"\w", re.sub("‹[^›]*›", " ", marked))
 
 
-RUNS = "a é . ..a a. a+ %0 ` ``a` <a :a /a [a *a a/b 'a [a]( ~~*"
+RUNS = "a a\u3000 \u0301 \U0001f469\u200d é . ..a a. a+ %0 ` ``a` <a :a /a [a *a a/b 'a [a]( ~~*"
 
 
 @pytest.mark.parametrize("run", RUNS.split(" "))
@@ -43,7 +43,8 @@ def test_a_long_line_is_read_in_time_that_grows_with_its_length(run):
     line = (run * (50_000 // len(run) + 1))[:50_000]
     before = time.process_time()
     CodeProtection().spans(line)
-    list(spans(line, "letters"))
+    for kind in KINDS:
+        list(spans(line, kind, 3))
     assert time.process_time() - before < 2  # the square of it would take minutes
 
 

@@ -1,7 +1,6 @@
 """``correct check`` where a change is looked at: changed lines, identifiers, SARIF, a buffer."""
 
 import json
-import subprocess
 from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
@@ -9,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 from fake_backend import FakeBackend
 from refusals import refuses
-from scripted_command import TEH, put, run_scripted
+from scripted_command import TEH, commit, git, places, put, run_scripted
 from tables import rows
 
 from lev_correct.cli import main as correct
@@ -22,24 +21,7 @@ def run(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     return lambda flags, words=TEH, status=0, text=b"": run_scripted(
         monkeypatch, text, flags, words, status
-    ).decode()
-
-
-def git(*words):
-    who = ["-c", "user.name=a", "-c", "user.email=a"]
-    command = ["git", *who, *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def commit(**files):
-    put(**files)
-    git("add", "-A")
-    git("commit", "-qm", "some")
-
-
-def places(printed):
-    """``file:line`` of what a check printed."""
-    return [":".join(line.split(":")[:2]) for line in printed.splitlines()]
+    )
 
 
 ODD = 'é "b\\.md'
@@ -65,12 +47,12 @@ def changed(run):
 
 
 def test_changed_lines_alone_are_found(changed):
-    expected = [f"{ODD}:1", "a:7", "in:2"]
+    expected = [f"{ODD}:1:4", "a:7:1", "in:2:7"]
     assert sorted(places(changed("check --since main", status=1))) == sorted(expected)
-    assert places(changed("check --since HEAD a in", status=1)) == ["in:2"]
-    assert places(changed("check --since main untracked", status=1)) == ["untracked:1"]
-    hunks = changed("check --since main --diff in", status=1).split("\n", 2)[2]
-    assert hunks == "@@ -2 +2 @@\n-right teh\n+right the\n"
+    assert places(changed("check --since HEAD a in", status=1)) == ["in:2:7"]
+    assert places(changed("check --since main untracked", status=1)) == ["untracked:1:1"]
+    hunks = changed("check --since main --diff in", status=1).split(b"\n", 2)[2]
+    assert hunks == b"@@ -2 +2 @@\n-right teh\n+right the\n"
 
 
 def test_what_others_changed_since_the_branch_began_is_not_found(changed):
@@ -78,7 +60,7 @@ def test_what_others_changed_since_the_branch_began_is_not_found(changed):
     git("checkout", "-q", "main")
     commit(a=b"right\n")
     git("checkout", "-q", "branch")
-    assert "a:1" not in places(changed("check --since main", status=1))
+    assert "a:1:1" not in places(changed("check --since main", status=1))
 
 
 @pytest.fixture
@@ -101,7 +83,7 @@ def request_merged(run):
 def test_what_others_changed_since_a_pull_request_was_made_is_not_found(request_merged):
     run, first, others = request_merged
     for base in (first, others):
-        assert places(run(f"check --since {base}", status=1)) == ["a:9"]
+        assert places(run(f"check --since {base}", status=1)) == ["a:9:1"]
 
 
 def test_a_branch_that_took_in_what_others_changed_keeps_its_own_lines(request_merged):
@@ -109,15 +91,15 @@ def test_a_branch_that_took_in_what_others_changed_keeps_its_own_lines(request_m
     git("tag", "old", first)
     git("checkout", "-q", "branch")
     git("merge", "-q", "--no-ff", "main", "-m", "theirs")
-    assert places(run("check --since main", status=1)) == ["a:9"]
-    assert places(run("check --since old", status=1)) == ["a:9", "b:1"]
+    assert places(run("check --since main", status=1)) == ["a:9:1"]
+    assert places(run("check --since old", status=1)) == ["a:9:1", "b:1:1"]
 
 
 def test_a_file_without_diffs_is_compared_as_text(run):
     git("init", "-q")
     commit(**{"a.txt": b"teh\n", ".gitattributes": b"*.txt -diff\n"})
     put(**{"a.txt": b"teh\nteh\n"})
-    assert places(run("check --since HEAD", status=1)) == ["a.txt:2"]
+    assert places(run("check --since HEAD", status=1)) == ["a.txt:2:1"]
 
 
 def test_the_hook_of_changed_lines_knows_how_pre_commit_was_called(run, monkeypatch):
@@ -125,9 +107,9 @@ def test_the_hook_of_changed_lines_knows_how_pre_commit_was_called(run, monkeypa
     commit(a=b"teh\n")
     commit(a=b"teh\nteh\n")
     monkeypatch.setenv("PRE_COMMIT", "1")
-    assert places(run("check --since HEAD a", status=1)) == ["a:1", "a:2"], "--all-files"
+    assert places(run("check --since HEAD a", status=1)) == ["a:1:1", "a:2:1"], "--all-files"
     monkeypatch.setenv("PRE_COMMIT_FROM_REF", "HEAD~1")
-    assert places(run("check --since HEAD a", status=1)) == ["a:2"], "--from-ref HEAD~1"
+    assert places(run("check --since HEAD a", status=1)) == ["a:2:1"], "--from-ref HEAD~1"
     monkeypatch.delenv("PRE_COMMIT_FROM_REF")
     put(a=b"teh\n")
     git("add", "a")
@@ -198,7 +180,7 @@ def test_identifiers_are_no_findings(run, monkeypatch):
     put(a=b"isRecieve\nmyRecieve lev-correct: ignore\nok_recieve\n")
     words = "check a --protect-words words --identifiers"
     put(words=b"ok_recieve\n")
-    assert places(run(words)) == ["a:1"]
+    assert places(run(words)) == ["a:1:3"]
     assert json.loads(run(f"{words} --format json"))["identifier"] == "isRecieve"
     run(f"{words} --accept")
     assert not Path(".lev-correct-words.txt").exists()
@@ -256,7 +238,7 @@ def test_the_fixes_of_a_log_of_sarif_make_what_the_corrector_makes(run):
         before, after = line[: region["startColumn"] - 1], line[region["endColumn"] - 1 :]
         text_ = replacement["insertedContent"]["text"]
         lines[region["startLine"] - 1] = before + text_ + after
-    assert "\ufeff" + "\n".join(lines) == run([name, "--unit", "word"], words)
+    assert "\ufeff" + "\n".join(lines) == run([name, "--unit", "word"], words).decode()
     put(a=b"right\n")
     assert conforms(json.loads(run("check a --format sarif")), LOG), "of no finding"
 
@@ -266,7 +248,7 @@ def test_a_buffer_is_checked_as_the_file_that_it_is(run):
     Path("pyproject.toml").write_text("[tool.lev-correct]\nexclude = ['out']\nwords = ['tx']")
     words, text = {**TEH, "tx": "ty"}, b"teh\ntx\n"
     flags = "check --unit word --stdin-filename"
-    assert places(run(f"{flags} in/a.txt", words, 1, text)) == ["in/a.txt:1"]
-    assert places(run(f"{flags} in/a.txt -", words, 1, text)) == ["in/a.txt:1"]
-    assert run(f"{flags} out/a.txt", words, 0, text) == ""
-    assert places(run("check --unit word", {**TEH}, 1, text)) == ["-:1"]
+    assert places(run(f"{flags} in/a.txt", words, 1, text)) == ["in/a.txt:1:1"]
+    assert places(run(f"{flags} in/a.txt -", words, 1, text)) == ["in/a.txt:1:1"]
+    assert run(f"{flags} out/a.txt", words, 0, text) == b""
+    assert places(run("check --unit word", {**TEH}, 1, text)) == ["-:1:1"]

@@ -10,7 +10,7 @@ from tables import rows
 
 from lev_correct import Corrector
 from lev_correct.propose.loading import LISTED, ranked
-from lev_correct.propose.ranking import FEATURES, with_case
+from lev_correct.propose.ranking import FEATURES, OF_WORDS, with_case
 from lev_correct.propose.ranking import WEIGHTS as USUAL
 from lev_correct.propose.rescoring import LINE_WEIGHTS
 from lev_correct.settings import Settings, chosen
@@ -231,6 +231,24 @@ def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
 
 
 # which ranking, with which weights --------------------------------------------------------------
+
+
+#: a line | what it may become | the words that are measured, each as it stands and becomes
+MEASURED = """
+xat (dgo) | sat (dog) | xat sat dgo dog
+xat (dgo) | xat (dog) | xat xat dgo dog
+xat dgo | sat | xat dgo sat
+"""
+
+
+@pytest.mark.parametrize("line, text, words", rows(MEASURED))
+def test_a_line_is_measured_by_all_of_its_words_without_the_marks_around_them(line, text, words):
+    ranker = ranker_of(lines({line: [text]}, lexicon=Lexicon({"sat": 2.0, "dog": 5.0})))
+    words = words.split()
+    pairs = [("xat dgo", "sat")] if len(words) == 3 else [*zip(words[::2], words[1::2])]
+    sums = sum(ranker.vocabulary.features(*pair) for pair in pairs)
+    measured = features(ranker, line, text)
+    assert [measured[name] for name in FEATURES[OF_WORDS]] == pytest.approx(sums)
 
 
 @pytest.mark.parametrize("unit", ["letters", "line"])

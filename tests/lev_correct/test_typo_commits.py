@@ -2,10 +2,10 @@
 
 import gzip
 import json
-import subprocess
 import sys
 
 import pytest
+import scripted_command
 from plain_files import ROOT
 
 sys.path.insert(0, str(ROOT / "examples/spelling_and_ocr"))
@@ -24,18 +24,13 @@ COMMITS = [
 ]
 
 
-def test_misspelt_words_are_drawn_with_the_lines_around_them(tmp_path):
+def test_misspelt_words_are_drawn_with_the_lines_around_them(tmp_path, monkeypatch):
     def commit(name, line, message):
         lines = [*map("Line {}.".format, range(30)), line, "The end."]
-        (tmp_path / name).write_text("\n".join(lines))
-        git("add", name)
-        git("commit", "-q", "-m", message)
+        scripted_command.commit(message, **{name: "\n".join(lines).encode()})
 
-    def git(*arguments):
-        names = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
-        subprocess.run(["git", "-C", tmp_path, *names, *arguments], check=True, capture_output=True)
-
-    git("init", "-q")
+    monkeypatch.chdir(tmp_path)
+    scripted_command.git("init", "-q")
     for name, after, message in COMMITS:
         commit(name, BEFORE, "Begin")
         commit(name, after, message)

@@ -9,6 +9,7 @@ import pytest
 from test_translation_files import HEADER, written
 
 from lev_memory.formats import files
+from lev_memory.repair import confidence
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import translation_history as history  # noqa: E402
@@ -35,16 +36,21 @@ def test_a_project_is_judged_by_the_others():
 
 
 def test_the_least_probability_is_where_so_many_repairs_are_better():
-    rows = rows_of("p", True, 1)
-    chances = [row.features["share"] for row in rows]
-    for share in (0.6, 0.8, 0.9):
-        limit = history.least(rows, chances, share)
-        better = [row.repaired < row.kept for row, c in zip(rows, chances) if c >= limit]
-        assert limit == 1.0 or sum(better) >= share * len(better)
-    usual = [row for seed in range(3) for row in rows_of(f"p{seed}", True, seed)]
-    weights, limits = history.numbers_of(usual)
+    rows = [row for seed in range(3) for row in rows_of(f"p{seed}", True, seed)]
+    weights, limits = history.numbers_of(rows)
     assert weights["share"] > 0
     assert [limit for _, limit in limits] == sorted(limit for _, limit in limits)
+    for share, limit in limits[:5]:
+        likely = [r for r in rows if confidence.probability(r.features, weights) >= limit]
+        better = [row for row in likely if row.repaired < row.kept]
+        assert len(better) >= (share - 0.1) * len(likely)
+
+
+def test_the_language_that_no_fit_reads_changes_no_number():
+    rows, other = rows_of("p", True, 1), rows_of("q", False, 2)
+    unseen = [row._replace(language=history.UNSEEN) for row in other]
+    assert history.numbers_of(rows) == history.numbers_of([*rows, *unseen])
+    assert history.numbers_of(rows) != history.numbers_of([*rows, *other])
 
 
 def test_files_of_a_language_are_found_by_their_folders(tmp_path):

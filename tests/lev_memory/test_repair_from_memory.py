@@ -14,7 +14,8 @@ from test_translation_files import HEADER, written
 from lev_memory import TranslationMemory, cli, typos
 from lev_memory.formats import files, tmx
 from lev_memory.memory import Memory
-from lev_memory.repair import alignment, confidence, entries, lookup, marks
+from lev_memory.repair import code, confidence, entries, layout, lookup
+from lev_memory.repair.repair import Sources
 
 NOUNS = {
     "file": "le fichier",
@@ -67,9 +68,14 @@ def test_the_same_source_elsewhere_gives_its_translation():
 
 
 def test_a_repair_in_part_says_so():
-    change = "Close the folder now or die", "Close the file now", "Fermer le fichier ici"
+    change = "Close the folder 4 or die", "Close the file 3", "Fermer le fichier 3"
     (proposal,) = memory_of().propose([change])
-    assert not proposal.is_all and proposal.text.startswith("Fermer le dossier")
+    assert not proposal.is_all and proposal.text.startswith("Fermer le dossier 4")
+
+
+def test_a_look_up_in_an_otherwise_wrong_text_is_not_proposed():
+    change = "Close the folder now or die", "Close the file now", "Fermer le fichier ici"
+    assert memory_of().propose([change]) == [None]
 
 
 #: the new source | the older one | the draft
@@ -97,6 +103,27 @@ def test_what_a_half_repair_leaves_is_said():
     assert proposal.text == "Une chaise et 4 vins rouges" and proposal.left == "chair → basket"
 
 
+@pytest.mark.parametrize("marks", ['""', "“”"])
+def test_quotes_follow_the_source_where_translations_have_such_quotes(marks):
+    start, end = marks
+    quoted = [(f'A "{n}"', f"Un {start}{n}{end}") for n in ("red", "blue", "green")]
+    change = "Say “{x}” and 4", 'Say "{x}" and 3', 'Dites "{x}" et 3'
+    (proposal,) = memory_of(*quoted).propose([change])
+    assert proposal.text == f"Dites {start}{{x}}{end} et 4"
+
+
+@pytest.mark.parametrize("lone", ["Ouvrir (le fichier 4", 'Ouvrir "le fichier 4', "Le fichier] 4"])
+def test_a_bracket_or_quotation_mark_alone_is_not_proposed(lone):
+    assert not code.is_paired_like(lone, "Open the file 4", "Ouvrir le fichier 3")
+    assert code.is_paired_like(lone, "Open the file 4", lone)
+
+
+def test_code_and_opening_marks_stand_apart_from_words():
+    memory = memory_of(("Read `x` twice", "Lire `x` deux fois"), ("Read `x`", "Lire `x`"))
+    words = entries.Words(memory.repairer.lookup, Sources("a", "b"), "avant mot après")
+    assert words.apart(6, 9, "`x`") == "`x`" and words.apart(5, 10, "`x`") == " `x` "
+
+
 def test_a_text_of_code_is_repaired_as_code_or_stays():
     old = "Run this:\n\n```js\nlet a = open(file, 1) // the file\nlet b = 2\n```"
     new = old.replace("let b", "const b").replace("the file", "the folder")
@@ -113,7 +140,7 @@ def test_prose_between_lines_of_code_is_not_put_in():
 
 def test_the_more_precision_is_asked_for_the_fewer_repairs_are_proposed():
     changes = [
-        (new.replace("now", "today"), old, draft)
+        (new.replace("now", "4"), old.replace("now", "3"), draft.replace("ici", "3"))
         for new, _ in PAIRS[:12]
         for old, draft in PAIRS[:12]
         if new != old
@@ -134,20 +161,20 @@ def test_the_more_precision_is_asked_for_the_fewer_repairs_are_proposed():
     )
 )
 def test_translation_probabilities_of_a_word_sum_to_one_at_most(pairs):
-    table = alignment.probabilities(pairs)
+    table = lookup.probabilities(pairs)
     for source in {source for source, _ in table}:
         assert sum(chance for (word, _), chance in table.items() if word == source) <= 1 + 1e-5
 
 
 def test_a_word_that_the_language_has_only_with_a_capital_keeps_it():
-    german = marks.Habits([("month", "Monat"), *[(f"all {n}", f"alle {n}") for n in range(20)]])
+    german = layout.Habits([("month", "Monat"), *[(f"all {n}", f"alle {n}") for n in range(20)]])
     assert german.with_capital(False, "Alle Monate") == "alle Monate"
     assert german.with_capital(False, "Monate") is None
 
 
 def test_a_look_up_is_made_only_if_it_is_better_than_none():
     memory = lookup.Concordance([("red wine", "vin rouge"), ("red", "rouge"), *PAIRS])
-    words = entries.Words(memory, "The big table", "The red table", "La table grande")
+    words = entries.Words(memory, Sources("The big table", "The red table"), "La table grande")
     ((old, new),) = words.stretches()
     assert words.edit(old, new, confidence.CHOICE) in [*words.replacements(old, new)]
     kept = {**confidence.CHOICE, "bias": -99.0}
@@ -207,6 +234,14 @@ def test_a_half_repair_says_in_the_file_what_is_left(tmp_path):
         assert cli.main(["repair", *words]) == cli.main(["repair", *words]) == 0
         written_text = path.read_text(charset)
         assert written_text.count("in part") == written_text.count("to do:") == 1
+
+
+def test_obsolete_entries_are_a_memory_too(tmp_path):
+    gone = (
+        '#~ msgid "Read the text"\n#~ msgstr "Lire"\n\n#, fuzzy\n#~ msgid "No"\n#~ msgstr "Oui"\n'
+    )
+    pairs, _ = files.document_pairs(written(tmp_path, f"{catalogue()}\n{gone}"))
+    assert ("Read the text", "Lire") in pairs and ("No", "Oui") not in pairs
 
 
 def untranslated(tmp_path):

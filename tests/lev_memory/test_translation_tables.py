@@ -18,7 +18,7 @@ from test_translation_files import HEADER, Editor, entry, fill, proposer, repair
 
 from lev_memory import memory, proposals
 from lev_memory.formats import files, po, units
-from lev_memory.repair import code, invented, plurals
+from lev_memory.repair import code, invented, repair
 
 FOLDER = Path(__file__).parent
 FILES = [path.with_suffix("") for path in sorted(FOLDER.glob("*/*.expected"))]
@@ -85,7 +85,7 @@ def test_repairs_what_needs_no_translation(source, old, draft, expected, why):
 def test_a_number_beside_a_noun_changes_within_its_plural_category(
     source, old, draft, expected, language
 ):
-    assert repaired(old, source, draft, plurals.counting(language)) == expected
+    assert repaired(old, source, draft, repair.counting(language)) == expected
 
 
 @pytest.mark.parametrize("check, source, text, old, draft, expected, why", table("checks.tsv"))
@@ -99,7 +99,7 @@ def test_checks(check, source, text, old, draft, expected, why):
 @pytest.mark.parametrize("source, draft, output, expected, why", table("outputs.tsv"))
 def test_corrects_outputs_of_the_model(source, draft, output, expected, why):
     known = memory.Memory([(str(n), "nous nous levons `Texto <más>`_ *nuevo*") for n in range(9)])
-    change = proposals.Change(source, "", draft)
+    change = proposals.SourceChange(source, "", draft)
     (proposal,) = proposals.propose(Editor((draft, output)), [change], 0.5, known)
     assert proposal.text == expected
 

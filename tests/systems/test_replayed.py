@@ -16,12 +16,18 @@ from lev_plugins.systems.levenshtein.replayed import ReplayedPasses, replayed
 from lev_runtime.refine.feature_cache import reused
 from lev_runtime.refine.policy import EditState
 
+TASK = tiny.task()
+SOURCE = tiny.batch(TASK, tiny.triples(3))["target"]
 
-def test_a_memory_that_comes_back_is_loaded_anew():
-    task = tiny.task()
-    model = tiny.sharpen(tiny.model(task, 3)).eval()
+
+@pytest.fixture
+def model():
+    return tiny.sharpen(tiny.model(TASK, 3)).eval()
+
+
+def test_a_memory_that_comes_back_is_loaded_anew(model):
     sources, states = (
-        [tiny.batch(task, tiny.triples(4, seed, 9))[side] for seed in (1, 2)]
+        [tiny.batch(TASK, tiny.triples(4, seed, 9))[side] for seed in (1, 2)]
         for side in ("target", "draft")
     )
     with torch.no_grad():
@@ -44,36 +50,29 @@ def halve(model: torch.nn.Module) -> None:
 
 
 @pytest.mark.parametrize("change", [torch.nn.Module.double, halve])
-def test_new_weights_in_other_memory_are_noticed(change):
-    task = tiny.task()
-    model = tiny.model(task, 3).eval()
-    source = tiny.batch(task, tiny.triples(3))["target"]
+def test_new_weights_in_other_memory_are_noticed(model, change):
     model.passes = ReplayedPasses(model, "cpu")
     with torch.no_grad():
-        model.passes.encode(source)
+        model.passes.encode(SOURCE)
         sources = list(model.passes.sources.values())
         change(model)
-        states = model.passes.encode(source).states
-        assert torch.allclose(states, model.encode(source).states, atol=1e-6)
+        states = model.passes.encode(SOURCE).states
+        assert torch.allclose(states, model.encode(SOURCE).states, atol=1e-6)
         assert not set(sources) & set(model.passes.sources.values())
 
 
-def test_training_and_other_devices_have_passes_of_their_own():
-    task = tiny.task()
-    model = tiny.model(task, 3).eval()
-    source = tiny.batch(task, tiny.triples(3))["target"]
+def test_training_and_other_devices_have_passes_of_their_own(model):
     prepare_for_decoding([model], "fp32")
     policy = reused(replayed(model))
     with torch.no_grad():
-        policy.encode(source)
+        policy.encode(SOURCE)
     assert not model.passes.sources, "they are for a GPU"
     model.passes = ReplayedPasses(model, "cpu")
-    policy.encode(source).encoder_out.states.sum().backward()
+    policy.encode(SOURCE).encoder_out.states.sum().backward()
     assert not model.passes.sources and model.encoder_embed.weight.grad is not None
 
 
-def test_a_model_is_copied_and_pickled_without_its_passes():
-    model = tiny.model(tiny.task(), 3).eval()
+def test_a_model_is_copied_and_pickled_without_its_passes(model):
     prepare_for_decoding([model], "fp32")
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert not getattr(again, "passes", None)

@@ -3,7 +3,6 @@
 import json
 import re
 import time
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from lev_correct.files.file_kinds import PROSE, kind_of
 from lev_correct.files.formats import FORMATS, masked
 from lev_correct.files.grammar import is_sentence, read_grammar
 from lev_correct.repository.kinds import left_alone
-from lev_correct.settings import DEFAULTS
+from lev_correct.settings import Settings
 from lev_correct.text.units import composed, spans
 
 #: What is prose says *teh*, what is code *hte*.
@@ -158,7 +157,7 @@ def test_an_edit_writes_the_escapes_next_to_it_as_they_were(name, text, correcte
 
 def corrections(name, text):
     """Returns the corrections of a file by a model that writes *the* for *teh*."""
-    settings = replace(DEFAULTS, protect_code=True)
+    settings = Settings(protect_code=True)
     corrector = Corrector(FakeBackend(replaced("teh", "the")), "letters", settings=settings)
     lines = text.split("\n")
     return corrector.correct(lines, document=document(lambda word: word == "teh", name, lines))

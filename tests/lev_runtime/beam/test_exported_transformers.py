@@ -12,6 +12,7 @@ import torch
 from fairseq import options, tasks
 from fairseq.sequence_generator import SequenceGenerator
 from refusals import refuses
+from tables import rows
 
 from lev_plugins.cli import export
 from lev_plugins.export.folder import generator_writer, write_folder
@@ -136,6 +137,7 @@ def test_int8_writes_the_same_in_every_batch(flags, tmp_path):
 
 
 def test_a_right_draft_is_read_in_a_fraction_of_the_passes(tmp_path, monkeypatch):
+    """It may be longer than a source: the model does not read it."""
     exported, source = build(PBD, tmp_path).exported, ROWS[-1][0]
     search = {"beam": 1, "min_len": 20}
     (greedy,) = exported.generate([source], **search)
@@ -146,6 +148,10 @@ def test_a_right_draft_is_read_in_a_fraction_of_the_passes(tmp_path, monkeypatch
     assert guided.text == greedy.text
     assert guided.score == pytest.approx(greedy.score, abs=1e-5)
     assert 4 * len(passes) < len(greedy.text.split())
+    longer = [(source, " ".join(SYMBOLS * 3))]
+    assert exported.generate(longer, draft_guided=True, **search)[0].text == greedy.text
+    with refuses("source 1"):
+        exported.generate([" ".join(SYMBOLS * 3)], **search)
 
 
 def test_a_checkpoint_of_old_fairseq_is_exported(tmp_path):
@@ -168,28 +174,20 @@ def test_a_checkpoint_of_old_fairseq_is_exported(tmp_path):
     assert len(outputs[0][0].text.split()) > 2, "letters are words, as fairseq-generate has them"
 
 
-def test_a_guide_may_be_longer_than_a_source(tmp_path):
-    """The model does not read it."""
-    exported, source = build(PBD, tmp_path).exported, ROWS[-1][0]
-    search = {"beam": 1, "draft_guided": True, "max_len_b": 9}
-    (guided,) = exported.generate([(source, " ".join(SYMBOLS * 3))], **search)
-    assert guided.text == exported.generate([source], beam=1, max_len_b=9)[0].text
-    with refuses("source 1"):
-        exported.generate([" ".join(SYMBOLS * 3)], **search)
+REFUSED = rows(f"""
+{STOCK} --activation-fn linear | --activation-fn linear
+{STOCK} --quant-noise-pq 0.1 | --quant-noise-pq
+{STOCK} --decoder-output-dim 24 | --decoder-output-dim
+{STOCK} --no-cross-attention | --no-cross-attention
+{STOCK} --adaptive-softmax-cutoff 6 --criterion adaptive_loss | --adaptive-softmax-cutoff
+{SMALL} translation --arch gated_transformer --gate-variant paper | --gate-variant paper
+""")
 
 
-REFUSED = {
-    "--activation-fn linear": "--activation-fn linear",
-    "--quant-noise-pq": "--quant-noise-pq 0.1",
-    "--decoder-output-dim": "--decoder-output-dim 24",
-    "--no-cross-attention": "--no-cross-attention",
-}
-
-
-@pytest.mark.parametrize("named", REFUSED)
-def test_what_cannot_be_exported_is_refused_by_its_option(named, tmp_path):
+@pytest.mark.parametrize("flags, named", REFUSED)
+def test_what_cannot_be_exported_is_refused_by_its_option(flags, named, tmp_path):
     with refuses(f"with {named} "):
-        build(f"{STOCK} {REFUSED[named]}", tmp_path)
+        build(flags, tmp_path)
 
 
 def test_what_does_not_go_together_is_refused(both):

@@ -116,13 +116,14 @@ def test_a_file_that_has_changed_is_left(tmp_path):
 def test_what_is_written_while_a_file_is_replaced_is_there_after_it(
     tmp_path, monkeypatch, late, wanted
 ):
-    """By a program that has opened the file before and writes after it was read again."""
+    """By a program that has opened the file before."""
     (path := tmp_path / "file").write_text("old")
     replace = os.replace
 
     def replaced(*paths):
-        path.write_text(late)
-        replace(*paths)
+        with open(path, "w") as file:
+            replace(*paths)
+            file.write(late)
 
     monkeypatch.setattr(os, "replace", replaced)
     with nullcontext() if late.startswith("old") else refuses(str(path)):
