@@ -26,7 +26,6 @@ from lev_runtime.io.options import (
 )
 from lev_runtime.io.signature import signature
 from lev_runtime.io.text_files import read_lines
-from lev_runtime.refine.editor import ENGLISH_SPANISH
 
 TOKEN = "LEV_SERVE_TOKEN"  #: names the token in the environment
 ENGLISH = "en-US,en-GB,en-AU,en-CA,en-NZ,en-ZA"
@@ -45,8 +44,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         UserError: an option or checkpoint that cannot be used, an address that is taken.
     """
     args = build_parser().parse_args(argv)
-    if args.edit:
-        args.path = args.path or str(ENGLISH_SPANISH)
     require_number("--timeout ", args.timeout, 0.001, threading.TIMEOUT_MAX)
     for name in args.allowed_host:
         if not re.fullmatch(r"(\*\.)?[\w.-]+|\[[\da-f:.]+\]", name):
@@ -126,7 +123,6 @@ def build_parser() -> argparse.ArgumentParser:
         "checkpoint, its folder, or a folder from lev-export (default: the built-in English "
         "spelling model)",
     )
-    add("--edit", "serve the packaged editor, which updates Spanish translations")
     add("--device NAME", "device, such as cuda (default: cpu)")
     add("--settings FILE", "as in lev-correct (default: corrector.json beside the checkpoint)")
     add_model_data(add)

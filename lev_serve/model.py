@@ -15,7 +15,7 @@ from lev_runtime.folder import Folder, is_export
 from lev_runtime.io.options import refuse_options
 from lev_runtime.labels.labeler import Labeler
 from lev_runtime.labels.labeling import TextLabeler
-from lev_runtime.refine.editor import DEMO, ENGLISH_SPANISH, Editor
+from lev_runtime.refine.editor import Editor
 from lev_runtime.text.markup import write_marks
 from lev_runtime.text.sentences import TextEditor
 
@@ -72,10 +72,7 @@ def load(
         if isinstance(model, Labeler):
             return serve_predictor(model)
         assert isinstance(model, Editor)  # a corrector serves what writes from left to right
-        info: Result = {"modes": ["edit"]}
-        if path == str(ENGLISH_SPANISH):
-            info.update(title="Spanish translations", example=DEMO.read_text("utf-8"))
-        return ServedModel(info, {"edit": partial(_edit, model)})
+        return ServedModel({"modes": ["edit"]}, {"edit": partial(_edit, model)})
     labeler = None if is_exported else plugin("labeler", path)(path)
     if labeler is None:
         return serve_corrector(corrector(path=path))

@@ -7,7 +7,6 @@ keys of :meth:`lev_runtime.history.EditTrace.to_dict`.
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from lev_runtime.folder import is_export
@@ -30,7 +29,7 @@ from lev_runtime.io.options import (
 )
 from lev_runtime.io.output import refuse_overwriting, standard_output, whole_file
 from lev_runtime.io.signature import signature
-from lev_runtime.refine.editor import DEMO, ENGLISH_SPANISH, Editor
+from lev_runtime.refine.editor import Editor
 from lev_runtime.text.sentences import TextEditor
 
 from ..registration import register
@@ -50,9 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--path checkpoint_best.pt < lines.txt",
     )
     add, files = adder(parser), {"nargs": "?", "const": STANDARD_STREAM}
-    add("--demo", "edit the packaged lines")
-    packaged = "the packaged model, which updates Spanish translations"
-    add("--path CHECKPOINT", f"checkpoint, its folder or one of lev-export (default: {packaged})")
+    add("--path CHECKPOINT", "checkpoint, its folder or one of lev-export", required=True)
     form = "UTF-8 lines of 'source' or 'source<TAB>draft' (trained with "
     form += "--old-source: also '<TAB>old source') (default: standard input)"
     add("--input FILE", form, STANDARD_STREAM)
@@ -74,9 +71,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     at_least_one(args, "max_iter", "batch_size")
-    path = args.path or ENGLISH_SPANISH
-    if args.demo:
-        args.input = str(DEMO)
     refuse_overwriting({"--json": args.json}, [("--input", args.input)])
     if not lines.is_stream(args.input):
         for _ in _rows(args.input):  # names a line that cannot be read before the model loads
@@ -86,8 +80,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         text = None if args.json == STANDARD_STREAM else standard_output()
         options = {"data": args.data, "device": args.device, **text_processing(args)}
         with as_flags(args):
-            editor, draft_lang = _load(path, options)
-        signed = _signed(path, args) if args.signature else {}
+            editor, draft_lang = _load(args.path, options)
+        signed = _signed(args) if args.signature else {}
         rows = _noted(_rows(args.input), draft_lang)
         traces = editor.stream(
             lines.with_pauses(rows, args.input),
@@ -106,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 records.flush()
 
 
-def _load(path: str | Path, options: Mapping[str, Any]) -> tuple[TextEditor, str | None]:
+def _load(path: str, options: Mapping[str, Any]) -> tuple[TextEditor, str | None]:
     """Returns the editor, and the name of its drafts; of an export, which needs no torch, None."""
     if is_export(path):
         refuse_options(options, "an export has its own, and computes on the CPU")
@@ -118,13 +112,9 @@ def _load(path: str | Path, options: Mapping[str, Any]) -> tuple[TextEditor, str
     return editor, editor.task.draft_lang
 
 
-def _signed(path: str | Path, args: argparse.Namespace) -> dict[str, str]:
+def _signed(args: argparse.Namespace) -> dict[str, str]:
     """Prints the signature of the run, and returns it as a field of JSON records."""
-    line = signature(
-        args.path or ENGLISH_SPANISH,
-        max_iter=args.max_iter or 10,
-        markup="yes" if args.markup else "no",
-    )
+    line = signature(args.path, max_iter=args.max_iter or 10, markup="yes" if args.markup else "no")
     say(f"signature: {line}")
     return {"signature": line}
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
@@ -19,9 +18,6 @@ from .options import RefinementOptions
 from .policy import Symbols
 
 MODEL = "levenshtein_editor"
-#: the packaged model: documentation of Python, English to Spanish
-ENGLISH_SPANISH = Path(__file__).parents[1] / "english_spanish"
-DEMO = ENGLISH_SPANISH / "demo.tsv"  #: lines to try it with: source, draft, old source
 
 
 class Editor(TextEditor):
@@ -33,17 +29,14 @@ class Editor(TextEditor):
     ('its [=draft=]', 'unchanged')
 
     Args:
-        path: a folder that ``lev-export`` has written, or what was read of it; the packaged model
-            by default.
+        path: a folder that ``lev-export`` has written, or what was read of it.
         threads: that a pass computes with, by default as many as there are cores.
 
     Raises:
         UserError: no such folder, a damaged one, or one of another kind of model.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str] | Folder = ENGLISH_SPANISH, threads: int | None = None
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str] | Folder, threads: int | None = None) -> None:
         folder = Folder.holding([MODEL], path, type(self).__name__)
         self.settings: dict[str, Any] = folder.description["settings"]
         self.delete_threshold = self.settings["delete_threshold"]

@@ -370,19 +370,14 @@ async function load({ target }) {
   const content = await file.arrayBuffer().then((bytes) => decoder.decode(bytes)).catch(() => {
     throw new Error(`${file.name} is not UTF-8; convert it: iconv -f ITS_ENCODING -t UTF-8`);
   });
-  open(content, file.name);
-}
-
-// Puts the content of a file in the place of the text.
-function open(content, name) {
   const endings = new Set(content.match(/\r\n?|\n/g));
-  if (endings.size > 1) throw new Error(`${name}: its lines end in several ways`);
+  if (endings.size > 1) throw new Error(`${file.name}: its lines end in several ways`);
   const lines = content.split(/\r\n?|\n/).map((line) => line.split("\t"));
   const column = (i) => lines.map((columns) => columns[i] ?? "").join("\n").replace(/\n+$/, "");
   const isTable = mode !== "correct" && lines.some((columns) => columns.length > 1);
   const old = mode === "edit" ? lines.map((columns) => columns[2]) : [];
   const [ending = "\n"] = endings;
-  Object.assign(state, { file: name, ending, old, kept: [] });
+  Object.assign(state, { file: file.name, ending, old, kept: [] });
   if (mode === "edit" || isTable) fill(column(1), column(0));
   else fill(content.replace(/\r\n?/g, "\n"), "");
 }
@@ -455,7 +450,7 @@ on("click", {
   ignore: () => ignore(pop.edit),
   always: () => always(pop.edit),
   next: () => go(beside(shown)),
-  example: () => open(model.example, state.file),
+  example: () => fill(model.example, ""),
   all: takeAll,
   text: clicked,
   copy,

@@ -16,6 +16,7 @@ from refusals import refusal
 from tables import rows
 
 from lev_plugins.cli import trace as command
+from lev_plugins.export.folder import export
 from lev_plugins.inference.editor import LevenshteinEditor
 from lev_plugins.reports.traces import render_text
 from lev_runtime.history import EditTrace, Iteration
@@ -110,6 +111,18 @@ def test_lines_become_the_editors_traces_in_order_and_empty_lines_count(trace, m
     for record, trace_ in zip(records, expected, strict=True):
         for name in ("source", "draft", "text", "terminated"):
             assert record[name] == getattr(trace_, name)
+
+
+def test_an_export_shows_the_edits_of_its_model_without_torch(trace, model, monkeypatch, capsys):
+    export(str(model), "exported", bpe="none")
+    typed = "a b\tb\n\na\n"
+    expected, _ = trace(typed)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
+    monkeypatch.setattr(command, "register", None)  # what imports torch and fairseq
+    command.main(["--path", "exported", "--max-iter", "2"])
+    shown, _ = capsys.readouterr()
+    score = re.compile(r"-?[0-9]+[.][0-9]{4}")
+    assert score.sub("", shown) == score.sub("", expected) and shown.count("(sentence ") == 3
 
 
 def test_many_lines_are_numbered_across_chunks_and_marks_are_obeyed(trace):
