@@ -2,7 +2,8 @@
 
 Python, C, C++, Go, Java, JavaScript and TypeScript are cut into tokens by :mod:`.scanner`, other
 languages by Pygments, which is loaded for the first such file. Comments, doc strings and strings
-that are sentences are prose, everything else is code. Formats of text (reStructuredText, TeX, man pages, .po, patches, ...) are in :mod:`.formats`.
+that are sentences are prose, everything else is code. Formats of text (reStructuredText, TeX, man
+pages, .po, patches, ...) are in :mod:`.formats`.
 """
 
 import json
