@@ -38,12 +38,12 @@ actionscript3  as
 antlr-java  g  ^(?:lexer |parser |tree )?grammar\b
 bash  sh bats postinst prerm postrm preinst bash_completion
 bash  inc  ^(?:SRC_URI|inherit|DEPENDS|SUMMARY)\b
-c  y yy dox nut move
+c  c y yy dox nut move
 c  cl  \b(?:__)?(?:kernel|global)\b[^;]*\(|^#(?:define|include|pragma)\b
 c  def inc i l x fs vs gs  ^#\s*(?:define|if|ifdef|include|version)\b|^%[%{]
 cbmbas  bas  \A\d+ ?[A-Z]
 common-lisp  l lsp cl  ^\((?:def|in-package|setq)
-cpp  cp hh
+cpp  cc cp cpp cxx hh hpp hxx
 css  css postcss pcss
 delphi  p inc pp  (?i:^(?:program|procedure|unit) [\w.]+.*;)
 docker  dockerfile. dockerfile =containerfile
@@ -52,7 +52,7 @@ fsharp  fs  ^\s*(?:let|module|namespace|open|type)\b
 gas  s
 gdscript  gd  ^(?:extends|class_name|func|var)\b
 gnuplot  gp gnuplot dem
-go  =go.mod =go.work
+go  go =go.mod =go.work
 go  v  ^(?:pub )?fn |^import \w+$
 groovy  =jenkinsfile jenkinsfile
 idl  pro  (?i:^\s*(?:pro|function)\s+\w+)
@@ -66,6 +66,7 @@ mathematica  m  ^\(\*|:=
 modula2  mod def  ^(?:DEFINITION |IMPLEMENTATION )?MODULE\b
 nasm  asm
 objective-c  m h  ^\s*@(?:interface|implementation|protocol|class|end|import)\b|^#import\b
+c  h
 matlab  m  ^\s*(?:%|function\b|classdef\b)|;\s*$
 openedge  cls p  (?i:^define (?:variable|temp-table|input)\b|^using\b.*\.$|^class\b.*:$)
 php  inc  <\?
@@ -83,10 +84,11 @@ smalltalk  st  ^!|\bsubclass:
 sql  sql
 supercollider  sc scd
 turtle  ttl  ^@?prefix\b|<http
-javascript  js mjs
+java  java
+javascript  cjs js mjs
 rst  rst
 toml  toml
-typescript  cts mts gts
+typescript  ts cts mts gts
 vb.net  cls frm bas  ^(?:Attribute|VERSION|Option|Dim|Public|Private|Sub|Function)\b
 wikitext  wiki mediawiki wikitext
 yaml  yaml yml sls

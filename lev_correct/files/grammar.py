@@ -1,8 +1,9 @@
 """Which characters of a file are prose, by the grammar of its kind.
 
-Python is cut into tokens by :mod:`.python`, other languages by Pygments, which is loaded for the
-first such file. Comments, doc strings and strings that are sentences are prose, everything else is
-code. Formats of text (reStructuredText, TeX, man pages, .po, patches, ...) are in :mod:`.formats`.
+Python, C, C++, Go, Java, JavaScript and TypeScript are cut into tokens by :mod:`.scanner`, other
+languages by Pygments, which is loaded for the first such file. Comments, doc strings and strings
+that are sentences are prose, everything else is code. Formats of text (reStructuredText, TeX, man
+pages, .po, patches, ...) are in :mod:`.formats`.
 """
 
 import json
@@ -30,7 +31,7 @@ from .keys import Literal, headings, keys
 from .markdown import Prose, read_markdown
 from .markup import Span, is_prose
 from .places import String, apostrophe
-from .python import Token, python_tokens
+from .scanner import SCANNED, Token, scanned
 
 Knows = Callable[[str], bool]
 _UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\4\5\ufeff"), " ")
@@ -176,16 +177,16 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String], lis
 def _tokens(text: str, lexer: str) -> Iterator[Token]:
     """Yields the tokens of a language, or of comments by their look. Space after a comment belongs
     to it, and to a string what is to be put in."""
-    from pygments.token import Generic, Name, String, Text
-
-    if lexer == "python":
-        yield from python_tokens(text)
+    if lexer in SCANNED:
+        yield from scanned(text, lexer)
         return
     if lexer in _BY_LOOK:
         for match in _BY_LOOK[lexer].finditer(text):
             role = "name" if match[0].isidentifier() else "code"
             yield "comment" if match["comment"] else role, match.start(), match[0]
         return
+    from pygments.token import Generic, Name, String, Text
+
     role, is_put_in = "", False
     # some lexers know the end of a comment by the line's
     for place, kind, value in _lexer(lexer).get_tokens_unprocessed(text + "\n"):

@@ -31,9 +31,9 @@ from .languages import Languages, Word
 OFTENER, LONG = 5, 6
 #: Words by which a place of a line is known: a copy of it, as of a page, says nothing more.
 PLACE = 7
-#: The words of identifiers (*getFormatedText*), of four letters or more.
+#: The words of identifiers (*getFormatedText*, *txtIn*), of three letters or more.
 _WORD = re.compile(r"\w+")
-_PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{3,}|[A-Z]{4,}")
+_PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{2,}|[A-Z]{3,}")
 #: Listed misspellings that tell that a text has errors, at least; how many, and which share of its
 #: words, tell it surely: an essay's (5 in 1,000). A letter with two slips has terms, too.
 TELL, ENOUGH, MANY = 2, 10, 0.005
@@ -164,8 +164,10 @@ class Evidence(Judge):
         """See :class:`.Judge`."""
         if self.run.known.level(word.lower()) == SPELLED:
             return True
-        if self.run.words.misspelt(word) or self.run.words.is_confused(word):
+        if self.run.words.misspelt(word):
             return False
+        if self.run.words.is_confused(word):
+            return not self.is_prose  # in source trees 4 were corrected rightly, 9 wrongly
         return self.is_term(word) or self._level(word) >= LEFT_ALONE
 
     def level(self, words: str) -> int:

@@ -146,8 +146,17 @@ def test_what_returns_in_the_files_of_a_run_is_a_term_be_it_in_code():
     assert chance(text, "runkle", "rumple") < before
     terms = ("runkle", "Runkle", "runkles", "rustc")
     assert all(map(text.leaves_alone, terms)) and not text.leaves_alone("rumple")
+    text.survey(["txtIn(x)", "a TXT file"])
+    assert text.leaves_alone("In txt"), "a term may have three letters"
     text.survey(["cat", "cat"])
     assert not text.leaves_alone("cats"), "what the lists have tells nothing"
+
+
+def test_a_word_of_the_lists_that_is_written_for_another_stays_in_source():
+    run = Run(backend(), KNOWN, WEIGHTS, English())
+    run.words.is_confused = {"then"}.__contains__
+    assert Evidence(run, "x.py").leaves_alone("then")
+    assert not Evidence(run, "x.md").leaves_alone("then")
 
 
 #: a word that returns, beside which word that is met ten times | whether it is a term

@@ -32,6 +32,10 @@ TEXTS = {
     "a.go": "hte := 1 // teh\n// Teh:\n//\n// ```\n// hte\n// ```\n",
     "a.js": "const hte = require(hte) /* teh */;\n"
     "\n    let x = 'Unknown teh of it', y = `a ${hte\n  ? hte : {hte}} is teh`\n",
+    "b.ts": "s.split(/'/g, hte / 2) // teh\nreturn /[\"/]'hte/.test(`${`hte`}`) // teh\n",
+    "a.cpp": '#if 0\n// the hte\n#endif\n#define hte "the hte is" /* teh */ \\\n  the_hte = \'"\'\n'
+    'x(R"a(hte")a" + hte, L"so the teh is", \'"\'); // Teh \\\n teh\n',
+    "a.java": 'x = """\n  so the "teh" is\n  """; char hte = \'"\'; /* teh */\n',
     "a.sh.in": "hte=1 # teh\n",
     "a.y": "hte: A {\n  $$.hte = 1;\n  /* teh */ }\n;\n",
     "a.json": '{"hte is the hte": "so the teh is", "x": "hte"}',

@@ -1,0 +1,100 @@
+"""Cuts source into comments, strings and code, each language by one pattern: as Pygments does, in a
+tenth of its time, since most of a tree is code, of which names alone are asked for."""
+
+import re
+from collections.abc import Iterator
+
+from .formats import as_code
+
+#: What a token is, its place and its text.
+Token = tuple[str, int, str]
+
+# Python: what is put into a string, with what is put in there; a brace that is written twice.
+_PUT_IN = r"\{\{|\{[^{}LINE]*(?:\{[^{}LINE]*\}[^{}LINE]*)*\}"
+_STRINGS = [
+    rf"{prefix}{quote}(?:{inner}\\(?s:.)|(?!{quote})[^\\{end}])*+(?:{quote}|(?=\n)|\Z)"
+    for prefix, put_in in (
+        (r"(?<!\w)(?i:r?[ft]r?)", f"{_PUT_IN}|"),
+        (r"(?:(?<!\w)(?i:rb?|br|u|b))?", ""),
+    )
+    for quote, end in (('"""', ""), ("'''", ""), ('"', r"\n"), ("'", r"\n"))
+    for inner in (put_in.replace("LINE", end),)
+]
+_PYTHON = (
+    r"(?=[#'\"]|(?i:[rbuft]{1,2}['\"])|^[^\S\n]*+[rRuUbB]{,2}(?:\"\"\"|'{3}))(?:\A#!.+"
+    r"|(?P<comment>#.*(?:\s+#.*)*+(?:\s*+(?![rRuUbB]{,2}(?:\"\"\"|''')))?)"
+    r"|^[^\S\n]*[rRuUbB]{,2}(?P<doc>\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?''')"
+    rf"|(?P<string>{'|'.join(_STRINGS)}))"
+)
+# The others: comments side by side are one, with the space after them. All begin with what tells in
+# a quarter of the time where there is none.
+_ONE = r"(?://(?:\\\n|.)*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)"
+_COMMENT = rf"(?P<comment>{_ONE}(?:\s*{_ONE})*+\s*)"
+_CHARACTER = r"'(?:\\.[^'\n]{,8}|[^'\\\n])'"
+#: A directive; what it leaves out is code, too.
+_DIRECTIVE = (
+    r"^[^\S\n]*#(?:[^\S\n]*if[^\S\n]+0\b(?s:.*?)^[^\S\n]*#[^\S\n]*(?:el|endif)"
+    r"|(?:[^/\n\\]|\\(?s:.)|/(?![/*]))*+)"
+)
+_IN_C = (
+    r"(?=[/\"'#]|(?:L|u8?|U)\"|R\"|^[^\S\n]*#)"
+    rf"(?:{_COMMENT}|{_DIRECTIVE}"
+    r"|(?P<string>(?<!\w)(?:R\"(?P<mark>[^\s()\\]{,16})\((?s:.*?)\)(?P=mark)\""
+    r"|(?:L|u8?|U)?\"(?:[^\"\\\n]|\\(?s:.))*+\"))"
+    rf"|\"(?:[^\"\\\n]|\\(?s:.))*+\"|{_CHARACTER})"
+)
+#: What is put into a text between ticks, to its last brace, and what a regular expression follows.
+_TEMPLATE = r"\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*+(?=\})"
+_BEFORE = r"(?<=[=(\[{,;:!?&|+*%<>~^\n-]/)|(?<=[=(\[{,;:!?&|+*%<>~^-] /)|(?<=\s\s/)|(?<=return /)"
+_REGEX = rf"/(?![/*])(?:{_BEFORE})(?:\\.|[^\[/\\\n]|\[(?:\\.|[^\]\\\n])*+\])++/\w*"
+_IN_JAVASCRIPT = (
+    rf"(?=[/\"'`]|\A#!)(?:\A#! ?/.*|{_COMMENT}|{_REGEX}"
+    r"|(?P<string>\"(?:[^\"\\]|\\(?s:.))*+\"|'(?:[^'\\]|\\(?s:.))*+'"
+    rf"|`(?:{_TEMPLATE}\}}|[^`\\]|\\(?s:.))*+`))"
+)
+_TOKENS = {
+    name: re.compile(pattern, re.MULTILINE)
+    for names, pattern in {
+        "python": _PYTHON,
+        "c cpp": _IN_C,
+        "go": rf"(?=[/\"'`])(?:{_COMMENT}|(?P<string>\"(?:[^\"\\]|\\(?s:.))*+\"|`[^`]*`)"
+        rf"|{_CHARACTER})",
+        "java": rf"(?=[/\"'])(?:{_COMMENT}|(?P<string>\"\"\"(?s:.*?)\"\"\""
+        rf"|\"(?:[^\"\\\n]|\\(?s:.))*+\")|{_CHARACTER})",
+        "javascript typescript": _IN_JAVASCRIPT,
+    }.items()
+    for name in names.split()
+}
+#: Languages that are cut here.
+SCANNED = frozenset(_TOKENS)
+#: How a string begins into which values are put, and these.
+_FORMATTED = {"python": re.compile(r"(?i)r?[ft]r?['\"]")}
+_FORMATTED |= dict.fromkeys(("javascript", "typescript"), re.compile("`"))
+_VALUE = re.compile(rf"{_PUT_IN.replace('LINE', '')}|{_TEMPLATE}")
+_NAME = re.compile(r"(?<![\w@])(?!(?:and|in|instanceof|is|not|or|typeof)\b)[^\W\d_]{2,}(?!\w)")
+
+
+def scanned(text: str, language: str) -> Iterator[Token]:
+    """Yields the comments, with the space after them, doc strings and strings of a text in one of
+    :data:`SCANNED`, code for the values that are put in; the names of its code at the end, each
+    once."""
+    code, place = list[str](), 0
+    formatted = _FORMATTED.get(language)
+    for match in _TOKENS[language].finditer(text):
+        role = match.lastgroup or "code"
+        role = "string" if role == "mark" else role
+        start, end = match.span(role if role != "code" else 0)
+        value = text[start:end]
+        if role == "string" and formatted and formatted.match(value):
+            value = _VALUE.sub(_hidden, value)
+        if start > place:
+            code.append(text[place:start])
+            yield "code", place, ""  # two strings with code between them are two
+        yield role, start, value
+        place = end
+    code.append(text[place:])
+    yield from (("name", len(text), name) for name in set(_NAME.findall("\n".join(code))))
+
+
+def _hidden(value: re.Match[str]) -> str:
+    return value[0] if value[0] == "{{" else as_code(value)
