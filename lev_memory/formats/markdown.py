@@ -26,7 +26,7 @@ from .units import BilingualFile, Proposal, TranslationUnit
 
 ENDINGS = ".md", ".markdown"
 #: marks of what is repaired, of what still says what the older source said, and of what is new
-REPAIRED, CHANGED, NEW = " <!--repaired-->", " <!--changed-->", " <!--new-->"
+MARKS = REPAIRED, CHANGED, NEW = " <!--repaired-->", " <!--changed-->", " <!--new-->"
 _LEAVES = {"paragraph_open", "heading_open", "tr_open", "fence", "code_block", "html_block", "hr"}
 _CODE = {"code", "hr", ""}
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -36,6 +36,9 @@ _ANCHOR = regex.compile(r"`[^`]+`|\p{N}+|\]\([^)\s]+|\p{Lu}\w*\p{Lu}\w*|\w+(?:[.
 _LINK = re.compile(r"https?://[^\s)>\]\"'`]+")
 AROUND = 8  # letters before a change of an address that its translation's has, too
 FEW_WORDS = 5  # that a part of a longer text has at least
+#: what a mark at the end of would make something else: the line below a heading, the end of a
+#: table's row, and of what no letter stands in, such as the end of a container
+_BEFORE_MARK = regex.compile(r"\n[=-]+$|[^\S\n]*\|$|\A(?::::\s*\w*|[^\p{L}]*)$")
 LIKE = 0.5  # likeness of two texts from which one is a change of the other
 
 
@@ -206,6 +209,24 @@ def with_links(old: str, new: str, there: str) -> str | None:
     return replaced(there, edits)
 
 
+def remaining(
+    before: Sequence[str | TranslationUnit], after: str, is_last: bool
+) -> list[str | TranslationUnit]:
+    """Returns what is left of the gaps on both sides of a piece that goes: the wider one, as that
+    of the end of a list; at the end of all the last one."""
+    wider = [gap for gap in before if not is_last and str(gap).count("\n") >= after.count("\n")]
+    return wider or [after] * len(before)
+
+
+def marked(text: str, mark: str) -> str:
+    """Returns a text with a mark at its end, where that leaves it what it is."""
+    end = _BEFORE_MARK.search(text)
+    if end and not end.start():
+        return text
+    place = end.start() if end else len(text)
+    return text[:place] + mark + text[place:]
+
+
 class Markdown(BilingualFile):
     """The translation of a document whose source has changed.
 
@@ -218,11 +239,18 @@ class Markdown(BilingualFile):
         super().__init__(path, "", [])
         self.pairs = list[Pair]()
         self.counts = dict.fromkeys(("unchanged", "new", "removed"), 0)
+        self.code = set[TranslationUnit]()  # of units, those in code, where no mark may stand
         try:
-            sides = [blocks(side.decode()) for side in (old, new, translation)]
+            there, *sources = (side.decode() for side in (translation, old, new))
         except UnicodeDecodeError:
             raise UserError(f"{path}: it or its source is not UTF-8") from None
-        self.parts = self.merged(*sides)
+        for mark in MARKS:
+            if mark.strip() in there:
+                raise UserError(f"{path} has marks of an earlier run ({mark.strip()}): delete "
+                                "them, and give the source as it was then")  # fmt: skip
+        end = "\r\n" if "\r\n" in there else "\n"
+        sources = [source.replace("\r\n", "\n").replace("\n", end) for source in sources]
+        self.parts = self.merged(*map(blocks, (*sources, there)))
 
     def outcome(self) -> str:
         """See the base class."""
@@ -255,6 +283,7 @@ class Markdown(BilingualFile):
                 done, piece = place + 1, there[place]
                 if now is None:
                     self.counts["removed"] += 1
+                    parts[-1:] = remaining(parts[-1:], piece.gap, place == len(there) - 1)
                 else:
                     parts += [*self.changed(old[before], new[now], piece), piece.gap]
         for piece in there[done:]:
@@ -264,7 +293,8 @@ class Markdown(BilingualFile):
     def inserted(self, piece: Piece, moved: dict[str, str]) -> str:
         """Returns what is new in the source, or the translation of what was moved."""
         self.counts["new"] += 1
-        return moved.get(piece.text) or piece.text + ("" if piece.is_code else NEW)
+        text = piece.text if piece.is_code else marked(piece.text, NEW)
+        return moved.get(piece.text) or text
 
     def changed(self, old: Piece, new: Piece, there: Piece) -> list[str | TranslationUnit]:
         """Returns the translation of a piece that may have changed."""
@@ -281,6 +311,8 @@ class Markdown(BilingualFile):
             return [followed]
         unit = TranslationUnit(len(self.units), None, new.text, there.text, old.text, "", "fuzzy")
         self.units.append(unit)
+        if old.is_code:
+            self.code.add(unit)
         return [unit]
 
     def with_proposals(self, proposals: dict[TranslationUnit, Proposal]) -> bytes:
@@ -289,6 +321,7 @@ class Markdown(BilingualFile):
         for part in self.parts:
             if isinstance(part, TranslationUnit):
                 made = proposals.get(part)
-                part = made.text + REPAIRED if made else part.target + CHANGED
+                text, mark = (made.text, REPAIRED) if made else (part.target, CHANGED)
+                part = text if part in self.code else marked(text, mark)
             texts.append(part)
         return "".join(texts).encode()

@@ -144,12 +144,21 @@ One. Two. | One. Three things. Two. | Un. Deux. | Un. Three things.{NEW} Deux.
 One. Two. | Two. | Un. Deux. | Deux.
 A goverment here. | A government here. | Un gouvernement ici. | Un gouvernement ici.
 x = 1 | x = 2 | x = 1 | x = 2
+- One.\n- Two.\n\nEnd. | - One.\n\nEnd. | - Un.\n- Deux.\n\nFin. | - Un.\n\nFin.
+A.\n\nOld b\n===== | A.\n\nNew c\n----- | A.\n\nVieux b\n===== | A.\n\nNew c{NEW}\n-----
+A. | A.\n\n|a|b|\n|-|-|\n|1 x|y| | A. | A.\n\n|a|b{NEW}|\n|-|-|\n|1 x|y{NEW}|
+A. | A.\n\n:::tip\nMore.\n\n::: | A. | A.\n\n:::tip\nMore.{NEW}\n\n:::
+```\nf(1) # old\n``` | ```\nf(1) # new\n``` | ```\nf(1) # vieux\n``` | ```\nf(1) # vieux\n```
+One.\n | One.\n\nTwo.\n | Un.\r\n | Un.\r\n\r\nTwo.{NEW}\r\n
 """  # noqa: E501
 
 
 @pytest.mark.parametrize("case", CASES.strip().splitlines())
 def test_of_a_paragraph_sentences_and_addresses_follow(case):
-    old, new, there, wanted = (field.strip().encode() for field in case.split(" | "))
+    sides = (
+        field.strip(" ").replace(r"\n", "\n").replace(r"\r", "\r") for field in case.split(" | ")
+    )
+    old, new, there, wanted = (side.encode() for side in sides)
     assert followed(old, new, there) == wanted.decode()
 
 
@@ -170,8 +179,9 @@ def test_a_paragraph_that_moved_takes_its_translation_along():
         ("--since HEAD new t.de.md", "--since HEAD"),
         ("missing new t.de.md", "missing"),
         ("old latin t.de.md", "UTF-8"),
+        ("old new marked.md", "<!--new-->"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(words, named):
-    put(latin=b"caf\xe9\n")
+    put(latin=b"caf\xe9\n", **{"marked.md": f"One.{NEW}\n".encode()})
     assert named in refusal(cli.main, "repair", *words.split())
