@@ -9,6 +9,7 @@ a translator has to look at.
 import re
 import subprocess
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from os.path import commonprefix
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +35,7 @@ _FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _SENTENCE = regex.compile(r"(?<=[^\s.]{2}[.!?])\s+(?=[^\s\p{Ll}])")
 _ANCHOR = regex.compile(r"`[^`]+`|\p{N}+|\]\([^)\s]+|\p{Lu}\w*\p{Lu}\w*|\w+(?:[._:/\\]+\w+)+")
 _LINK = re.compile(r"https?://[^\s)>\]\"'`]+")
+ASIDE = 50  # places; a document of 1,000 blocks takes 1 CPU second, without a limit 63
 AROUND = 8  # letters before a change of an address that its translation's has, too
 FEW_WORDS = 5  # that a part of a longer text has at least
 #: what a mark at the end of would make something else: the line below a heading, the end of a
@@ -117,9 +119,14 @@ def parts_of(piece: Piece) -> list[Piece]:
 def aligned(
     left: Sequence[Piece], right: Sequence[Piece], score: Callable[[Piece, Piece], float]
 ) -> list[tuple[int, int]]:
-    """Returns the pairs in order with the largest sum of scores; those of 0 are none."""
+    """Returns the pairs in order with the largest sum of scores; those of 0 are none, nor those
+    that are farther apart than ASIDE places and what one side is longer."""
     best = [[0.0] * (len(right) + 1) for _ in range(len(left) + 1)]
-    gains = [[score(a, b) for b in right] for a in left]
+    aside = ASIDE + abs(len(left) - len(right))
+    gains = [
+        [score(a, b) if abs(i - j) <= aside else 0.0 for j, b in enumerate(right)]
+        for i, a in enumerate(left)
+    ]
     for i, row in enumerate(gains, 1):
         above, here = best[i - 1], best[i]
         for j, gain in enumerate(row, 1):
@@ -146,10 +153,16 @@ def translates(source: Piece, target: Piece) -> float:
     score = lengths[0] / lengths[1]
     if source.is_code:
         return score + Indel.normalized_similarity(source.text, target.text)
-    codes = [{*_ANCHOR.findall(piece.text)} for piece in (source, target)]
+    codes = [anchors(piece.text) for piece in (source, target)]
     if any(codes):
         score += 2 * len(codes[0] & codes[1]) / len(codes[0] | codes[1])
     return score
+
+
+@lru_cache(1 << 14)
+def anchors(text: str) -> frozenset[str]:
+    """Returns what a text has in common with its translation: code, numbers, addresses, names."""
+    return frozenset(_ANCHOR.findall(text))
 
 
 def likeness(old: Piece, new: Piece) -> float:
