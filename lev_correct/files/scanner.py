@@ -26,27 +26,28 @@ _PYTHON = (
     r"|^[^\S\n]*[rRuUbB]{,2}(?P<doc>\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?''')"
     rf"|(?P<string>{'|'.join(_STRINGS)}))"
 )
-# The others: comments side by side are one, with the space after them. All begin with what tells in
+# What has no end goes to the end of the text: else each beginning would be sought to there. The
+# others: comments side by side are one, with the space after them. All begin with what tells in
 # a quarter of the time where there is none.
-_ONE = r"(?://(?:\\\n|.)*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)"
+_ONE = r"(?://(?:\\\n|.)*|/\*(?s:.*?)(?:\*/|\Z))"
 _COMMENT = rf"(?P<comment>{_ONE}(?:\s*{_ONE})*+\s*)"
 _CHARACTER = r"'(?:\\.[^'\n]{,8}|[^'\\\n])'"
 #: A directive; what it leaves out is code, too.
 _DIRECTIVE = (
-    r"^[^\S\n]*#(?:[^\S\n]*if[^\S\n]+0\b(?s:.*?)^[^\S\n]*#[^\S\n]*(?:el|endif)"
+    r"^[^\S\n]*#(?:[^\S\n]*if[^\S\n]+0\b(?s:.*?)(?:^[^\S\n]*#[^\S\n]*(?:el|endif)|\Z)"
     r"|(?:[^/\n\\]|\\(?s:.)|/(?![/*]))*+)"
 )
 _IN_C = (
     r"(?=[/\"'#]|(?:L|u8?|U)\"|R\"|^[^\S\n]*#)"
     rf"(?:{_COMMENT}|{_DIRECTIVE}"
-    r"|(?P<string>(?<!\w)(?:R\"(?P<mark>[^\s()\\]{,16})\((?s:.*?)\)(?P=mark)\""
+    r"|(?P<string>(?<!\w)(?:R\"(?P<mark>[^\s()\\]{,16})\((?s:.*?)(?:\)(?P=mark)\"|\Z)"
     r"|(?:L|u8?|U)?\"(?:[^\"\\\n]|\\(?s:.))*+\"))"
     rf"|\"(?:[^\"\\\n]|\\(?s:.))*+\"|{_CHARACTER})"
 )
 #: What is put into a text between ticks, to its last brace, and what a regular expression follows.
 _TEMPLATE = r"\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*+(?=\})"
 _BEFORE = r"(?<=[=(\[{,;:!?&|+*%<>~^\n-]/)|(?<=[=(\[{,;:!?&|+*%<>~^-] /)|(?<=\s\s/)|(?<=return /)"
-_REGEX = rf"/(?![/*])(?:{_BEFORE})(?:\\.|[^\[/\\\n]|\[(?:\\.|[^\]\\\n])*+\])++/\w*"
+_REGEX = rf"/(?![/*])(?:{_BEFORE})(?:\\.|[^\[/\\\n]|\[(?:\\.|[^\]\\\n]){{,200}}+\])++/\w*"
 _IN_JAVASCRIPT = (
     rf"(?=[/\"'`]|\A#!)(?:\A#! ?/.*|{_COMMENT}|{_REGEX}"
     r"|(?P<string>\"(?:[^\"\\]|\\(?s:.))*+\"|'(?:[^'\\]|\\(?s:.))*+'"
