@@ -98,19 +98,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: "commands" not in item.path.parts)
 
 
-#: CPU seconds that a plain test may take; unlimited by default, 2 in CI
-BUDGET = float(os.environ.get("LEV_BUDGET", "inf"))
+#: CPU seconds that a plain test should not take; a busy machine needs several times as many
+BUDGET = 2.0
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Fails a plain test that takes too long."""
+    """Notes the CPU seconds of a plain test; an outcome does not depend on them."""
     started = time.process_time()
     result = yield
     seconds = time.process_time() - started
     if seconds > BUDGET and not any(map(item.get_closest_marker, ("slow", "long"))):
-        pytest.fail(f"{seconds:.1f} s of CPU time: mark it slow (limit {BUDGET:g})")
+        item.user_properties.append(("seconds", seconds))
     return result
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Names the plain tests that should be marked slow."""
+    for report in terminalreporter.getreports("passed"):
+        for seconds in (value for key, value in report.user_properties if key == "seconds"):
+            if report.when == "call":
+                terminalreporter.line(f"slow, not marked: {report.nodeid} ({seconds:.1f} CPU s)")
 
 
 @pytest.fixture(autouse=True)

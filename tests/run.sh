@@ -8,7 +8,7 @@
 #     bash tests/run.sh -n 0                # in one process; without it one for each core, four at most
 #
 # A file of tests runs in one process. Corpora and models that commands share are trained once for the same sources
-# (.pytest_cache/trained). LEV_BUDGET=2 fails a plain test that takes more CPU seconds.
+# (.pytest_cache/trained). Plain tests of more than 2 CPU seconds are named at the end.
 set -euo pipefail
 unset CDPATH
 
