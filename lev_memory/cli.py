@@ -301,7 +301,8 @@ def told(filled: Filled) -> str:
     """Returns what became of a file, or why there is nothing to do."""
     units, outcome = filled.document.units, filled.document.outcome()
     if filled.decisions or outcome:
-        return outcome + summary(filled.report)
+        is_done = not outcome and {each.outcome for each in filled.decisions} == {"left"}
+        return outcome + ("nothing new to do: " if is_done else "") + summary(filled.report)
     empty = sum(unit.state == "untranslated" for unit in units)
     hint = f", {empty} are untranslated; --memory gives these matches" if empty else ""
     return f"nothing to do: none of {len(units)} entries is fuzzy{hint}"
