@@ -195,13 +195,13 @@ class TranslationMemory:
     @classmethod
     def of(
         cls,
-        files: Iterable[str | PathLike[str]],
+        files: Iterable[str | PathLike[str] | BilingualFile],
         more: Sequence[Pair] = (),
         language: str = "",
         precision: float = 0.8,
     ) -> "TranslationMemory":
-        """Makes a memory of what is finished in .po and XLIFF files, and of what their fuzzy
-        entries were made from.
+        """Makes a memory of what is finished in .po and XLIFF files, or in what was read of them,
+        and of what their fuzzy entries were made from.
 
         Args:
             more: pairs of other memories, as lines; they match what is untranslated, too.
@@ -209,7 +209,8 @@ class TranslationMemory:
         Raises:
             UserError: a file cannot be read.
         """
-        pairs = [pair for path in files for pair in document_pairs(Path(path), drafts=True)[0]]
+        documents = (f if isinstance(f, BilingualFile) else read_document(Path(f)) for f in files)
+        pairs = [pair for document in documents for pair in document_pairs(document, drafts=True)]
         lines = [(stripped(source), stripped(target)) for source, target in pairs]
         memory = Memory([*lines, *more])
         return cls(memory, language, precision, matches_untranslated=bool(more))
