@@ -152,7 +152,7 @@ class Entry:
     def forms(self) -> list[int | None]:
         return [form for keyword, form in self.fields if keyword == "msgstr"]
 
-    def state_of(self, texts: Mapping[int | None, str], was: Mapping[int | None, str]) -> str:
+    def state_of(self, texts: dict[int | None, str], was: dict[int | None, str]) -> str:
         """Returns the fingerprint of texts of its forms, and of those before them."""
         now = {form: self.fields["msgstr", form].text for form in self.forms()} | texts
         return fingerprint(*(f"{form} {text}" for form, text in (*now.items(), *was.items())))
