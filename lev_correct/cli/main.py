@@ -8,6 +8,8 @@ given), ``line`` (of the file, from 1) and the fields of
 """
 
 import argparse
+import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -88,7 +90,9 @@ def serve_editor(
     require_extra("lsp")
     from .lsp import make_server
 
-    make_server(args, load).start_io()
+    # pygls closes what it writes to
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stream:
+        make_server(args, load).start_io(stdout=stream)
     return 0
 
 

@@ -1,7 +1,10 @@
 """``lev-correct lsp`` as an editor meets it: pygls' client at the other end of two pipes."""
 
 import asyncio
+import json
 import os
+import subprocess
+import sys
 import threading
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -191,6 +194,18 @@ def test_a_text_is_checked_by_the_settings_of_its_repository(packaged, tmp_path)
             assert len(user.said) == 1 and "odd" in user.said[0]
 
     asyncio.run(session())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("last", ["exit", "nothing"])
+def test_the_command_ends_with_status_0_when_the_editor_ends_it_or_goes(last):
+    asked = [{"id": 1, "method": "initialize", "params": {"processId": None, "capabilities": {}}}]
+    asked += [{"id": 2, "method": "shutdown"}, {"method": "exit"}] if last == "exit" else []
+    bodies = [json.dumps({"jsonrpc": "2.0", **message}) for message in asked]
+    sent = "".join(f"Content-Length: {len(body)}\r\n\r\n{body}" for body in bodies)
+    run = [sys.executable, "-c", "from lev_correct.cli.main import run_script; run_script()", "lsp"]
+    done = subprocess.run(run, input=sent, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "") and "lev-correct" in done.stdout
 
 
 def test_without_pygls_a_line_says_how_to_install_it(monkeypatch):
