@@ -9,11 +9,31 @@ import asyncio
 import io
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from lsprotocol import types
-from lsprotocol.types import CodeAction, Diagnostic, DiagnosticSeverity
+from lsprotocol.types import (
+    TEXT_DOCUMENT_CODE_ACTION,
+    TEXT_DOCUMENT_DID_CHANGE,
+    TEXT_DOCUMENT_DID_CLOSE,
+    TEXT_DOCUMENT_DID_OPEN,
+    CodeAction,
+    CodeActionParams,
+    Command,
+    Diagnostic,
+    DiagnosticSeverity,
+    DidChangeTextDocumentParams,
+    DidCloseTextDocumentParams,
+    OptionalVersionedTextDocumentIdentifier,
+    Position,
+    PublishDiagnosticsParams,
+    Range,
+    TextDocumentEdit,
+    TextDocumentSyncKind,
+    TextEdit,
+    WorkspaceEdit,
+)
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 
@@ -40,21 +60,20 @@ class Shown(NamedTuple):
 
     edit: Edit
     diagnostic: Diagnostic
-    version: types.OptionalVersionedTextDocumentIdentifier
+    version: OptionalVersionedTextDocumentIdentifier
 
 
+@dataclass
 class Checker:
     """Checks texts, each by the settings of its repository.
 
-    The model is loaded for the first text, with ``protect = ["code"]`` or ``["none"]`` of its
-    repository. Arguments as of :func:`.check_files`.
+    args, load: as of :func:`.check_files`; the model is loaded for the first text, with ``protect =
+    ["code"]`` or ``["none"]`` of its repository.
     """
 
-    def __init__(
-        self, args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]
-    ) -> None:
-        self.args, self.load = args, load
-        self.corrector: Corrector | None = None
+    args: argparse.Namespace
+    load: Callable[[argparse.Namespace], "Corrector"]
+    corrector: "Corrector | None" = None
 
     def check(self, text: TextDocument) -> list[Shown]:
         """Returns the findings and doubts of a text; none of a file that ``check .`` leaves out.
@@ -71,16 +90,15 @@ class Checker:
         self.corrector.protections[1:] = [protection]
         raw = io.BytesIO(text.source.encode("utf-8", "surrogatepass"))
         (file,) = corrected_files(self.corrector, [file_text(path, raw)], args)
-        version = types.OptionalVersionedTextDocumentIdentifier(text.uri, text.version)
-        units = text.position_codec.client_num_units
-        rows = []
+        version = OptionalVersionedTextDocumentIdentifier(text.uri, text.version)
+        units, rows = text.position_codec.client_num_units, list[Shown]()
         for number, correction in enumerate(file.corrections):
             for finding in findings(path, number + 1, correction, doubts=True):
-                edit, severity = finding.edit, DiagnosticSeverity.Warning
-                if edit.reason == "confidence":
-                    severity = DiagnosticSeverity.Hint
-                columns = (units(correction.source[:end]) for end in (edit.offset, edit.end))
-                place = types.Range(*(types.Position(number, column) for column in columns))
+                edit, line = finding.edit, correction.source
+                columns = (units(line[:end]) for end in (edit.offset, edit.end))
+                place = Range(*(Position(number, column) for column in columns))
+                is_doubt = edit.reason == "confidence"
+                severity = DiagnosticSeverity.Hint if is_doubt else DiagnosticSeverity.Warning
                 about = finding.message, severity, finding.rule
                 rows.append(Shown(edit, Diagnostic(place, *about, source="lev-correct"), version))
         return rows
@@ -96,11 +114,11 @@ class Checker:
         if len(same) > 1:
             offers.append((f"Change all {len(same)} to “{after}”", after, same))
         for title, word, changed in offers:
-            edits = [types.TextEdit(row.diagnostic.range, word) for row in changed]
-            change = types.WorkspaceEdit(None, [types.TextDocumentEdit(here.version, edits)])
+            edits = [TextEdit(row.diagnostic.range, word) for row in changed]
+            change = WorkspaceEdit(None, [TextDocumentEdit(here.version, edits)])
             yield CodeAction(title, "quickfix", [here.diagnostic], edit=change)
         title = f"Ignore “{before}” in this repository"
-        command = types.Command(title, ACCEPT, arguments=[here.version.uri, before])
+        command = Command(title, ACCEPT, arguments=[here.version.uri, before])
         yield CodeAction(title, "quickfix", [here.diagnostic], command=command)
 
 
@@ -109,7 +127,7 @@ def make_server(
 ) -> LanguageServer:
     """Returns a language server; arguments as of :class:`Checker`."""
     # whole texts: pygls finds changes by str.splitlines, but no editor ends lines at form feeds
-    server = LanguageServer("lev-correct", __version__, types.TextDocumentSyncKind.Full)
+    server = LanguageServer("lev-correct", __version__, TextDocumentSyncKind.Full)
     checker, turn = Checker(args, load), asyncio.Lock()
     shown: dict[str, Sequence[Shown]] = {}  # by address
 
@@ -120,7 +138,7 @@ def make_server(
     def publish(uri: str, rows: Sequence[Shown]) -> None:
         shown[uri] = rows
         diagnostics = [row.diagnostic for row in rows]
-        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics))
+        server.text_document_publish_diagnostics(PublishDiagnosticsParams(uri, diagnostics))
 
     async def check(uri: str) -> None:
         text = copy(server.workspace.get_text_document(uri))
@@ -130,19 +148,19 @@ def make_server(
         if is_current(text):
             publish(uri, rows)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    async def changed(params: types.DidChangeTextDocumentParams) -> None:
+    @server.feature(TEXT_DOCUMENT_DID_OPEN)
+    @server.feature(TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(params: DidChangeTextDocumentParams) -> None:
         await check(params.text_document.uri)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-    def closed(params: types.DidCloseTextDocumentParams) -> None:
+    @server.feature(TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: DidCloseTextDocumentParams) -> None:
         publish(params.text_document.uri, ())
         del shown[params.text_document.uri]
 
-    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
+    @server.feature(TEXT_DOCUMENT_CODE_ACTION)
     @server.thread()
-    def actions(params: types.CodeActionParams) -> list[CodeAction]:
+    def actions(params: CodeActionParams) -> list[CodeAction]:
         rows, place = shown.get(params.text_document.uri, ()), params.range
         ranges = [row.diagnostic.range for row in rows]
         here = [r.start <= place.end and place.start <= r.end for r in ranges]
