@@ -28,8 +28,8 @@ LEAST_QUANTIZED, LEAST_FIXED = 1 + (1 << 14), 1 << 12
 #: what 127 stands for after a norm, in standard deviations; and the widest rows that are rounded so
 REACH, WIDEST = 8.0, 256
 INT8_LARGEST = 127
-#: of a table's rows in 8 bits, by the standard deviation: trained ones have 0.6 %, where one channel
-#: lies far out 2 % and more
+#: of a table's rows in 8 bits, by its standard deviation: trained tables have 0.6 %, one with a
+#: channel that lies far out 2 % and more
 LARGEST_ERROR = 0.01
 #: rows as unsigned bytes: the byte of 0, and the least number that 255 may stand for
 SYMMETRIC = 128, 1e-12
