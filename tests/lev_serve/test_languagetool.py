@@ -10,7 +10,6 @@ from tables import rows
 
 from lev_serve.model import ServedModel
 
-
 SPELLING = ServedModel({"modes": ["correct"]}, {"correct": correct})
 
 
