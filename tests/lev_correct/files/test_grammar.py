@@ -287,7 +287,8 @@ def test_every_line_is_shown_as_long_as_it_is(text, name):
     assert [*map(len, shown)] == [*map(len, lines)]
 
 
-RUNS = "<code>|__a |[a](|``a|1:|:a:`b|$a|\\[|{{|<?|=a|.. a::\n|\\begin{a}|a_a|\\fBa|<!--|---\n|\\a{|;\n"
+RUNS = "<code>|__a |[a](|``a|1:|:a:`b|$a|\\[|{{|<?|=a|.. a::\n|\\begin{a}|a_a|\\fBa|<!--|---\n"
+RUNS += "|\\a{|;\n"
 
 
 @pytest.mark.parametrize("run", RUNS.split("|"))
