@@ -330,8 +330,9 @@ FORMATS: Mapping[str, Sequence[str]] = {
     "commit": (  # messages of git, with what git writes into their files
         r"^\S+ -{24} >8 -{24}$(?s:.*)",
         r"^#.*",
-        # another core.commentChar: git's explanation, at the end
-        r"^([;@!$%^&|:]).*(?:\n\1.*){2,}(?=\s*\Z|\n\1 -{24} >8)",
+        # another core.commentChar: git's explanation, at the end; at most 500 lines, since each
+        # line of a longer block is tried as the first
+        r"^([;@!$%^&|:]).*(?:\n\1(?! -{24} >8).*){2,500}+(?=\s*\Z|\n\1 -{24} >8)",
         # titles that name other commits
         r"\A(?:(?:fixup|squash|amend)! |Merge |Revert \").*",
         r"^(?:[A-Za-z\d]+(?:-[A-Za-z\d]+)+|(?i:bug|cc|closes|fixes|issue|link|refs)):\s.*"

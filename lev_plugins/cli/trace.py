@@ -52,7 +52,10 @@ def build_parser() -> argparse.ArgumentParser:
     add, files = adder(parser), {"nargs": "?", "const": STANDARD_STREAM}
     choose = adder(parser.add_mutually_exclusive_group(required=True))
     choose("--path CHECKPOINT", "checkpoint, its folder or one of lev-export")
-    choose("--demo", "the LevT of this package, which updates Spanish translations, on lines of its own")
+    choose(
+        "--demo",
+        "the LevT of this package, which updates Spanish translations, on lines of its own",
+    )
     form = "UTF-8 lines of 'source' or 'source<TAB>draft' (trained with "
     form += "--old-source: also '<TAB>old source') (default: standard input)"
     add("--input FILE", form)
