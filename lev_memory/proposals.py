@@ -25,7 +25,7 @@ from .formats.units import BilingualFile, Proposal
 from .memory import Memory, similarity
 from .repair.confidence import Weights, log_odds, lowest, probability
 from .repair.entries import Repair
-from .repair.invented import with_right_codes, without_double_marks, without_repeats
+from .repair.invented import with_right_codes, with_right_marks, without_repeats
 from .repair.text import places, to_line
 
 FOREIGN = 2  # times as many unknown pairs of words as on the validation part tell another project
@@ -210,7 +210,7 @@ def propose(
     )
     for (i, change), trace in zip(fitting.items(), traces, strict=True):
         read = change.new, change.draft
-        text = without_double_marks(without_repeats(trace.text, memory.repeats, *read), *read)
+        text = with_right_marks(without_repeats(trace.text, memory.repeats, *read), *read)
         text = with_right_codes(text, change.new, memory.codes, change.old, change.draft)
         proposals[i] = Proposal(text, math.exp(min(trace.score, 0.0)))
     return proposals

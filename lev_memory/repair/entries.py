@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rapidfuzz.distance import Levenshtein
 
 from .confidence import ACCEPTED, CHOICE, probability
-from .invented import usual_repeats, without_double_marks, without_repeats
+from .invented import usual_repeats, with_right_marks, without_repeats
 from .layout import CASE, MARKS, Habits, closed
 from .lookup import ENDING, Concordance, Translation, joined, stretch
 from .meaning import Unfollowed
@@ -277,7 +277,7 @@ class Repairer:
         opened = sum(sum(map(len, stretch)) for stretch in stretches)
         share = opened / max(len(words.old) + len(words.new), 1)
         text = replaced(words.draft, (edit[:3] for edit in edits))
-        text = without_double_marks(without_repeats(text, self.repeats, new, draft), new, draft)
+        text = with_right_marks(without_repeats(text, self.repeats, new, draft), new, draft)
         if draft[:1].isupper() and new[:1].isupper():
             text = text[:1].upper() + text[1:]
         kinds |= {edit.kind for edit in edits}

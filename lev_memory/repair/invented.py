@@ -6,7 +6,6 @@ Identifiers and markup are those of the source; misspelt ones are corrected.
 import functools
 import itertools
 import operator
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
@@ -101,7 +100,7 @@ _AFTER = r".,;:!?…)\]»”"  # marks that may follow a word
 _REPEATED = regex.compile(
     rf"(?if)(?<!\S)(?P<words>(?:\S+\s+)?\S*[^\s{_AFTER}])(?P<again>\s+(?P=words))(?=[{_AFTER}]*(?!\S))"
 )
-_DOUBLE_MARKS = re.compile(r"([.,;:!?。、，！？])\1+")
+_WRONG_MARKS = regex.compile(r"(?|([.,;:!?。、，！？])\1+|\s([.,])(?!\S))")
 
 
 def repeats(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -118,10 +117,11 @@ def usual_repeats(translations: Iterable[str]) -> set[str]:
     return {words for words, count in counts.items() if count >= USUAL}
 
 
-def without_double_marks(text: str, *others: str) -> str:
-    """Returns a text whose marks stand once if none of the other texts has as many in a row."""
-    known = {match[0] for other in others for match in _DOUBLE_MARKS.finditer(other)}
-    return _DOUBLE_MARKS.sub(lambda match: match[match[0] not in known], text)
+def with_right_marks(text: str, *others: str) -> str:
+    """Returns a text whose marks stand once, and commas and full stops after no space, unless one
+    of the other texts has them so."""
+    known = {match[0] for other in others for match in _WRONG_MARKS.finditer(other)}
+    return _WRONG_MARKS.sub(lambda match: match[match[0] not in known], text)
 
 
 def without_repeats(text: str, usual: Container[str], *others: str) -> str:
