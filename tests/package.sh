@@ -33,9 +33,10 @@ at_most() { # megabytes, of a file or folder
 echo "[1/4] building sdists, and wheels from them, as an index takes them"
 git -C "$root" ls-files -z | (cd "$root" && xargs -0 cp --parents -t "$work/source")
 "$built_with" -m venv "$work/tools"
-"$work/tools/bin/python" -m pip --disable-pip-version-check --no-input install -q build twine
+"$work/tools/bin/python" -m pip --disable-pip-version-check --no-input install -q build twine \
+  "$(pin setuptools)" "$(pin wheel)"
 for source in "$work/source" "$work/source/lev_runtime"; do
-  "$work/tools/bin/python" -m build -o "$work/dist" "$source" >"$work/log" 2>&1 ||
+  "$work/tools/bin/python" -m build -n -o "$work/dist" "$source" >"$work/log" 2>&1 ||
     { cat "$work/log" >&2 && exit 1; }
 done
 "$work/tools/bin/twine" check --strict "$work"/dist/*
