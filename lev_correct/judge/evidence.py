@@ -27,8 +27,8 @@ from .judge import Judge, Kind
 from .languages import Languages, Word
 
 #: How many times as often the files of a run have a word of so many letters, of which another one
-#: may be a slip. In six source trees 18 words are no terms then, 15 of them misspelt.
-OFTENER, LONG = 5, 6
+#: may be a slip that is met so often at most.
+OFTENER, LONG, SLIPS = 5, 6, 3
 #: Words by which a place of a line is known: a copy of it, as of a page, says nothing more.
 PLACE = 7
 #: The words of identifiers (*getFormatedText*, *txtIn*), of three letters or more.
@@ -216,7 +216,12 @@ class Evidence(Judge):
         *nodex*)."""
         run, small = self.run, word.lower()
         count = run.met[small]
-        if not count or len(small) < LONG or run.known.level(small) or run.words.knows(word):
+        if (
+            not 0 < count <= SLIPS
+            or len(small) < LONG
+            or run.known.level(small)
+            or run.words.knows(word)
+        ):
             return ()
         if not run.often:
             for other, times in run.met.items():
