@@ -251,14 +251,16 @@ class Corrector:
         for group in groups(read):
             # Equal units have equal answers: a text has many words twice.
             units = (unit for text in group for line in text.lines for unit in line.units)
-            asked = list(dict.fromkeys((unit.text, unit.context) for unit in units))
-            contexts = [context for _, context in asked]
-            words = [words for words, _ in asked]
-            written = self.backend.write(words, batch_size, contexts, self._is_judged)
+            asked = list(dict.fromkeys((unit.text, unit.context, unit.often) for unit in units))
+            words = [words for words, _, _ in asked]
+            contexts, often = [context for _, context, _ in asked], [often for *_, often in asked]
+            written = self.backend.write(words, batch_size, contexts, self._is_judged, often)
             answers = dict(zip(asked, written, strict=True))
             for text in group:
                 for line in text.lines:
-                    line.answers = [answers[unit.text, unit.context] for unit in line.units]
+                    line.answers = [
+                        answers[unit.text, unit.context, unit.often] for unit in line.units
+                    ]
             for text in group:
                 yield [self._corrected(text, line, threshold, protections) for line in text.lines]
 
@@ -297,12 +299,12 @@ class Corrector:
             mark(line.stays, parts, FOREIGN)
             if not by_letters:  # what is hidden stands in the units
                 mark(line.stays, differing(line.text, words_of), PROTECTED)
+            # as they are written: what is asked for has lost the capital of a sentence
+            pairs = [(unit, line.shown[unit.start : unit.end]) for unit in line.units]
             line.units = [
-                unit
-                for unit in line.units
-                # as it is written: what is asked for has lost the capital of a sentence
-                if not inside(unit.start, parts)
-                and not judge.leaves_alone(line.shown[unit.start : unit.end])
+                unit._replace(often=judge.met_oftener(word))
+                for unit, word in pairs
+                if not (inside(unit.start, parts) or judge.leaves_alone(word))
             ]
         return Text(read, document, judge)
 

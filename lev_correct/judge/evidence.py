@@ -26,9 +26,9 @@ from .features import LEFT_ALONE, SHORT, LineFeatures, Weights
 from .judge import Judge, Kind
 from .languages import Languages, Word
 
-#: How many times as often the files of a run have a word of so many letters, of which a slip
-#: returns. In six source trees 18 words are no terms then, 15 of them misspelt.
-OFTENER, LONG = 5, 6
+#: How many times as often the files of a run have a word of so many letters, of which another one
+#: may be a slip that is met so often at most.
+OFTENER, LONG, SLIPS = 5, 6, 3
 #: Words by which a place of a line is known: a copy of it, as of a page, says nothing more.
 PLACE = 7
 #: The words of identifiers (*getFormatedText*, *txtIn*), of three letters or more.
@@ -82,7 +82,7 @@ class Run:
     languages: Languages = field(default_factory=Languages)
     met: Counter[str] = field(default_factory=Counter)  # in small letters
     seen: set[int] = field(default_factory=set)  # places in lines, by their words
-    usual: dict[str, list[str]] = field(default_factory=dict)  # often met, by their ends
+    often: dict[str, list[str]] = field(default_factory=dict)  # words met often, by their ends
     measured: "list[Measured] | None" = None  # edits, which then are not judged
 
 
@@ -126,7 +126,7 @@ class Evidence(Judge):
 
     def survey(self, lines: Iterable[str]) -> None:
         """See :class:`.Judge`."""
-        self.run.usual.clear()
+        self.run.often.clear()
         for line in lines:
             parts = [*map(str.lower, _PART.findall(line))]
             last = max(len(parts) - PLACE, 0)
@@ -209,26 +209,31 @@ class Evidence(Judge):
             *word.lower().removesuffix("s").split(),
         ]  # *dtype*, *dtypes*
         strange = [form for form in forms if not self.run.words.knows(form)] or [word.lower()]
-        return any(self.run.met[form] > 1 and not self._is_repeated(form) for form in strange)
+        return any(self.run.met[form] > 1 and not self.met_oftener(form) for form in strange)
 
-    def _is_repeated(self, word: str) -> bool:
-        """Returns whether a word of no list that returns is a slip of one that lists have."""
-        run = self.run
-        if run.known.level(word):
-            return False
-        if not run.usual:
-            for other, count in run.met.items():
-                if count >= OFTENER and run.words.knows(other):
-                    run.usual.setdefault(other[0] + other[-1], []).append(other)
-        others = run.usual.get(word[0] + word[-1], ())
-        return any(self._repeats(word, other) for other in others)
-
-    def _repeats(self, word: str, other: str) -> bool:
-        """Returns whether the files have a word so much oftener that another one, which returns, is
-        a slip of it: not of its ends, which tell one name from another (*nnodes*, *nodex*)."""
-        is_oftener = 0 < OFTENER * self.run.met[word] <= self.run.met[other] and len(word) >= LONG
-        ends_alike = word[:1] + word[-1:] == other[:1] + other[-1:] and word[1:] != other
-        return is_oftener and ends_alike and OSA.distance(word, other, score_cutoff=1) == 1
+    def met_oftener(self, word: str) -> tuple[str, ...]:
+        """See :class:`.Judge`: not of its ends, which tell one name from another (*nnodes*,
+        *nodex*)."""
+        run, small = self.run, word.lower()
+        count = run.met[small]
+        if (
+            not 0 < count <= SLIPS
+            or len(small) < LONG
+            or run.known.level(small)
+            or run.words.knows(word)
+        ):
+            return ()
+        if not run.often:
+            for other, times in run.met.items():
+                if times >= OFTENER:
+                    run.often.setdefault(other[0] + other[-1], []).append(other)
+        return tuple(
+            other
+            for other in run.often.get(small[0] + small[-1], ())
+            if OFTENER * count <= run.met[other]
+            and small[1:] != other
+            and OSA.distance(small, other, score_cutoff=1) == 1
+        )
 
 
 class LineJudge:

@@ -242,6 +242,7 @@ class Exported(Searching):
         batch_size: int,
         contexts: Sequence[Context] = (),
         doubts: bool = False,
+        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; probabilities are those of a checkpoint."""
         sizes = [len(self.processing.tokens(unit)) for unit in units]

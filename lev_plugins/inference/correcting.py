@@ -117,6 +117,7 @@ class Generating(GeneratingModel, Backend):
         batch_size: int,
         contexts: Sequence[object] = (),
         doubts: bool = False,
+        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """See :class:`~lev_correct.propose.backend.Backend`."""
         read = list(map(self.processing.tokens, units))
