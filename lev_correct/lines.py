@@ -26,6 +26,9 @@ class Change(NamedTuple):
 Answer = Mapping[WordEdit, float]
 #: The word, or its beginning, that a text ends with.
 _LAST_WORD = re.compile(rf"[^\W_][{HYPHENS}\w{APOSTROPHES}\u0300-\u036f]*\Z")
+#: Probability from which on an edit that is not made is shown as a doubt: 389 of 483 unlisted words
+#: that people corrected are seen (at 0.2: 303), and four marks more in 10,000 right words.
+WORTH = 0.02
 Reason = Literal["unknown", "protected", "foreign", "mentioned", "length", "confidence", "reported"]
 
 

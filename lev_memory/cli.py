@@ -70,6 +70,7 @@ def _add_prepare(parser: argparse.ArgumentParser, add: Add) -> None:
         "use the subwords of another memory, to start from its model",
         type=Path,
     )
+    add("--plain-drafts", "train on drafts as they were too: a model for use without lev-memory")
 
 
 def _add_train(parser: argparse.ArgumentParser, add: Add) -> None:
@@ -334,7 +335,7 @@ def _prepare(args: argparse.Namespace) -> int:
 
     problems: Problems = {}
     origin = Corpus(args.memory, args.text, args.splits, args.language)
-    prepare(args.work, origin, args.vocabulary, args.like, problems, say)
+    prepare(args.work, origin, args.vocabulary, args.like, args.plain_drafts, problems, say)
     warn(*messages(problems))
     say(f"next: lev-memory train {args.work}")
     return 2 if problems else 0

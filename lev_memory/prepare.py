@@ -186,12 +186,13 @@ def write_data(
     vocabulary: int,
     like: Path | None,
     language: str,
+    plain: bool,
     say: Say,
 ) -> None:
     """Writes text and subwords of a memory in parts.
 
     known: matches of parts. like: another WORK, whose subwords are taken. language: of the
-    translations.
+    translations. plain: training reads each draft as it was, too.
     """
     pairs = parts["train"]
     same = sum(source == target for source, target in pairs)
@@ -217,6 +218,9 @@ def write_data(
             part_rows = without_changes(part_rows)
             everything = [*(row[:2] for row in part_rows), *alone]
             write_columns(work / "text/all", ("src", "tgt"), everything)
+            if plain:
+                repaired = [row for row in part_rows if row.draft != row.raw]
+                part_rows += [row._replace(draft=row.raw) for row in repaired]
         write_columns(work / f"text/{part}", Row._fields, part_rows)
     say("subwords and data")
     cut(work, vocabulary, like)
@@ -227,6 +231,7 @@ def prepare(
     origin: Corpus,
     vocabulary: int = 8000,
     like: Path | None = None,
+    plain: bool = False,
     problems: Problems | None = None,
     say: Say = lambda line: None,
 ) -> None:
@@ -234,6 +239,7 @@ def prepare(
 
     Args:
         like: another WORK, whose subwords are taken.
+        plain: training reads each draft as it was, too: for a model that is used without repairs.
         problems: collects files that cannot be read; else one is an error.
 
     Raises:
@@ -262,6 +268,6 @@ def prepare(
         parts = split(pairs)
     source, target = [language_in(Path(side).name, Path(side).stem) for side in sides]
     language = language or target
-    write_data(work, parts, known, vocabulary, like, language, say)
+    write_data(work, parts, known, vocabulary, like, language, plain, say)
     like_named = str(like.resolve()) if like else ""
     write_json(work / "memory.json", {"language": language, "source": source, "like": like_named})

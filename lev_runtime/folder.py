@@ -218,6 +218,9 @@ class Folder:
 
     def table(self, described: Mapping[str, Any]) -> np.ndarray:
         """Reads a table that is looked up outside of graphs, single precision."""
-        shape, place = tuple(described["shape"]), described["offset"]
-        values = np.memmap(self.path / WEIGHTS, described["type"], "r", place, shape)
+        shape, place, path = tuple(described["shape"]), described["offset"], self.path / WEIGHTS
+        if "scales_offset" in described:
+            scales = np.memmap(path, np.float32, "r", described["scales_offset"], (shape[0], 1))
+            return np.asarray(np.memmap(path, np.int8, "r", place, shape) * scales)
+        values = np.memmap(path, described["type"], "r", place, shape)
         return np.asarray(values).astype(np.float32, copy=False)

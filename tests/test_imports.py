@@ -15,7 +15,7 @@ LAYERS = {
     | systems | tasks | metrics optim | pretrained | data nn | ops | fairseq_patches | io
     | options""",
     "lev_serve": """cli | app | languagetool | worker | model | schema service __init__""",
-    "lev_correct": """cli | __init__ report tuning | corrector | document | judge
+    "lev_correct": """cli | __init__ reasons report tuning | corrector | document | judge
     | propose.loading | settings | propose | repository | lines | text | files
     | words packaged""",
     "lev_memory": """cli | __init__ | translation_memory | evaluate | proposals

@@ -20,6 +20,7 @@ markdown  md mdx markdown mdown mkd rmd qmd
 notebook  ipynb
 po  po pot
 diff  diff patch
+commit  =commit_editmsg =merge_msg =squash_msg =tag_editmsg
 adoc  adoc asciidoc
 org  org
 bib  bib

@@ -329,6 +329,20 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"^\s*\w+\s*=\s*(?P<markup>)|[{}\"](?P<space>)",
         r"\\[A-Za-z]+|\$[^$\n]*\$",
     ),
+    "commit": (  # messages of git, with what git writes into their files
+        r"^\S+ -{24} >8 -{24}$(?s:.*)",
+        r"^#.*",
+        # another core.commentChar: git's explanation, at the end; at most 500 lines, since each
+        # line of a longer block is tried as the first
+        r"^([;@!$%^&|:]).*(?:\n\1(?! -{24} >8).*){2,500}+(?=\s*\Z|\n\1 -{24} >8)",
+        # titles that name other commits
+        r"\A(?:(?:fixup|squash|amend)! |Merge |Revert \").*",
+        r"^(?:[A-Za-z\d]+(?:-[A-Za-z\d]+)+|(?i:bug|cc|closes|fixes|issue|link|refs)):\s.*"
+        r"(?:\n[ \t]+\S.*)*",
+        r"^\(cherry picked from commit .*",
+        r"^ {,3}(`{3,}|~{3,}).*(?:\n(?! {,3}\1).*)*+",
+        r"(?<=\n\n)(?: {4}|\t).*(?:\n(?: {4}|\t).*)*",
+    ),
     "control": (  # of Debian's packages
         r"^(?!_?(?:Comment|Description|Disclaimer|License)[\w-]*:)\w[\w-]*:.*(?:\n[ \t].*)*",
         r"^License:.*|^\w[\w-]*:|^ \.$",

@@ -32,6 +32,7 @@ from lev_runtime.io.signature import signature
 from lev_runtime.refine.editor import Editor
 from lev_runtime.text.sentences import TextEditor
 
+from ..packaged import DEMO_LINES, ENGLISH_SPANISH
 from ..registration import register
 from ..reports.traces import render_text
 
@@ -49,10 +50,15 @@ def build_parser() -> argparse.ArgumentParser:
         "--path checkpoint_best.pt < lines.txt",
     )
     add, files = adder(parser), {"nargs": "?", "const": STANDARD_STREAM}
-    add("--path CHECKPOINT", "checkpoint, its folder or one of lev-export", required=True)
+    choose = adder(parser.add_mutually_exclusive_group(required=True))
+    choose("--path CHECKPOINT", "checkpoint, its folder or one of lev-export")
+    choose(
+        "--demo",
+        "the LevT of this package, which updates Spanish translations, on lines of its own",
+    )
     form = "UTF-8 lines of 'source' or 'source<TAB>draft' (trained with "
     form += "--old-source: also '<TAB>old source') (default: standard input)"
-    add("--input FILE", form, STANDARD_STREAM)
+    add("--input FILE", form)
     add(
         "--json FILE",
         "also write JSON lines; without FILE, print them instead of the text",
@@ -70,6 +76,9 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
+    if args.demo:
+        args.path = str(ENGLISH_SPANISH)
+    args.input = args.input or (str(DEMO_LINES) if args.demo else STANDARD_STREAM)
     at_least_one(args, "max_iter", "batch_size")
     refuse_overwriting({"--json": args.json}, [("--input", args.input)])
     if not lines.is_stream(args.input):

@@ -46,10 +46,10 @@ def write_graphs(
         graph = Graph(weights, int8, fixed)
         Decoder(graph, model, stack, depth).write(heads)
         decoders.append(graph.save(folder / f"decoder_{'_'.join(heads)}.onnx") | {"heads": heads})
-    return {"encoder": described, "decoders": decoders, **tables(model, weights)}
+    return {"encoder": described, "decoders": decoders, **tables(model, weights, int8)}
 
 
-def tables(model: LevenshteinEditorModel, weights: WeightFile) -> dict[str, Any]:
+def tables(model: LevenshteinEditorModel, weights: WeightFile, int8: bool) -> dict[str, Any]:
     """Stores what is looked up outside of the graphs; returns where, and the embeddings' scale."""
     places = model.encoder_positions, model.decoder_positions
     parts = {
@@ -60,8 +60,11 @@ def tables(model: LevenshteinEditorModel, weights: WeightFile) -> dict[str, Any]
     }
     if model.deleted is not None:
         parts |= {"mark": model.deleted.mark.weight, "counts": model.deleted.count.weight}
-    return {"tables": {name: weights.describe(part) for name, part in parts.items()},
-            "scale": model.scale}  # fmt: skip
+    described = {
+        name: weights.describe(part, int8 and name in ("source", "target"))
+        for name, part in parts.items()
+    }
+    return {"tables": described, "scale": model.scale}
 
 
 def write_encoder(graph: Graph, model: LevenshteinEditorModel) -> None:

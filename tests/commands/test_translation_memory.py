@@ -117,7 +117,10 @@ def test_a_small_memory_starts_from_the_model_of_a_larger_one(work, tmp_path):
     with refuses("--like"):
         step("train", tmp_path / "other", "--start", work)
     small = tmp_path / "small"
-    assert step("prepare", small, "--memory", work.parent / "po/all.po", "--like", work) == 0
+    po = work.parent / "po/all.po"
+    assert step("prepare", small, "--memory", po, "--like", work, "--plain-drafts") == 0
+    repaired, alone = (set((small / f"text/train.{side}").open()) for side in ("draft", "raw"))
+    assert alone < repaired
     assert step("train", small, "--start", work, "--minutes", 600, *SIZES) == 0
     assert not (small / "translation").exists()
     assert (small / "model/checkpoint_last.pt").is_file()

@@ -103,3 +103,18 @@ def test_rows_that_reach_beyond_the_fixed_scale_have_their_own(tmp_path, bits):
         states.append(encoder_out.arrays["states"])
     exact, small = states
     assert np.sqrt(np.mean((small - exact) ** 2)) < 0.002 * exact.std()
+
+
+@pytest.mark.parametrize("shift", [0.0, 40.0])
+def test_embeddings_have_8_bits_or_16_where_a_channel_lies_far_out(tmp_path, shift):
+    task = tiny.task()
+    model = tiny.model(task, 3, **EDITOR)
+    with torch.no_grad():
+        model.encoder_embed.weight[:, 7] += shift
+    table = model.encoder_embed.weight.detach().numpy()
+    writer = editor_writer(LevenshteinEditor([model], task), int8=True)
+    write_folder(tmp_path / "model", writer, int8=True)
+    read = folder.Folder(tmp_path / "model")
+    described = read.description["graphs"]["tables"]["source"]
+    assert described["type"] == ("float16" if shift else "int8 rows")
+    assert np.std(read.table(described) - table) < 0.01 * np.std(table)
