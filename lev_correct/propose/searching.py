@@ -37,8 +37,8 @@ Written = Mapping[Tokens, float]
 #: Width of the search among the words of a lexicon, most of whose near words are rated anyway (10
 #: finds no more).
 LEXICON_BEAM = 3
-#: Units that are searched at once, at most: more take memory and save no time.
-TOGETHER = 16
+#: Units that are searched at once, at most: right text takes 0.83 of its time with 16.
+TOGETHER = 64
 #: Threads of a pass of an export: of small models more would wait for one another.
 THREADS = 1
 
