@@ -402,8 +402,6 @@ class WordRanker(Backend):
             texts = self._texts(unit, [*map(self.processing.text, hypotheses), *often])
             rows.append({text: (read, self._asked(text)) for text in texts})
             scores |= {(read, text): score for text, score in hypotheses.items()}
-        if self.vocabulary.lexicon:  # whose features ask for them one by one
-            self.vocabulary.lexicon.letters.read(text for row in rows for text in row)
         unrated = [pair for row in rows for pair in row.values() if pair not in scores]
         scores.update(zip(unrated, self.model.score(unrated, batch_size), strict=True))
         return [

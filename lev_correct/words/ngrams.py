@@ -2,9 +2,8 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -81,7 +80,7 @@ class LetterModel:
         self.base = len(letters) + 3  # begin, end and a letter of none of the words
         self.order = min(ORDER, int(62 / math.log2(self.base)))
         self._numbers = {letter: chr(number) for number, letter in enumerate(letters, start=2)}
-        self._kept: dict[str, float] = {}
+        self.per_letter = lru_cache(MOST_KEPT)(self._per_letter)
 
     @cached_property
     def grams(self) -> list[Grams]:
@@ -106,17 +105,10 @@ class LetterModel:
         begin = _BEGIN * (self.order - 1)
         return f"{begin}{letters}{_END}"
 
-    def per_letter(self, word: str) -> float:
+    def _per_letter(self, word: str) -> float:
         """Returns the mean log-probability, in nats, of the letters of a word and of its end."""
-        kept = self._kept.get(word)
-        return self.read([word])[word] if kept is None else kept
-
-    def read(self, words: Iterable[str]) -> dict[str, float]:
-        """Returns and keeps :meth:`per_letter` of words that are not kept: many at once take a
-        tenth of the time of one by one."""
-        new = [word for word in dict.fromkeys(words) if word not in self._kept]
-        text = code_points([*map(self._text, new)]).astype(np.int64)
-        last = np.flatnonzero(text != ord(_BEGIN))
+        text = np.array([*map(ord, self._text(word))])
+        last = np.arange(self.order - 1, len(text))
         chances = np.full(len(last), 1 / self.base)
         keys = np.zeros_like(last)
         for size, grams in enumerate(self.grams):
@@ -127,12 +119,7 @@ class LetterModel:
             count = grams.counts[place] * is_met
             smoothed = (count + kinds * chances) / (total + kinds)
             chances = np.where(is_known, smoothed, chances)
-        logs = iter(np.log(chances).tolist())
-        sizes = [len(word) + 1 for word in new]
-        means = [math.fsum(islice(logs, size)) / size for size in sizes]
-        values = dict(zip(new, means, strict=True))
-        self._kept = values | (self._kept if len(self._kept) < MOST_KEPT else {})
-        return values
+        return math.fsum(np.log(chances)) / len(chances)
 
 
 def _found(ordered: Numbers, keys: Numbers) -> tuple[Numbers, NDArray[np.bool_]]:
