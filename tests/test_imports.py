@@ -13,7 +13,7 @@ import pytest
 LAYERS = {
     "lev_plugins": """__main__ | cli | __init__ | reports | export | inference | registration
     | systems | tasks | metrics optim | pretrained | data nn | ops | fairseq_patches | io
-    | options""",
+    | options packaged""",
     "lev_serve": """cli | app | languagetool | worker | model | schema service __init__""",
     "lev_correct": """cli | __init__ reasons report tuning | corrector | document | judge
     | propose.loading | settings | propose | repository | lines | text | files
