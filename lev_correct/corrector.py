@@ -279,16 +279,17 @@ class Corrector:
             code, first = document.code_lines(seen), document.lines_read - len(lines)
             forms, seen = document.forms(forms)
         silent = [*map(any, zip(code, ignored, strict=True))]
-        read = list[Line]()
+        read, nothing = list[Line](), list[Any]()  # what the many lines of code share
         columns = zip(lines, forms, seen, code, silent, strict=True)
         for number, (written, (text, origins), words_of, is_code, skipped) in enumerate(
             columns, first
         ):
-            words = [*spans(words_of, "letters")] if words_of.strip() and not skipped else []
+            has_words = not skipped and words_of.strip()
+            words = [*spans(words_of, "letters")] if has_words else nothing
             shown = words_of if by_letters else text
             is_asked = not skipped and (words or not by_letters)
-            units = [*self._units(shown, words)] if is_asked else []
-            stays = bytearray(len(text))
+            units = [*self._units(shown, words)] if is_asked else nothing
+            stays = bytearray(len(text) if is_asked else 0)
             read.append(Line(written, text, origins, shown, number, is_code, words, units, stays))
         if document and by_letters:
             document.leave_divided_words(
@@ -296,6 +297,8 @@ class Corrector:
             )
         foreign = judge.foreign_parts(seen, silent, [line.words for line in read])
         for line, words_of, parts in zip(read, seen, foreign, strict=True):
+            if not (line.words or line.units):
+                continue
             mark(line.stays, parts, FOREIGN)
             if not by_letters:  # what is hidden stands in the units
                 mark(line.stays, differing(line.text, words_of), PROTECTED)

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
 from os.path import commonprefix
 from typing import Any, Literal, NamedTuple
@@ -32,7 +32,7 @@ WORTH = 0.02
 Reason = Literal["unknown", "protected", "foreign", "mentioned", "length", "confidence", "reported"]
 
 
-@dataclass
+@dataclass(slots=True)
 class Line:
     """A line of a text.
 
@@ -51,7 +51,7 @@ class Line:
     words: Sequence[Span]
     units: list[ModelUnit]
     stays: bytearray
-    answers: Sequence[Answer | None] = field(default_factory=list)
+    answers: Sequence[Answer | None] = ()
 
 
 @dataclass(frozen=True)

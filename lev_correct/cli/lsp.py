@@ -117,9 +117,10 @@ class Checker:
             edits = [TextEdit(row.diagnostic.range, word) for row in changed]
             change = WorkspaceEdit(None, [TextDocumentEdit(here.version, edits)])
             yield CodeAction(title, "quickfix", [here.diagnostic], edit=change)
-        title = f"Ignore “{before}” in this repository"
-        command = Command(title, ACCEPT, arguments=[here.version.uri, before])
-        yield CodeAction(title, "quickfix", [here.diagnostic], command=command)
+        if before.strip() and after.strip():  # as `check --accept`
+            title = f"Ignore “{before}” in this repository"
+            command = Command(title, ACCEPT, arguments=[here.version.uri, before])
+            yield CodeAction(title, "quickfix", [here.diagnostic], command=command)
 
 
 def make_server(

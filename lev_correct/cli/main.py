@@ -8,6 +8,7 @@ given), ``line`` (of the file, from 1) and the fields of
 """
 
 import argparse
+import gc
 import os
 import sys
 from collections import deque
@@ -49,8 +50,14 @@ if TYPE_CHECKING:
     from .. import Corrector
 
 
+#: Objects that are made before those without a use are sought. Nearly all of a run's stay until
+#: its end, so that seeking took 15 % of the time of a tree (653 files, as many MB either way).
+MADE = 50_000
+
+
 def run_script() -> NoReturn:
     """Runs the command of this process and exits."""
+    gc.set_threshold(MADE)
     run_cli(main)
 
 

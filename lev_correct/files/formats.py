@@ -150,6 +150,7 @@ _TAGS = (
     r"<!--(?!\W{,9}<SENTENCE>)\s*(?:[\w.]+[-:=@/]|#|\$|ko\b)[^<>\n]*?-->",
     *_LINE[:4],
 )
+_DIRECTIVE = r"(?:^|#|//|/\*|;|--)(?<!:)[ \t]*(?:#|//|/\*|;|--)?(?<![:\w])[ \t]*(?i:<DIRECTIVE>)"
 _PO = (
     r"^msgctxt .*(?:\n\".*)*|^#[,:|~].*|^\"[A-Z][\w-]+: .*\\n\"$",
     r"^msg(?:id|id_plural|str(?:\[\d+\])?)(?= )",
@@ -176,6 +177,7 @@ _RST = (
 #: What is no prose, by format: each match, but for its named groups. One with such a group is
 #: markup; ``space`` parts words, at ``opening`` a sentence begins.
 FORMATS: Mapping[str, Sequence[str]] = {
+    "directive": (_DIRECTIVE,),
     "line": _LINE,
     "rst": _RST,
     "docstring": (
@@ -188,7 +190,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
     ),
     "comment": (
         _TAGS[0],
-        r"(?:^|#|//|/\*|;|--)(?<!:)[ \t]*(?:#|//|/\*|;|--)?(?<![:\w])[ \t]*(?i:<DIRECTIVE>)",
+        _DIRECTIVE,
         r"[@\\](code|verbatim|dot|msc|startuml|f\[)\b(?:[^@\\]|[@\\](?!(?:end)?\1))*+[@\\]end\1",
         r"<AT>@examples?\b.*(?:\n(?!<AT>@|.*\*/).*)*",
         r"\{@[^{}]*\}|(?<![\w~])[\w~]++(?:::[\w~]++)+",

@@ -109,17 +109,18 @@ class Evidence(Judge):
         """See :class:`.Judge`."""
         foreign = []
         for line, skip, line_places in zip(lines, silent, places, strict=True):
-            words = [] if skip or not line_places else self._words_of(line, line_places)
-            parts = self.run.languages.foreign(line, words)
+            parts = list[Span]()
             foreign.append(parts)
-            if skip:
+            if skip or not line_places:
                 continue
-            if len(words) >= 3:
+            words = self._words_of(line, line_places)
+            parts += self.run.languages.foreign(line, words)
+            if len(line_places) >= 3:
                 self._lines += 1
                 self._foreign_lines += (0, len(line)) in parts
             if parts:
                 continue
-            self._read += len(words)
+            self._read += len(line_places)
             listed = (line[start:end] for start, end, _, misspelt in words if misspelt)
             self._misspelt += sum(map(str.islower, listed))
         return foreign
@@ -127,16 +128,23 @@ class Evidence(Judge):
     def survey(self, lines: Iterable[str]) -> None:
         """See :class:`.Judge`."""
         self.run.often.clear()
-        for line in lines:
+        for line in dict.fromkeys(map(str.strip, lines)):  # half of a tree's stand there before
             parts = [*map(str.lower, _PART.findall(line))]
-            last = max(len(parts) - PLACE, 0)
+            last = len(parts) - PLACE
+            if last <= 0:
+                self._meet(_WORD.findall(line.lower()), parts)
+                continue
             for number, part in enumerate(parts):
                 first = min(max(number - PLACE // 2, 0), last)
-                around = parts[first : first + PLACE] if last else _WORD.findall(line.lower())
-                place = hash((number - first, *around))
-                if place not in self.run.seen:
-                    self.run.seen.add(place)
-                    self.run.met[part] += 1
+                self._meet([number - first, *parts[first : first + PLACE]], [part])
+
+    def _meet(self, place: Sequence[object], parts: Sequence[str]) -> None:
+        """Counts the parts of words that stand at a place, by the words around, the first time."""
+        key = hash(tuple(place))
+        if key not in self.run.seen:
+            self.run.seen.add(key)
+            for part in parts:
+                self.run.met[part] += 1
 
     @property
     def errors(self) -> float:
@@ -146,12 +154,16 @@ class Evidence(Judge):
         return min(self._misspelt / ENOUGH, 1.0) * min(self._misspelt / self._read / MANY, 1.0)
 
     def _words_of(self, line: str, places: Sequence[Span]) -> list[Word]:
+        """Returns the words of a line; none where all of them are right."""
+        unknown, misspelt = self.run.words.unknown, self.run.words.misspelt
+        texts = [line[start:end] for start, end in places]
+        if not (any(map(unknown, texts)) or any(map(misspelt, texts))):
+            return []
         words, has_acronyms = [], not is_shouted(line)
-        for start, end in places:
-            text = line[start:end]
+        for (start, end), text in zip(places, texts, strict=True):
             acronym = has_acronyms and end - start > 1 and text.isupper()
-            strange = not acronym and self.run.words.unknown(text)
-            words.append(Word(start, end, strange, bool(self.run.words.misspelt(text))))
+            strange = not acronym and unknown(text)
+            words.append(Word(start, end, strange, bool(misspelt(text))))
         return words
 
     @property

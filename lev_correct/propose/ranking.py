@@ -462,7 +462,7 @@ class WordRanker(Backend):
 
     def suggestions(self, word: str) -> Sequence[str]:
         """See :class:`~.backend.Backend`."""
-        if not self.readable(word):
+        if word.split() != [word] or not self.readable(word):
             return ()
         (candidates,) = self.candidates([(self.form(word), ())], batch_size=1)
         order = np.argsort(-self.probabilities(candidates, word))

@@ -121,6 +121,8 @@ def test_an_editor_shows_errors_and_doubts_and_corrects_them_in_utf_16(packaged,
         assert TEXT.replace("invoic.", "invoice.") in words and 1 < len(words) <= lsp.WORDS
         between = second["end"] | {"character": 47}
         assert user.offers({"start": between, "end": between}) == []
+        assert user.seen("The cat sat on the the mat.\n") == [(0, 15, ERROR)]
+        assert user.changes(user.ranges[0]) == ["The cat sat on the mat.\n"]
 
 
 def test_what_is_typed_is_checked_once_it_rests_and_a_closed_text_shows_nothing(packaged, tmp_path):

@@ -161,6 +161,15 @@ def test_it_keeps_the_figures_of_its_card(packaged):
     assert share == pytest.approx(float(figure), abs=0.1)
 
 
+def test_right_text_loads_no_graph():
+    corrector = Corrector.from_pretrained()
+    graphs = vars(corrector.backend.model.model)
+    assert corrector.correct(["Please send me the letter."])[0].edits == ()
+    assert "encoder" not in graphs
+    assert corrector.correct(["Please send me the lettre."])[0].edits
+    assert "encoder" in graphs
+
+
 def test_it_is_small_names_no_place_and_has_no_list_that_may_not_be_passed_on():
     files = list(ENGLISH_SPELLING.iterdir())
     assert sum(path.stat().st_size for path in files) <= 6_000_000
