@@ -152,11 +152,14 @@ def test_what_returns_in_the_files_of_a_run_is_a_term_be_it_in_code():
     assert not text.leaves_alone("cats"), "what the lists have tells nothing"
 
 
-def test_a_word_of_the_lists_that_is_written_for_another_stays_in_source():
+def test_a_short_word_and_one_that_is_written_for_another_stay_in_source():
     run = Run(backend(), KNOWN, WEIGHTS, English())
     run.words.is_confused = {"then"}.__contains__
-    assert Evidence(run, "x.py").leaves_alone("then")
-    assert not Evidence(run, "x.md").leaves_alone("then")
+    code, prose = Evidence(run, "x.py"), Evidence(run, "x.md")
+    assert all(map(code.leaves_alone, ("then", "hte", "zp")))
+    assert not any(map(prose.leaves_alone, ("then", "hte", "zp")))
+    run.words.misspelt = {"hte": ("the",)}.get
+    assert not code.leaves_alone("hte")
 
 
 #: a word that returns, beside which word that is met ten times | whether it is a term
