@@ -168,8 +168,8 @@ def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -
 
 
 def _others(edit: Edit, backend: Backend) -> list[str]:
-    """Returns what else a word might be; nothing of several words, which no list has."""
-    words = backend.suggestions(edit.before) if edit.before and " " not in edit.before else ()
+    """Returns what else a word might be."""
+    words = backend.suggestions(edit.before)
     return [word for word in words if word not in (edit.before, edit.after)][:OTHERS]
 
 
