@@ -24,9 +24,7 @@ from lev_runtime.errors import UserError
 from lev_runtime.refine.editor import Editor
 
 from .formats.files import EXPORTED, read_lines, read_settings, require_work, write_json
-from .memory import Memory
 from .prepare import PARTS, Say
-from .proposals import SourceChange, propose
 from .repair.text import to_text
 from .scores import corpus, ter
 
@@ -37,6 +35,7 @@ VALIDATIONS = 8  # in the time of a model
 PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 3, 0.3
 SAME_TIME = 1e-5  # hours
 DELETE_THRESHOLD = 0.7  # that evaluate prefers; by 0.9 the curve of TER zigzags
+VALIDATED = ("new", "draft", "old", "tgt")  # columns of the validation part
 FEW_UPDATES = 400  # of an editor; with fewer it makes more edits necessary than the drafts
 TRAINERS = "lev_memory.trainers"  # entry points of packages for fairseq's --user-dir
 _EVENT = re.compile(r"\| INFO \| (train_inner|valid) \| (\{.*\})\s*$")
@@ -367,13 +366,14 @@ def export(work: Path) -> None:
 
 def validated(exported: Path, work: Path) -> float:
     """Returns the TER of an exported model on the validation part, from its drafts."""
-    paths = (work / f"text/valid.{side}" for side in ("new", "old", "draft", "tgt"))
-    changes, targets = list[SourceChange](), list[str]()
-    for new, old, draft, target in read_lines(*paths):
-        changes.append(SourceChange(new, old, draft))
-        targets.append(target)
-    outputs = propose(Editor(exported), changes, DELETE_THRESHOLD, Memory([]))
-    return corpus(ter(), [to_text(output.text) for output in outputs], [*map(to_text, targets)])
+    editor, paths = Editor(exported), (work / f"text/valid.{side}" for side in VALIDATED)
+    rows = [row for row in read_lines(*paths) if editor.fits(row[0], row[1], row[2])]
+    new, drafts, old, targets = zip(*rows)
+    traces = editor.edit(
+        new, drafts, old_sources=old, delete_threshold=DELETE_THRESHOLD, history=False
+    )
+    texts = [to_text(trace.text) for trace in traces]
+    return corpus(ter(), texts, [*map(to_text, targets)])
 
 
 def plugin_folder() -> str:
