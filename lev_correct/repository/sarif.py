@@ -24,7 +24,7 @@ def as_sarif(findings: Iterable[Reported]) -> str:
     Paths are relative to the current folder, as code scanning expects of the top of a repository.
     """
     rules = [{"id": name, "shortDescription": {"text": about}} for name, about in RULES.items()]
-    driver = {"name": "lev-correct", "semanticVersion": __version__, "rules": rules}
+    driver = {"name": "lev-correct", "version": __version__, "rules": rules}
     run: dict[str, Any] = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints"}
     run["results"] = [*map(_result, findings)]
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"

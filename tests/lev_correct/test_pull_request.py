@@ -206,7 +206,7 @@ RESULT = {
     "fixes": [{"artifactChanges": [CHANGE]}],
 }
 RULE = {"id": str, "shortDescription": MESSAGE}
-DRIVER = {"name": str, "semanticVersion": str, "rules": [RULE]}
+DRIVER = {"name": str, "version": str, "rules": [RULE]}
 #: What a log has, of the names and types that SARIF 2.1.0 knows.
 LOG = {
     "$schema": str,
