@@ -1,10 +1,11 @@
-"""Refuses an old Python in one line and tells fairseq of an editable install; the rest is in
-pyproject.toml.
+"""Refuses an old Python in one line, makes README a description for a package index, and tells
+fairseq of an editable install; the rest is in pyproject.toml.
 
 Written so that the old Python can still parse it.
 """
 
 import os
+import re
 import sys
 
 if sys.version_info < (3, 11):
@@ -18,6 +19,15 @@ from setuptools import Command, setup  # noqa: E402
 from setuptools.command.build import build  # noqa: E402
 
 PACKAGE = "lev_plugins"
+#: A Markdown link or picture that leads to a file of the repository, or to a heading.
+RELATIVE = r"\[([^\]]+)\]\((?!https?:)[^)]+\)"
+
+
+def described():
+    """Return README as it is read without the repository: such links and pictures as their text."""
+    place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "README.md")
+    with open(place, encoding="utf-8") as file:
+        return re.sub(RELATIVE, r"\1", re.sub("!" + RELATIVE, r"*\1*", file.read()))
 
 
 class UserDir(Command):
@@ -60,4 +70,8 @@ class UserDir(Command):
 
 
 build.sub_commands = [*build.sub_commands, ("user_dir", None)]
-setup(cmdclass={"user_dir": UserDir})
+setup(
+    cmdclass={"user_dir": UserDir},
+    long_description=described(),
+    long_description_content_type="text/markdown",
+)

@@ -54,6 +54,8 @@ trytond-account 5.0.0 7.0.0
 """
 LANGUAGES = "fr de es pl it nl".split()
 UNSEEN = "nl"  # that no fit reads
+#: what a translator has done since: the untranslated entries, or half of the fuzzy ones too
+FINISHED = "nothing", "new", "half"
 
 
 def unpacked(folder: Path, name: str, version: str) -> Path:
@@ -164,21 +166,32 @@ class Entries(NamedTuple):
     entries: list[tuple[BilingualFile, FuzzyMatch, str]]
 
 
-def entries_of(folder: Path, name: str, language: str, most: int) -> Entries:
-    """Returns entries of a project in a language, and their memory."""
+def entries_of(folder: Path, name: str, language: str, most: int, finished: str = "") -> Entries:
+    """Returns entries of a project in a language, and their memory.
+
+    finished: what a translator has done, see :data:`FINISHED`; the others are those of a half.
+    """
     merged = folder / name / "MERGED" / language
     paths = sorted(merged.rglob("*.po"))
     memory = TranslationMemory.of(paths, language=language)
-    entries = []
+    entries, new_pairs = [], list[tuple[str, str]]()
     for path in paths:
         document = read_document(path)
         new = read_document(folder / name / "WRITTEN" / path.relative_to(merged.parent)).units
         written = {u.source: u.target for u in new if u.state == "translated" and u.form is None}
+        untranslated = (unit.source for unit in document.units if unit.state == "untranslated")
+        new_pairs += [(source, written[source]) for source in untranslated if source in written]
         for draft in memory.drafts(document)[0]:
             unit = draft.unit
             if draft.way == "kept" and unit.form is None and unit.source in written:
                 entries.append((document, draft, written[unit.source]))
     random.Random(1).shuffle(entries)
+    if finished:
+        half = len(entries) // 2
+        done = [(draft.unit.source, wanted) for _, draft, wanted in entries[:half]]
+        pairs = {"nothing": [], "new": new_pairs, "half": new_pairs + done}[finished]
+        more = [(stripped(source), stripped(target)) for source, target in pairs]
+        memory, entries = TranslationMemory.of(paths, more, language), entries[half:]
     return Entries(memory, entries[:most])
 
 
@@ -326,6 +339,7 @@ def main() -> None:
     parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=LANGUAGES)
     parser.add_argument("--most", type=int, default=150)
     parser.add_argument("--precision", type=float, default=0.8)
+    parser.add_argument("--finished", choices=FINISHED, default="")
     parser.add_argument("--fit", action="store_true", help="write lev_memory's numbers")
     parser.add_argument("--examples", type=Path, help="write the proposals as JSON")
     args = parser.parse_args()
@@ -336,11 +350,12 @@ def main() -> None:
     places, rows = list[Place](), list[Row]()
     for name, language in itertools.product(names, args.languages):
         if language != UNSEEN:
-            places += places_of(name, language, entries_of(args.folder, name, language, args.most))
+            part = entries_of(args.folder, name, language, args.most, args.finished)
+            places += places_of(name, language, part)
     for name in names:
         choice = chosen(place for place in places if place.project != name)
         for language in args.languages:
-            part = entries_of(args.folder, name, language, args.most)
+            part = entries_of(args.folder, name, language, args.most, args.finished)
             rows += rows_of(name, language, part, choice)
         print(f"{name}: {len(rows)} entries", file=sys.stderr, flush=True)
     print(tables(rows, args.precision))

@@ -60,7 +60,7 @@ require() { # require FOLDER FILES…: are they there, plain or packed?
   local folder="$1" missing=() file
   shift
   for file in "$@"; do [ -f "$folder/$file" ] || [ -f "$folder/$file.gz" ] || missing+=("$file"); done
-  [ ${#missing[@]} -eq 0 ] || fail "$folder lacks ${missing[*]} (plain or .gz)"
+  [ ${#missing[@]} -eq 0 ] || fail "$folder lacks ${missing[*]} (text, plain or .gz)"
 }
 
 unpack() { # unpack FILE COPY: FILE, or FILE.gz, as COPY

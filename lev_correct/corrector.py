@@ -251,14 +251,16 @@ class Corrector:
         for group in groups(read):
             # Equal units have equal answers: a text has many words twice.
             units = (unit for text in group for line in text.lines for unit in line.units)
-            asked = list(dict.fromkeys((unit.text, unit.context) for unit in units))
-            contexts = [context for _, context in asked]
-            words = [words for words, _ in asked]
-            written = self.backend.write(words, batch_size, contexts, self._is_judged)
+            asked = list(dict.fromkeys((unit.text, unit.context, unit.often) for unit in units))
+            words = [words for words, _, _ in asked]
+            contexts, often = [context for _, context, _ in asked], [often for *_, often in asked]
+            written = self.backend.write(words, batch_size, contexts, self._is_judged, often)
             answers = dict(zip(asked, written, strict=True))
             for text in group:
                 for line in text.lines:
-                    line.answers = [answers[unit.text, unit.context] for unit in line.units]
+                    line.answers = [
+                        answers[unit.text, unit.context, unit.often] for unit in line.units
+                    ]
             for text in group:
                 yield [self._corrected(text, line, threshold, protections) for line in text.lines]
 
@@ -277,16 +279,17 @@ class Corrector:
             code, first = document.code_lines(seen), document.lines_read - len(lines)
             forms, seen = document.forms(forms)
         silent = [*map(any, zip(code, ignored, strict=True))]
-        read = list[Line]()
+        read, nothing = list[Line](), list[Any]()  # what the many lines of code share
         columns = zip(lines, forms, seen, code, silent, strict=True)
         for number, (written, (text, origins), words_of, is_code, skipped) in enumerate(
             columns, first
         ):
-            words = [*spans(words_of, "letters")] if words_of.strip() and not skipped else []
+            has_words = not skipped and words_of.strip()
+            words = [*spans(words_of, "letters")] if has_words else nothing
             shown = words_of if by_letters else text
             is_asked = not skipped and (words or not by_letters)
-            units = [*self._units(shown, words)] if is_asked else []
-            stays = bytearray(len(text))
+            units = [*self._units(shown, words)] if is_asked else nothing
+            stays = bytearray(len(text) if is_asked else 0)
             read.append(Line(written, text, origins, shown, number, is_code, words, units, stays))
         if document and by_letters:
             document.leave_divided_words(
@@ -294,15 +297,17 @@ class Corrector:
             )
         foreign = judge.foreign_parts(seen, silent, [line.words for line in read])
         for line, words_of, parts in zip(read, seen, foreign, strict=True):
+            if not (line.words or line.units):
+                continue
             mark(line.stays, parts, FOREIGN)
             if not by_letters:  # what is hidden stands in the units
                 mark(line.stays, differing(line.text, words_of), PROTECTED)
+            # as they are written: what is asked for has lost the capital of a sentence
+            pairs = [(unit, line.shown[unit.start : unit.end]) for unit in line.units]
             line.units = [
-                unit
-                for unit in line.units
-                # as it is written: what is asked for has lost the capital of a sentence
-                if not inside(unit.start, parts)
-                and not judge.leaves_alone(line.shown[unit.start : unit.end])
+                unit._replace(often=judge.met_oftener(word))
+                for unit, word in pairs
+                if not (inside(unit.start, parts) or judge.leaves_alone(word))
             ]
         return Text(read, document, judge)
 

@@ -11,7 +11,7 @@ from .text.units import HYPHENS, ModelUnit
 
 #: Lines whose units are answered together, of texts that are corrected together.
 LINES_TOGETHER = 10_000
-_DIVIDED = re.compile(rf"[^\W\d_][{HYPHENS}]\s*$")
+_DIVIDED = re.compile(rf"[^\W\d_][{HYPHENS}]")
 
 
 class Document(TextReader):
@@ -37,7 +37,7 @@ class Document(TextReader):
         """Takes away the units of both halves of each word with a hyphen at the end of its line;
         ``lines``: the next ones."""
         for line, line_units in zip(lines, units, strict=True):
-            divided = bool(_DIVIDED.search(line, max(len(line.rstrip()) - 2, 0)))
+            divided = bool(_DIVIDED.match(line.rstrip()[-2:]))
             if divided and line_units and len(line[line_units[-1].end :].strip()) == 1:
                 line_units.pop()
             begins = bool(line_units) and not any(map(str.isalnum, line[: line_units[0].start]))
@@ -57,11 +57,12 @@ class Text:
 
 def groups(texts: Iterable[Text]) -> Iterator[list[Text]]:
     """Yields some texts at a time, of :data:`LINES_TOGETHER` lines or more but for the last."""
-    group: list[Text] = []
+    group, lines = list[Text](), 0
     for text in texts:
         group.append(text)
-        if sum(len(text.lines) for text in group) >= LINES_TOGETHER:
+        lines += len(text.lines)
+        if lines >= LINES_TOGETHER:
             yield group
-            group = []
+            group, lines = [], 0
     if group:
         yield group

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
 from os.path import commonprefix
 from typing import Any, Literal, NamedTuple
@@ -26,10 +26,13 @@ class Change(NamedTuple):
 Answer = Mapping[WordEdit, float]
 #: The word, or its beginning, that a text ends with.
 _LAST_WORD = re.compile(rf"[^\W_][{HYPHENS}\w{APOSTROPHES}\u0300-\u036f]*\Z")
+#: Probability from which on an edit that is not made is shown as a doubt: 389 of 483 unlisted words
+#: that people corrected are seen (at 0.2: 303), and four marks more in 10,000 right words.
+WORTH = 0.02
 Reason = Literal["unknown", "protected", "foreign", "mentioned", "length", "confidence", "reported"]
 
 
-@dataclass
+@dataclass(slots=True)
 class Line:
     """A line of a text.
 
@@ -48,7 +51,7 @@ class Line:
     words: Sequence[Span]
     units: list[ModelUnit]
     stays: bytearray
-    answers: Sequence[Answer | None] = field(default_factory=list)
+    answers: Sequence[Answer | None] = ()
 
 
 @dataclass(frozen=True)

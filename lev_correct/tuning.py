@@ -144,7 +144,7 @@ def fit(
     kept = [(" ".join(unit.split()), right, beside) for unit, right, beside in examples]
     kept = [example for example in kept if example[0] and ranker.readable(example[0])]
     kept = [example for example in kept if ranker.form(example[0]) not in ranker.confused]
-    candidates = ranker.candidates((ranker.form(unit) for unit, _, _ in kept), batch_size)
+    candidates = ranker.candidates([(ranker.form(unit), ()) for unit, _, _ in kept], batch_size)
     telling = []
     for unit_candidates, (unit, right, beside) in zip(candidates, kept, strict=True):
         texts = [ranker.cased(text, unit) for text in unit_candidates.texts]

@@ -3,9 +3,8 @@
 import argparse
 import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NoReturn
 
 from lev_runtime.errors import UserError, printable, require_share
@@ -204,21 +203,24 @@ def _repair(args: argparse.Namespace) -> int:
     if args.since or len(args.places) > 1:
         return _repair_markdown(args)
     args.place, problems = args.places[0], Problems()
-    by_language: dict[tuple[str, ...], dict[Path, str]] = {}
+    documents = dict[Path, BilingualFile]()
+    by_language: dict[tuple[str, ...], list[Path]] = {}
     for path in paths_of(args.place, args.output):
         with noted(problems, path, path == args.place):
-            language = args.language or language_of(read_document(path))
-            by_language.setdefault(subtags(language)[:2], {})[path] = language
+            documents[path] = read_document(path)
+            language = args.language or language_of(documents[path])
+            by_language.setdefault(subtags(language)[:2], []).append(path)
     memories: dict[Path, TranslationMemory] = {}
     for group in by_language.values():
-        language = next(iter(group.values()))
+        read = [documents[path] for path in group]
+        language = args.language or language_of(read[0])
         more = list[Pair]()
         for place in args.memory:
             pairs, named = folder_memory(place, language, problems)
             more, language = [*more, *pairs], language or named
-        memory = TranslationMemory.of(group, more, language, args.precision)
+        memory = TranslationMemory.of(read, more, language, args.precision)
         memories |= dict.fromkeys(group, memory)
-    _fill(args, memories, problems)
+    _fill(args, memories, problems, documents)
     return 2 if problems else 0
 
 
@@ -251,7 +253,7 @@ def _propose(args: argparse.Namespace) -> int:
     paths, problems = paths_of(args.place, args.output), Problems()
     more = args.precision, args.terms, args.memory, args.language, problems
     memory = TranslationMemory.load(args.work, *more)
-    _fill(args, dict.fromkeys(paths, memory), problems)
+    _fill(args, dict.fromkeys(paths, memory), problems, {})
     return 2 if problems else 0
 
 
@@ -259,11 +261,11 @@ def _fill(
     args: argparse.Namespace,
     memories: dict[Path, TranslationMemory],
     problems: Problems,
-    documents: Mapping[Path, BilingualFile] = MappingProxyType({}),
+    documents: dict[Path, BilingualFile],
 ) -> None:
     """Fills files, each from its memory, and prints what became of them.
 
-    documents: what was read of them already.
+    documents: what was read of them already. Both are emptied, since a memory is large.
     """
     paths = [*memories]
     report, described = Report(), list[dict[str, object]]()
@@ -272,10 +274,11 @@ def _fill(
     for number, path in enumerate(progress(paths, "files"), start=1):
         with noted(problems, path, len(paths) == 1 and path == args.place):
             target = target_of(path, args.place, args.output)
-            filled = memories[path].fill(path, target, args.backup, write, documents.get(path))
+            memory, document = memories.pop(path), documents.pop(path, None)
+            filled = memory.fill(path, target, args.backup, write, document)
             report.update(filled.report)
             described += [_described(path, decision) for decision in filled.decisions]
-            language = language_of(filled.document) or memories[path].language
+            language = language_of(filled.document) or memory.language
             for unit, proposal in proposals_of(filled.decisions).items():
                 translations.append((unit.source, proposal.text, language))
             if args.diff:
@@ -302,7 +305,8 @@ def told(filled: Filled) -> str:
     """Returns what became of a file, or why there is nothing to do."""
     units, outcome = filled.document.units, filled.document.outcome()
     if filled.decisions or outcome:
-        return outcome + summary(filled.report)
+        is_done = not outcome and {each.outcome for each in filled.decisions} == {"left"}
+        return outcome + ("nothing new to do: " if is_done else "") + summary(filled.report)
     empty = sum(unit.state == "untranslated" for unit in units)
     hint = f", {empty} are untranslated; --memory gives these matches" if empty else ""
     return f"nothing to do: none of {len(units)} entries is fuzzy{hint}"

@@ -21,9 +21,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lev_runtime.errors import UserError
+from lev_runtime.refine.editor import Editor
 
-from .formats.files import EXPORTED, read_settings, require_work, write_json
+from .formats.files import EXPORTED, read_lines, read_settings, require_work, write_json
+from .memory import Memory
 from .prepare import PARTS, Say
+from .proposals import SourceChange, propose
+from .repair.text import to_text
+from .scores import corpus, ter
 
 BEGINNING = 40  # updates that measure the speed
 TRANSLATION_SHARE = 0.3  # of the time
@@ -31,6 +36,7 @@ VALIDATIONS = 8  # in the time of a model
 # passes over the data that need no dropout; each doubling needs 0.1 more
 PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 3, 0.3
 SAME_TIME = 1e-5  # hours
+DELETE_THRESHOLD = 0.7  # that evaluate prefers; by 0.9 the curve of TER zigzags
 FEW_UPDATES = 400  # of an editor; with fewer it makes more edits necessary than the drafts
 TRAINERS = "lev_memory.trainers"  # entry points of packages for fairseq's --user-dir
 _EVENT = re.compile(r"\| INFO \| (train_inner|valid) \| (\{.*\})\s*$")
@@ -86,7 +92,7 @@ LEVT = Stage(
     "--token-weight 2 --deletion-trace --source-pointer "
     "--kept-tokens incomplete --token-masking uniform --max-insertions 63 "
     "--alpha-start 0.3 --alpha 0.8 --beta-start 0.3 --beta 0.8 --roll-in-updates 0.5 "
-    "--delete-threshold 0.7",  # that evaluate prefers; by 0.9 the curve of TER zigzags
+    f"--delete-threshold {DELETE_THRESHOLD}",
 )
 
 
@@ -332,20 +338,42 @@ def binarise(work: Path) -> None:
 
 
 def export(work: Path) -> None:
-    """Exports the trained model, so that it is used without torch.
+    """Exports the trained model, so that it is used without torch: the best checkpoint, the last
+    one or their average, whichever does best on the validation part.
 
     Raises:
         UserError: there is no model, or what exports it is not installed.
     """
-    checkpoint = checkpoint_of(work / LEVT.name)
-    if checkpoint is None:
+    log, folder, staging = work / "export.log", work / LEVT.name, work / "exporting"
+    shutil.rmtree(staging, ignore_errors=True)
+    paths = [folder / f"checkpoint_{name}.pt" for name in ("best", "last")]
+    paths = [path for path in paths if path.is_file()]
+    if not paths:
         raise UserError(f"{work} holds no model: lev-memory train {work} trains one")
-    staged = work / "exporting"
-    shutil.rmtree(staged, ignore_errors=True)
-    # smaller, and faster; as good in the rows of README.md and RESULTS.md
-    run_logged("lev-export", [str(checkpoint), str(staged), "--int8"], work / "export.log")
+    staging.mkdir()
+    if len(paths) > 1:
+        average = staging / "checkpoint_average.pt"
+        run_logged("lev-average", [*map(str, paths), "--output", str(average)], log)
+        paths.append(average)
+    exported = [staging / path.stem for path in paths]
+    for path, target in zip(paths, exported):
+        # smaller, and faster; as good in the rows of README.md and RESULTS.md
+        run_logged("lev-export", [str(path), str(target), "--int8"], log)
+    best = min(exported, key=lambda path: validated(path, work)) if len(paths) > 1 else exported[0]
     shutil.rmtree(work / EXPORTED, ignore_errors=True)
-    staged.rename(work / EXPORTED)
+    best.rename(work / EXPORTED)
+    shutil.rmtree(staging)
+
+
+def validated(exported: Path, work: Path) -> float:
+    """Returns the TER of an exported model on the validation part, from its drafts."""
+    paths = (work / f"text/valid.{side}" for side in ("new", "old", "draft", "tgt"))
+    changes, targets = list[SourceChange](), list[str]()
+    for new, old, draft, target in read_lines(*paths):
+        changes.append(SourceChange(new, old, draft))
+        targets.append(target)
+    outputs = propose(Editor(exported), changes, DELETE_THRESHOLD, Memory([]))
+    return corpus(ter(), [to_text(output.text) for output in outputs], [*map(to_text, targets)])
 
 
 def plugin_folder() -> str:

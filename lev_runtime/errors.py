@@ -87,7 +87,12 @@ def parse_names(flag: str, text: str, what: str, known: Sequence[str]) -> tuple[
 
 
 #: extra → modules that all of it needs
-_NEEDED = {"train": ("fairseq", "torch"), "export": ("onnx",), "serve": ("fastapi", "uvicorn")}
+_NEEDED = {
+    "train": ("fairseq", "torch"),
+    "export": ("onnx",),
+    "lsp": ("pygls",),
+    "serve": ("fastapi", "uvicorn"),
+}
 #: what it brings besides: some of it works without
 _BROUGHT = {
     **dict.fromkeys("hydra omegaconf sacrebleu scipy sklearn yaml".split(), "train"),

@@ -122,6 +122,8 @@ def _guard(token: bytes) -> Middleware:
 
 
 def _failed(status: int, message: str) -> JSONResponse:
+    if status == 413:
+        message = f"a request may have {MAX_BYTES:,} bytes: send less at once"
     return JSONResponse({"error": message}, status, HEADERS)
 
 
@@ -141,7 +143,10 @@ async def _refused(request: Request, error: Exception) -> Response:
             return _failed(error.status_code, f"{request.url.path}: {error.detail}")
         case RequestValidationError():
             first = error.errors()[0]
-            message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            reason = first["msg"]
+            if first["type"] == "string_too_long":
+                reason = f"{len(first['input']):,} characters, more than {MAX_CHARS:,}: divide it"
+            message = f"{'.'.join(map(str, first['loc']))}: {reason}"
             if first["loc"] == ("body",):
                 message += " (has it Content-Type: application/json?)"
             return _failed(422, message)
@@ -180,7 +185,7 @@ def _add_model(app: FastAPI, worker: Worker) -> None:
 
     async def correct(asked: CorrectRequest) -> Any:
         """Correct lines."""
-        return {"results": await worker.answer("correct", asked, asked.lines)}
+        return {"results": await worker.correct(asked, asked.lines)}
 
     async def predict(asked: PredictRequest) -> Any:
         """Predict labels, values or tags: the fields of a line of lev-predict."""

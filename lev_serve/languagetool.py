@@ -13,19 +13,16 @@ from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 
+from lev_correct.lines import WORTH
 from lev_runtime import __version__
 from lev_runtime.errors import UserError
 
-from .schema import DOUBT, FORM, MAX_CHARS, RULE, Result
+from .schema import DOUBT, FORM, RULE, CorrectRequest, Result
 from .worker import Worker
 
 #: UTF-16 code units of a text at most: each takes nine bytes of a form, or fewer.
 MAX_TEXT = 100_000
 CONTEXT = 40  #: characters around a match that are shown with it
-#: Probability from which on an edit that is not made is shown, as on the page: 389 of 483 unlisted
-#: words that people corrected are seen (at 0.2: 303), and four marks more in 10,000 right words.
-WORTH = 0.02
-REPLACEMENTS = 5  #: of a match, at most
 MARKUP = -1  #: place of a character that only stands for markup
 SOFTWARE = {
     "name": "lev-serve",
@@ -36,8 +33,6 @@ SOFTWARE = {
     "premiumHint": "",
     "status": "",
 }
-#: A line, or as much of it as the model takes, if possible up to a space.
-_PART = re.compile(rf"(?m)^$|[^\n]{{1,{MAX_CHARS}}}(?!\S)|[^\n]{{1,{MAX_CHARS}}}")
 #: The end of a sentence: a mark before a capital, but for initials and titles; an empty line.
 _END = re.compile(
     r"(?:(?<!\b[A-Z])(?<!\b(?:Mr|Ms|Dr|St))(?<!\bMrs)\.|[!?…])[\"')\]’”]*\s+(?=\W?[^\W\d_a-z])"
@@ -68,11 +63,13 @@ def languagetool(worker: Worker, tags: Sequence[str]) -> APIRouter:
         if not any(tag[:2] == known[:2] for known in tags):
             raise UserError(f"language={tag}: this server checks {', '.join(tags)}")
         text, places = read_text(form)
-        parts = [*_PART.finditer(text)]
-        results = await worker.check([part[0] for part in parts])
+        lines = text.split("\n")
+        asked = CorrectRequest.model_construct(lines=lines, before=[])
+        results = await worker.correct(asked, lines)
+        starts = accumulate((len(line) + 1 for line in lines), initial=0)
         edits = [
-            edit | {"offset": part.start() + edit["offset"]}
-            for part, result in zip(parts, results, strict=True)
+            edit | {"offset": start + edit["offset"]}
+            for start, result in zip(starts, results)
             for edit in result["edits"]
         ]
         language = {"name": tag, "code": tag}
@@ -135,16 +132,15 @@ def matches(text: str, places: Sequence[int], edits: Iterable[Result]) -> Iterat
             continue
         after = text[first:start] + edit["after"] + text[end:last]
         values = dict.fromkeys([after, *edit["others"]])
-        values.pop(before, None)
         rule, length = RULE if edit["applied"] else DOUBT, utf16(before)
         head = text[max(0, first - CONTEXT) : first]
         number = bisect(ends, first)
         yield {
             "offset": written[0],
             "length": length,
-            "message": rule["description"],
+            "message": edit["message"] or rule["description"],
             "shortMessage": "Spelling",
-            "replacements": [{"value": value} for value in [*values][:REPLACEMENTS]],
+            "replacements": [{"value": value} for value in values],
             "context": {
                 "text": head + text[first : last + CONTEXT],
                 "offset": utf16(head),

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import lev_runtime
 from lev_correct import Corrector, Edit
+from lev_correct.propose.backend import Backend
 from lev_correct.propose.editor import LevenshteinBackend, trace_edits
 from lev_correct.propose.loading import plugin
+from lev_correct.reasons import reason_for
 from lev_runtime.beam.prefixes import MODELS as LEFT_TO_RIGHT
 from lev_runtime.errors import UserError
 from lev_runtime.folder import Folder, is_export
@@ -32,6 +34,7 @@ PACKAGED = {
     "title": "English spelling",
     "example": "Teh goverment beleives that the new tecnology will accomodate evrybody.",
 }
+OTHERS = 4  #: words besides the likeliest, at most
 _SHOWN = ("text", "score", "terminated", "edits", "iterations")  # of a hypothesis
 #: a request and some of its rows → as many results
 Runner = Callable[[Any, Sequence[Any]], list[Result]]
@@ -84,7 +87,10 @@ def serve_corrector(corrector: Corrector) -> ServedModel:
     """A corrector, and the editor that is in it where it is an edit model."""
     backend = corrector.backend
     info: Result = {"modes": ["correct"], "min_confidence": corrector.min_confidence}
-    runners = {name: partial(_correct, corrector, name) for name in ("correct", "check")}
+    language, grammar = corrector.settings.language, corrector.settings.grammar
+    but = ", but for a few everyday slips" if grammar and language == "en" else ""
+    info["scope"] = f"Spelling is read; grammar is not{but}."
+    runners: dict[str, Runner] = {"correct": partial(_correct, corrector)}
     if isinstance(backend, LevenshteinBackend):
         info["modes"] = ["correct", "edit"] if corrector.settings_file else ["edit", "correct"]
         return ServedModel(info, {**runners, "edit": partial(_edit, backend.editor)})
@@ -141,10 +147,8 @@ def marked(row: Sentence, place: str) -> str | None:
     return None if row.draft is None else write_marks(row.draft, marks)
 
 
-def _correct(
-    corrector: Corrector, name: str, asked: CorrectRequest, rows: Sequence[str]
-) -> list[Result]:
-    """Corrects lines; to *check* them tells what else an edit might be."""
+def _correct(corrector: Corrector, asked: CorrectRequest, rows: Sequence[str]) -> list[Result]:
+    """Corrects lines; tells why, and what else a word might be."""
     corrections = corrector.correct(
         rows,
         min_confidence=asked.min_confidence,
@@ -154,12 +158,19 @@ def _correct(
     results: list[Result] = []
     for line in corrections:
         edits = _records(line.edits)
-        for edit in edits if name == "check" else ():
-            edit["others"] = corrector.backend.suggestions(edit["before"])
+        for edit, record in zip(line.edits, edits, strict=True):
+            record["message"] = reason_for(edit, corrector.backend)
+            record["others"] = _others(edit, corrector.backend)
         results.append(
             {"source": line.source, "text": line.text, "edits": edits, "code": line.code}
         )
     return results
+
+
+def _others(edit: Edit, backend: Backend) -> list[str]:
+    """Returns what else a word might be; nothing of several words, which no list has."""
+    words = backend.suggestions(edit.before) if edit.before and " " not in edit.before else ()
+    return [word for word in words if word not in (edit.before, edit.after)][:OTHERS]
 
 
 def _records(edits: Sequence[Edit]) -> list[Result]:

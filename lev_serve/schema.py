@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from lev_runtime.errors import UserError
 
-#: of a request, and characters of each of its texts: a model must not be busy with one for long
+#: of a request, and characters of each of its texts but lines to correct, which are read in parts:
+#: a model must not be busy with one for long
 MAX_ROWS, MAX_CHARS = 256, 10_000
 Text = Annotated[str, Field(max_length=MAX_CHARS)]
 Texts = Annotated[list[Text], Field(max_length=MAX_ROWS)]
@@ -74,7 +75,7 @@ class CorrectRequest(Asked):
     of them are code. These lines are read and not corrected.
     """
 
-    lines: Texts
+    lines: list[str] = Field(max_length=MAX_ROWS)
     before: Texts | None = None
     min_confidence: Probability | None = None
     protect_words: list[Text] = []
@@ -111,7 +112,8 @@ class PredictRequest(Asked):
 
 
 class EditRecord(BaseModel):
-    """An edit of a text, by the keys of lev-correct."""
+    """An edit of a text, by the keys of lev-correct; message: why, in words; others: what else the
+    word might be."""
 
     offset: int
     length: int
@@ -121,6 +123,8 @@ class EditRecord(BaseModel):
     applied: bool
     reason: str | None
     why: dict[str, float]
+    message: str
+    others: list[str]
 
 
 class Corrected(BaseModel):

@@ -1,6 +1,7 @@
 """The thread that owns a model, in which requests take turns."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,6 +15,8 @@ from .model import Runner
 from .schema import MAX_CHARS, Asked, CorrectRequest, Result, size
 
 ROWS = 64  # that the model reads before other requests have their turn
+#: As much of a line as the model takes, if possible up to a space.
+_PART = re.compile(rf"(?s)^$|.{{1,{MAX_CHARS}}}(?!\S)|.{{1,{MAX_CHARS}}}")
 
 
 class Worker:
@@ -53,7 +56,21 @@ class Worker:
             raise UserError(f"{error}{behind}") from None
         return results
 
-    async def check(self, lines: list[str]) -> list[Result]:
-        """Returns the corrections of a text of any number of lines, and what else they might be."""
-        asked = CorrectRequest.model_construct(lines=lines, before=[])
-        return await self.answer("check", asked, lines)
+    async def correct(self, asked: CorrectRequest, lines: Sequence[str]) -> list[Result]:
+        """Returns the corrections of lines of any length, which are read in parts."""
+        parts = [_PART.findall(line) for line in lines]
+        answers = iter(await self.answer("correct", asked, sum(parts, [])))
+        return [joined([next(answers) for _ in of_line]) for of_line in parts]
+
+
+def joined(parts: Sequence[Result]) -> Result:
+    """Returns the correction of a line of those of its parts."""
+    first, *others = parts
+    for part in others:
+        start = len(first["source"])
+        edits = [{**edit, "offset": start + edit["offset"]} for edit in part["edits"]]
+        first = {name: first[name] + part[name] for name in ("source", "text")} | {
+            "edits": first["edits"] + edits,
+            "code": first["code"] and part["code"],
+        }
+    return first

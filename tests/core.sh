@@ -18,7 +18,7 @@ if [ "$state" != "$(cat "$venv/stamp" 2>/dev/null)" ]; then
   rm -rf "$venv"
   "$base" -I -m venv "$venv"
   "$venv/bin/python" -m pip --disable-pip-version-check --no-input install -q -c constraints.txt \
-    -e '.[serve,memory]' httpx2 hypothesis polib pytest pytest-xdist
+    -e '.[lsp,memory,serve]' httpx2 hypothesis polib pytest pytest-xdist
   printf '%s\n' "$state" >"$venv/stamp"
 fi
 "$venv/bin/python" -c '

@@ -88,6 +88,7 @@ class FakeBackend(Backend):
         batch_size: int,
         contexts: Sequence[Any] = (),
         doubts: bool = False,
+        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         return list(map(self._answer, units))
 

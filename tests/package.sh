@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Is what is built what a user needs? Builds the sdist from the files that git knows, the wheel from
-# the sdist, installs the wheel with the extras of lev-serve and lev-export into a fresh environment
-# outside of the repository, and calls it there; then lev_runtime alone. Some minutes: torch and
-# fairseq are installed once more.
+# Is what is built what a user and a package index need? Builds sdists from the files that git knows,
+# wheels from the sdists, has twine check them, installs the wheel with the extras of lev-serve and
+# lev-export into a fresh environment outside of the repository, and without extras into another one,
+# and calls it there; then lev_runtime alone. Some minutes: torch and fairseq are installed once more.
 #
 #     bash tests/package.sh
 set -euo pipefail
@@ -19,15 +19,29 @@ pin() {
   grep -m 1 "^$1==" "$root/constraints.txt"
 }
 
-echo "[1/4] building the sdist, and the wheel from it"
+fail() {
+  echo "error: $1" >&2
+  exit 1
+}
+at_most() { # megabytes, of a file or folder
+  local size
+  size="$(du -sm "$2" | cut -f 1)"
+  [ "$size" -le "$1" ] || fail "$2 has $size MB, more than $1"
+  echo "$(basename "$2"): $size MB"
+}
+
+echo "[1/4] building sdists, and wheels from them, as an index takes them"
 git -C "$root" ls-files -z | (cd "$root" && xargs -0 cp --parents -t "$work/source")
-build="import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
-(cd "$work/source" && "$built_with" -c "$build" build_sdist "$work/dist") >"$work/log" 2>&1 ||
-  { cat "$work/log" >&2 && exit 1; }
-tar -C "$work/dist" -xzf "$work"/dist/lev_plugins-*.tar.gz
-(cd "$work"/dist/lev_plugins-*/ && "$built_with" -c "$build" build_wheel "$work/dist") \
-  >"$work/log" 2>&1 || { cat "$work/log" >&2 && exit 1; }
+"$built_with" -m venv "$work/tools"
+"$work/tools/bin/python" -m pip --disable-pip-version-check --no-input install -q build twine \
+  "$(pin setuptools)" "$(pin wheel)"
+for source in "$work/source" "$work/source/lev_runtime"; do
+  "$work/tools/bin/python" -m build -n -o "$work/dist" "$source" >"$work/log" 2>&1 ||
+    { cat "$work/log" >&2 && exit 1; }
+done
+"$work/tools/bin/twine" check --strict "$work"/dist/*
 wheel="$(ls "$work"/dist/lev_plugins-*.whl)"
+at_most 16 "$wheel"
 # what git knows, no more and no fewer: all of it in the sdist, of the package in the wheel
 diff <(git -C "$root" ls-files | grep -v '^\.gitignore$') \
   <(tar -tzf "$work"/dist/lev_plugins-*.tar.gz | grep -v '/$' | cut -d / -f 2- |
@@ -72,15 +86,16 @@ fairseq-train --user-dir lev_plugins --task translation_edit --arch levenshtein_
 "$built_with" -m venv "$work/core" # without torch and fairseq
 "$work/core/bin/python" -m pip --disable-pip-version-check --no-input install -q \
   -c "$root/constraints.txt" "$wheel"
+at_most 270 "$work/core"
 for place in "$work/venv" "$work/core"; do
   corrected="$(echo "Teh goverment beleives" | "$place/bin/lev-correct")"
-  [ "$corrected" = "The government believes" ] || { echo "error: lev-correct wrote: $corrected" >&2 && exit 1; }
+  [ "$corrected" = "The government believes" ] || fail "lev-correct wrote: $corrected"
 done
 echo "[4/4] installing the runtime alone, which reads what was exported"
 lev-export "$(python -c 'import lev_correct.packaged as p; print(p.ENGLISH_SPELLING)')" exported
 "$built_with" -m venv "$work/alone"
 "$work/alone/bin/python" -m pip --disable-pip-version-check --no-input install -q \
-  -c "$root/constraints.txt" "$work/source/lev_runtime"
+  -c "$root/constraints.txt" "$work"/dist/lev_runtime-*.whl
 "$work/alone/bin/python" -c "
 from lev_runtime.beam.prefixes import PrefixModel
 PrefixModel('exported').prefixes([[4, 5, 2]])

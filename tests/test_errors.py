@@ -1,6 +1,7 @@
 """What is said of a mistake: one line that names it, with nothing that a terminal obeys."""
 
 import argparse
+import logging
 import os
 import re
 import signal
@@ -117,6 +118,18 @@ def unpatched(monkeypatch):
     """Undoes what :func:`one_line_errors` replaces in this process."""
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(argparse.ArgumentParser, "error", argparse.ArgumentParser.error)
+    level = logging.getLogger().level
+    yield
+    logging.getLogger().setLevel(level)
+
+
+def test_a_command_of_fairseqs_logs_nothing_for_debugging_unless_asked(unpatched, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["fairseq-generate"])
+    for asked in ("info", "debug"):
+        monkeypatch.setenv("LOGLEVEL", asked)
+        logging.getLogger().setLevel(logging.DEBUG)
+        one_line_errors()
+        assert logging.getLevelName(logging.getLogger().level) == asked.upper()
 
 
 MISTYPED = """

@@ -13,9 +13,9 @@ import pytest
 LAYERS = {
     "lev_plugins": """__main__ | cli | __init__ | reports | export | inference | registration
     | systems | tasks | metrics optim | pretrained | data nn | ops | fairseq_patches | io
-    | options""",
+    | options packaged""",
     "lev_serve": """cli | app | languagetool | worker | model | schema service __init__""",
-    "lev_correct": """cli | __init__ report tuning | corrector | document | judge
+    "lev_correct": """cli | __init__ reasons report tuning | corrector | document | judge
     | propose.loading | settings | propose | repository | lines | text | files
     | words packaged""",
     "lev_memory": """cli | __init__ | translation_memory | evaluate | proposals
@@ -105,7 +105,8 @@ def test_nobody_imports_what_he_should_know_nothing_of(root):
 #: what each package may import besides the standard library and itself
 ROOMS = {
     "lev_runtime": "numpy onnxruntime rapidfuzz regex sentencepiece tokenizers tqdm",
-    "lev_correct": "lev_runtime numpy rapidfuzz regex markdown_it py3langid pygments",
+    "lev_correct": "lev_runtime numpy rapidfuzz regex markdown_it py3langid pygments "
+    "lsprotocol pygls",
     "lev_serve": "lev_correct lev_runtime regex fastapi h11 starlette prometheus_client pydantic "
     "uvicorn",
     # lev_correct: where it is installed, typos.py asks it whether a source had one

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -107,6 +108,16 @@ def wheels(tmp_path_factory) -> dict[str, Path]:
     build = ["wheel", "--no-deps", "--no-index", "--no-build-isolation", "-w", built]
     run(sys.executable, "-m", "pip", *build, source, source / "lev_runtime")
     return {path.name.partition("-")[0]: path for path in built.glob("*.whl")}
+
+
+@pytest.mark.slow
+def test_an_index_shows_a_summary_and_a_description_without_links_into_the_repository(wheels):
+    for wheel in wheels.values():
+        with zipfile.ZipFile(wheel) as files:
+            (name,) = (name for name in files.namelist() if name.endswith("info/METADATA"))
+            head, _, description = files.read(name).decode().partition("\n\n")
+        assert "\nSummary: " in head and "# " in description
+        assert all(to.startswith("https://") for to in re.findall(r"\]\((\S+)\)", description))
 
 
 @pytest.fixture

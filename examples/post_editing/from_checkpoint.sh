@@ -4,14 +4,14 @@
 #
 #     bash examples/post_editing/from_checkpoint.sh CHECKPOINT DATA WORK [--data FOLDER] [--bpe NAME …]
 #
-# DATA holds {train,dev,test}.{src,mt,pe}, plain or .gz. The flags are lev-preprocess's: the folder with the
+# DATA holds text: {train,dev,test}.{src,mt,pe}, plain or .gz. The flags are lev-preprocess's: the folder with the
 # checkpoint's dictionaries, and what cuts text, where the checkpoint does not tell. UPDATES (300) and SEED (1) are of
 # the fine-tuning, FLAGS more of its flags. WORK gets the text, the data, finetuned/ and report.json.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
-[ $# -ge 3 ] || fail "a checkpoint and two folders are needed: bash $here CHECKPOINT DATA WORK [flags …]"
+[ $# -ge 3 ] || fail "a checkpoint, a folder of text and a new one are needed: bash $here CHECKPOINT DATA WORK [flags …]"
 checkpoint="$1" data="$2" work="$3" SEED="${SEED:-1}" updates="${UPDATES:-300}"
 shift 3
 number SEED

@@ -157,10 +157,11 @@ class Check:
         for number, (correction, ignored) in enumerate(lines, start=1):
             if number not in changed:
                 correction = Correction(correction.source, correction.source, ())
-            elif not ignored:
+            elif self.args.identifiers and not ignored:
                 self.lines.append((path, number, correction.source))
             corrections.append(correction)
-            found += findings(path, number, correction)
+            if correction.edits:
+                found += findings(path, number, correction)
         if self.args.write:
             found = self._write(replace(file, corrections=corrections), found, problems)
         self.findings += found

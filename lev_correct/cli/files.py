@@ -102,11 +102,16 @@ def read_file(path: str, name: str | None = None) -> FileText:
     """A file or standard input (``-``), with the name that it has elsewhere; raises UserError where
     it cannot be read."""
     encoding = encoding_at(path)
-    raw = list(source_lines(path, encoding))
+    return file_text(name or path, source_lines(path, encoding), encoding)
+
+
+def file_text(path: str, raw_lines: Iterable[bytes], encoding: str | None = None) -> FileText:
+    """Returns a file of some lines in UTF-8, each with its end."""
+    raw = list(raw_lines)
     ends = [b"\n" if line.endswith(b"\n") else b"" for line in raw]
     lines, comments = list(map(_body, raw)), IgnoreComments()
     ignored = comments.ignored(lines)
-    return FileText(name or path, lines, ends, ignored, comments.open_since, encoding)
+    return FileText(path, lines, ends, ignored, comments.open_since, encoding)
 
 
 def read_lines_of(paths: Iterable[str]) -> Iterator[str]:
@@ -157,7 +162,7 @@ def corrected_files(
     if others:
         others.judge.survey(chain(around, *(text.lines for text in texts)))
     done = 0
-    if args.jobs > 1 and len(texts) > 1:
+    if len(texts) > 1 and args.jobs > 1:
         with contextlib.suppress(Exception):  # one process tells it, and what came before
             for file in _in_processes(corrector, texts, args, others):
                 done += 1

@@ -26,8 +26,10 @@ LISTS = ("lexicon", "lookup", "bigrams", "confusions", "protect_words")
 USAGE = {
     "": "[--path CHECKPOINT] [options] [FILE ...] > clean\n"
     "check [options] FILE|FOLDER ...\n"
+    "lsp [options]\n"
     "tune --path CHECKPOINT [options] NOISY CLEAN",
     "check": "[--path CHECKPOINT] [options] FILE|FOLDER ...",
+    "lsp": "[--path CHECKPOINT] [options]",
     "tune": "--path CHECKPOINT [options] NOISY CLEAN",
 }
 ABOUT = {
@@ -35,6 +37,7 @@ ABOUT = {
     "byte, including whitespace, line ends and bytes that are not UTF-8.",
     "check": "Print file:line:column: word -> words (probability); status 1 if there are "
     "findings, 2 on errors.",
+    "lsp": "Serve an editor findings, doubts and corrections (Language Server Protocol).",
     "tune": "Choose the threshold on a text with errors and the same text corrected; save it for "
     "later runs with this model.",
 }
@@ -60,7 +63,7 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
     if command == "tune":
         add("noisy NOISY", "text with errors")
         add("clean CLEAN", "the same text without")
-    else:
+    elif command != "lsp":
         add("files FILE", "text to read, or - (default: standard input)", nargs="*")
     packaged = "required" if command == "tune" else "default: the built-in English spelling model"
     add("--path CHECKPOINT", f"checkpoint or its folder ({packaged})")
@@ -85,20 +88,24 @@ def _add_edits(add: Add) -> None:
         action="append",
     )
     add("--grammar", "also report everyday slips between English words (could of, their is)")
+
+
+def _add_files(add: Add) -> None:
+    _add_edits(add)
     add("--edits FILE", "also write all edits, applied or not, as JSON lines")
     add("--jobs N", "processes that share the files (default: 1)", 1)
     add("--signature", "tell version, model and settings, also in every JSON record")
 
 
 def _add_correct(parser: argparse.ArgumentParser, add: Add) -> None:
-    _add_edits(add)
+    _add_files(add)
     add = adder(parser.add_mutually_exclusive_group())
     add("--in-place", "overwrite each file, completely or not at all")
     add("--diff", "print the changes as a unified diff")
 
 
 def _add_check(parser: argparse.ArgumentParser, add: Add) -> None:
-    _add_edits(add)
+    _add_files(add)
     add("--exclude GLOB", "paths to skip; repeatable", action="append")
     add("--since REV", "only lines changed since a git revision; all files count as context")
     add("--identifiers", "also report listed misspellings in parts of identifiers, as no findings")
@@ -117,7 +124,12 @@ def _add_tune(parser: argparse.ArgumentParser, add: Add) -> None:
         choices=NAMED)  # fmt: skip
 
 
-_ADD = {"": _add_correct, "check": _add_check, "tune": _add_tune}
+_ADD = {
+    "": _add_correct,
+    "check": _add_check,
+    "lsp": lambda parser, add: _add_edits(add),
+    "tune": _add_tune,
+}
 
 
 def _add_advanced(parser: argparse.ArgumentParser) -> None:
@@ -169,7 +181,9 @@ def check(args: argparse.Namespace) -> None:
         path, flag = getattr(args, name), f"--{name.replace('_', '-')}"
         if path and args.command == "tune" and is_stream(path):
             raise UserError(f"{flag} {path} cannot be read twice, as tune needs; give a file")
-    if args.command != "tune":
+    if args.command != "tune" and args.min_confidence is not None:
+        require_share("--min-confidence", args.min_confidence)
+    if args.command in ("", "check"):
         at_least_one(args, "jobs")
         _check_edits(args)
     if args.command == "check":
@@ -177,8 +191,6 @@ def check(args: argparse.Namespace) -> None:
 
 
 def _check_edits(args: argparse.Namespace) -> None:
-    if args.min_confidence is not None:
-        require_share("--min-confidence", args.min_confidence)
     in_place = args.command == "" and args.in_place
     if in_place and (not args.files or STANDARD_STREAM in args.files):
         raise UserError("--in-place needs files, not standard input")

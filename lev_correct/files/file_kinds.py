@@ -20,6 +20,7 @@ markdown  md mdx markdown mdown mkd rmd qmd
 notebook  ipynb
 po  po pot
 diff  diff patch
+commit  =commit_editmsg =merge_msg =squash_msg =tag_editmsg
 adoc  adoc asciidoc
 org  org
 bib  bib
@@ -185,7 +186,8 @@ def _by_name(name: str, text: str) -> str:
         return kind
     from pygments.lexers import find_lexer_class_for_filename  # slow to import
 
-    lexers = (find_lexer_class_for_filename(written, text) for written in (name, name.lower()))
+    names = dict.fromkeys((name, name.lower()))  # 10 ms each
+    lexers = (find_lexer_class_for_filename(written, text) for written in names)
     if not (lexer := next(filter(None, lexers), None)):
         return ""
     language = lexer.aliases[0]

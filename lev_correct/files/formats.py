@@ -150,6 +150,7 @@ _TAGS = (
     r"<!--(?!\W{,9}<SENTENCE>)\s*(?:[\w.]+[-:=@/]|#|\$|ko\b)[^<>\n]*?-->",
     *_LINE[:4],
 )
+_DIRECTIVE = r"(?:^|#|//|/\*|;|--)(?<!:)[ \t]*(?:#|//|/\*|;|--)?(?<![:\w])[ \t]*(?i:<DIRECTIVE>)"
 _PO = (
     r"^msgctxt .*(?:\n\".*)*|^#[,:|~].*|^\"[A-Z][\w-]+: .*\\n\"$",
     r"^msg(?:id|id_plural|str(?:\[\d+\])?)(?= )",
@@ -176,6 +177,7 @@ _RST = (
 #: What is no prose, by format: each match, but for its named groups. One with such a group is
 #: markup; ``space`` parts words, at ``opening`` a sentence begins.
 FORMATS: Mapping[str, Sequence[str]] = {
+    "directive": (_DIRECTIVE,),
     "line": _LINE,
     "rst": _RST,
     "docstring": (
@@ -188,7 +190,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
     ),
     "comment": (
         _TAGS[0],
-        r"(?:^|#|//|/\*|;|--)(?<!:)[ \t]*(?:#|//|/\*|;|--)?(?<![:\w])[ \t]*(?i:<DIRECTIVE>)",
+        _DIRECTIVE,
         r"[@\\](code|verbatim|dot|msc|startuml|f\[)\b(?:[^@\\]|[@\\](?!(?:end)?\1))*+[@\\]end\1",
         r"<AT>@examples?\b.*(?:\n(?!<AT>@|.*\*/).*)*",
         r"\{@[^{}]*\}|(?<![\w~])[\w~]++(?:::[\w~]++)+",
@@ -326,6 +328,20 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"^\s*(?!(?:abstract|annot\w*|note)\b)\w+\s*=.*(?:\n(?!\s*(?:\w+\s*=|\}|@)).*)*",
         r"^\s*\w+\s*=\s*(?P<markup>)|[{}\"](?P<space>)",
         r"\\[A-Za-z]+|\$[^$\n]*\$",
+    ),
+    "commit": (  # messages of git, with what git writes into their files
+        r"^\S+ -{24} >8 -{24}$(?s:.*)",
+        r"^#.*",
+        # another core.commentChar: git's explanation, at the end; at most 500 lines, since each
+        # line of a longer block is tried as the first
+        r"^([;@!$%^&|:]).*(?:\n\1(?! -{24} >8).*){2,500}+(?=\s*\Z|\n\1 -{24} >8)",
+        # titles that name other commits
+        r"\A(?:(?:fixup|squash|amend)! |Merge |Revert \").*",
+        r"^(?:[A-Za-z\d]+(?:-[A-Za-z\d]+)+|(?i:bug|cc|closes|fixes|issue|link|refs)):\s.*"
+        r"(?:\n[ \t]+\S.*)*",
+        r"^\(cherry picked from commit .*",
+        r"^ {,3}(`{3,}|~{3,}).*(?:\n(?! {,3}\1).*)*+",
+        r"(?<=\n\n)(?: {4}|\t).*(?:\n(?: {4}|\t).*)*",
     ),
     "control": (  # of Debian's packages
         r"^(?!_?(?:Comment|Description|Disclaimer|License)[\w-]*:)\w[\w-]*:.*(?:\n[ \t].*)*",

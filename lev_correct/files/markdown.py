@@ -6,8 +6,8 @@ code or markup in them.
 """
 
 import re
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .escapes import entities
@@ -31,14 +31,14 @@ class Prose(NamedTuple):
     """The lines of a text: which are code, and each as its words are read, as long as it is, with
     :data:`.escapes.REST`.
 
-    strings, keys: of source code, and titles that links name, by places of the whole text.
-    left_out: the kind of a file whose comments alone are read.
+    strings, keys: of source code, and titles that links name, by places of the whole text; keys
+    are asked for where an edit is. left_out: the kind of a file whose comments alone are read.
     """
 
     code: Sequence[bool]
     shown: Sequence[str]
     strings: Sequence[String] = ()
-    keys: Sequence[Span] = ()
+    keys: Callable[[], Sequence[Span]] = tuple
     left_out: str = ""
 
 
@@ -47,7 +47,7 @@ def read_markdown(lines: Sequence[str]) -> Prose:
     from markdown_it.common.utils import normalizeReference
 
     text = _UNREADABLE.sub(" ", "\n".join(lines))
-    linked = headings(text)
+    linked = partial(headings, text)
     readable, code, shown = text.split("\n"), [False] * len(lines), list(lines)
     front = _FRONT_MATTER.match(text)
     count = front[0].count("\n") if front else 0

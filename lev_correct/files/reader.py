@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from lev_runtime.io.lines import STANDARD_STREAM
 
 from .escapes import REST, without_rests
+from .markup import Span
 
 _FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
 _INDENTED = re.compile(r" {4}| {0,3}\t")
@@ -82,8 +84,12 @@ class TextReader:
             return next((mark for start, end, mark in grammar.strings if start <= place < end), "'")
 
         begins, ends = first + columns[patch[0]], first + columns[patch[1]]
-        is_key = any(start < ends and begins < end for start, end in grammar.keys)
+        is_key = any(start < ends and begins < end for start, end in self._keys)
         return None if is_key else fitted(line, patch, written)
+
+    @cached_property
+    def _keys(self) -> Sequence[Span]:
+        return self._grammar.keys() if self._grammar else ()
 
     @property
     def left_out(self) -> str:

@@ -26,9 +26,9 @@ from .features import LEFT_ALONE, SHORT, LineFeatures, Weights
 from .judge import Judge, Kind
 from .languages import Languages, Word
 
-#: How many times as often the files of a run have a word of so many letters, of which a slip
-#: returns. In six source trees 18 words are no terms then, 15 of them misspelt.
-OFTENER, LONG = 5, 6
+#: How many times as often the files of a run have a word of so many letters, of which another one
+#: may be a slip that is met so often at most.
+OFTENER, LONG, SLIPS = 5, 6, 3
 #: Words by which a place of a line is known: a copy of it, as of a page, says nothing more.
 PLACE = 7
 #: The words of identifiers (*getFormatedText*, *txtIn*), of three letters or more.
@@ -82,7 +82,7 @@ class Run:
     languages: Languages = field(default_factory=Languages)
     met: Counter[str] = field(default_factory=Counter)  # in small letters
     seen: set[int] = field(default_factory=set)  # places in lines, by their words
-    usual: dict[str, list[str]] = field(default_factory=dict)  # often met, by their ends
+    often: dict[str, list[str]] = field(default_factory=dict)  # words met often, by their ends
     measured: "list[Measured] | None" = None  # edits, which then are not judged
 
 
@@ -109,34 +109,42 @@ class Evidence(Judge):
         """See :class:`.Judge`."""
         foreign = []
         for line, skip, line_places in zip(lines, silent, places, strict=True):
-            words = [] if skip or not line_places else self._words_of(line, line_places)
-            parts = self.run.languages.foreign(line, words)
+            parts = list[Span]()
             foreign.append(parts)
-            if skip:
+            if skip or not line_places:
                 continue
-            if len(words) >= 3:
+            words = self._words_of(line, line_places)
+            parts += self.run.languages.foreign(line, words)
+            if len(line_places) >= 3:
                 self._lines += 1
                 self._foreign_lines += (0, len(line)) in parts
             if parts:
                 continue
-            self._read += len(words)
+            self._read += len(line_places)
             listed = (line[start:end] for start, end, _, misspelt in words if misspelt)
             self._misspelt += sum(map(str.islower, listed))
         return foreign
 
     def survey(self, lines: Iterable[str]) -> None:
         """See :class:`.Judge`."""
-        self.run.usual.clear()
-        for line in lines:
+        self.run.often.clear()
+        for line in dict.fromkeys(map(str.strip, lines)):  # half of a tree's stand there before
             parts = [*map(str.lower, _PART.findall(line))]
-            last = max(len(parts) - PLACE, 0)
+            last = len(parts) - PLACE
+            if last <= 0:
+                self._meet(_WORD.findall(line.lower()), parts)
+                continue
             for number, part in enumerate(parts):
                 first = min(max(number - PLACE // 2, 0), last)
-                around = parts[first : first + PLACE] if last else _WORD.findall(line.lower())
-                place = hash((number - first, *around))
-                if place not in self.run.seen:
-                    self.run.seen.add(place)
-                    self.run.met[part] += 1
+                self._meet([number - first, *parts[first : first + PLACE]], [part])
+
+    def _meet(self, place: Sequence[object], parts: Sequence[str]) -> None:
+        """Counts the parts of words that stand at a place, by the words around, the first time."""
+        key = hash(tuple(place))
+        if key not in self.run.seen:
+            self.run.seen.add(key)
+            for part in parts:
+                self.run.met[part] += 1
 
     @property
     def errors(self) -> float:
@@ -146,12 +154,16 @@ class Evidence(Judge):
         return min(self._misspelt / ENOUGH, 1.0) * min(self._misspelt / self._read / MANY, 1.0)
 
     def _words_of(self, line: str, places: Sequence[Span]) -> list[Word]:
+        """Returns the words of a line; none where all of them are right."""
+        unknown, misspelt = self.run.words.unknown, self.run.words.misspelt
+        texts = [line[start:end] for start, end in places]
+        if not (any(map(unknown, texts)) or any(map(misspelt, texts))):
+            return []
         words, has_acronyms = [], not is_shouted(line)
-        for start, end in places:
-            text = line[start:end]
+        for (start, end), text in zip(places, texts, strict=True):
             acronym = has_acronyms and end - start > 1 and text.isupper()
-            strange = not acronym and self.run.words.unknown(text)
-            words.append(Word(start, end, strange, bool(self.run.words.misspelt(text))))
+            strange = not acronym and unknown(text)
+            words.append(Word(start, end, strange, bool(misspelt(text))))
         return words
 
     @property
@@ -209,26 +221,31 @@ class Evidence(Judge):
             *word.lower().removesuffix("s").split(),
         ]  # *dtype*, *dtypes*
         strange = [form for form in forms if not self.run.words.knows(form)] or [word.lower()]
-        return any(self.run.met[form] > 1 and not self._is_repeated(form) for form in strange)
+        return any(self.run.met[form] > 1 and not self.met_oftener(form) for form in strange)
 
-    def _is_repeated(self, word: str) -> bool:
-        """Returns whether a word of no list that returns is a slip of one that lists have."""
-        run = self.run
-        if run.known.level(word):
-            return False
-        if not run.usual:
-            for other, count in run.met.items():
-                if count >= OFTENER and run.words.knows(other):
-                    run.usual.setdefault(other[0] + other[-1], []).append(other)
-        others = run.usual.get(word[0] + word[-1], ())
-        return any(self._repeats(word, other) for other in others)
-
-    def _repeats(self, word: str, other: str) -> bool:
-        """Returns whether the files have a word so much oftener that another one, which returns, is
-        a slip of it: not of its ends, which tell one name from another (*nnodes*, *nodex*)."""
-        is_oftener = 0 < OFTENER * self.run.met[word] <= self.run.met[other] and len(word) >= LONG
-        ends_alike = word[:1] + word[-1:] == other[:1] + other[-1:] and word[1:] != other
-        return is_oftener and ends_alike and OSA.distance(word, other, score_cutoff=1) == 1
+    def met_oftener(self, word: str) -> tuple[str, ...]:
+        """See :class:`.Judge`: not of its ends, which tell one name from another (*nnodes*,
+        *nodex*)."""
+        run, small = self.run, word.lower()
+        count = run.met[small]
+        if (
+            not 0 < count <= SLIPS
+            or len(small) < LONG
+            or run.known.level(small)
+            or run.words.knows(word)
+        ):
+            return ()
+        if not run.often:
+            for other, times in run.met.items():
+                if times >= OFTENER:
+                    run.often.setdefault(other[0] + other[-1], []).append(other)
+        return tuple(
+            other
+            for other in run.often.get(small[0] + small[-1], ())
+            if OFTENER * count <= run.met[other]
+            and small[1:] != other
+            and OSA.distance(small, other, score_cutoff=1) == 1
+        )
 
 
 class LineJudge:

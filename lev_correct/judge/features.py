@@ -53,6 +53,7 @@ class TextFacts(Protocol):
     def errors(self) -> float: ...  # noqa: D102
     def level(self, words: str) -> int: ...  # noqa: D102
     def is_term(self, word: str) -> bool: ...  # noqa: D102
+    def met_oftener(self, word: str) -> tuple[str, ...]: ...  # noqa: D102
 
 
 class LineFeatures:
@@ -150,6 +151,7 @@ class LineFeatures:
         is_first = bool(listed) and looked_up(after) == looked_up(listed[0])
         yield NOT_THE_FIRST, len(listed) > 1 and not is_first
         yield "returns in the files", self._text.is_term(before)
+        yield "oftener in the files", after.lower() in self._text.met_oftener(before)
 
     def _is_compound(self, word: str) -> bool:
         """Returns whether a word is two others of some letters that the lists have."""

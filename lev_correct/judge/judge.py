@@ -79,6 +79,10 @@ class Judge:
         """Returns whether a word stays, whatever the model says."""
         return False
 
+    def met_oftener(self, word: str) -> tuple[str, ...]:
+        """Returns words of the run's files of which a word that no list has may be a slip."""
+        return ()
+
     def line(self, text: str, places: Sequence[Span]) -> OfLine:
         """Returns a judge of the edits of a line; ``places`` as of :meth:`foreign_parts`."""
         return self

@@ -139,6 +139,7 @@ class Backend:
         batch_size: int,
         contexts: Sequence[Context] = (),
         doubts: bool = False,
+        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """An answer for each unit, in order, however they are batched; None for one that did not
         come to an end. Units have 1 to ``limit`` tokens, and contexts where ``uses_context``.
@@ -146,5 +147,6 @@ class Backend:
         Args:
             doubts: whether a word of no list gets its likeliest change, though it would rather
                 stay: a judge has more to go by.
+            often: of each unit words of its files that it may be a slip of.
         """
         raise NotImplementedError

@@ -43,6 +43,7 @@ class LevenshteinBackend(Backend):
         batch_size: int,
         contexts: Sequence[object] = (),
         doubts: bool = False,
+        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; an answer always comes to an end."""
         traces = self.editor.edit(units, units, max_iter=self.max_iter, batch_size=batch_size)

@@ -104,6 +104,8 @@ def ranked(backend: Backend, use: Settings) -> Backend:
             f"{options[0]}: needs lexicon=FILE; confusions bigrams=FILE too; and both of these "
             "unit=letters or word (settings=none where the settings name them)"
         )
+    if use.beam == 0 and not (use.lexicon and use.by_word):
+        raise UserError("beam=0: searches among the words of lexicon=FILE alone, by word")
     if not use.ranks:
         return backend
     if not isinstance(backend, Searching):

@@ -50,12 +50,13 @@ WEIGHTS: Mapping[str, float] = {
     "bigrams": 1.0,  # how well it stands next to its neighbours (see :class:`.Bigrams`)
     "confused": -5.0,  # it is another word, for one of the lexicon (:class:`.Confusions`)
     "likelier": 1.0,  # which fits better: the logarithm of how much more often it is met
+    "files": 2.0,  # words that the files have far oftener, which count as known
 }
 FEATURES = tuple(WEIGHTS)
 #: Features of the words, as :meth:`.WordLists.features` has them, and of a place in a text.
 OF_WORDS = slice(1, 15)
-CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
-    FEATURES.index, ("capital", "bigrams", "confused", "likelier")
+KNOWN, CAPITAL, BIGRAMS, CONFUSED, LIKELIER, OF_FILES = map(
+    FEATURES.index, ("lexicon", "capital", "bigrams", "confused", "likelier", "files")
 )
 #: Letters that a candidate may have more for each word.
 LONGEST = 4
@@ -232,6 +233,10 @@ def with_case(text: str, word: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+#: A unit, and words of its files that it may be a slip of.
+Asked = tuple[str, tuple[str, ...]]
+
+
 @dataclass(frozen=True)
 class Candidates:
     """Holds the texts that a word may become, itself first, and their features (texts ×
@@ -276,7 +281,7 @@ class WordRanker(Backend):
         self.limit, self.processing = model.limit, model.processing
         self.tokens = self.processing.tokens
         self.words_learnt, self.knows_spaces = model.words_learnt, model.knows_spaces
-        self._found: dict[str, Candidates] = {}
+        self._found: dict[Asked, Candidates] = {}
         self.uses_context = vocabulary.bigrams is not None
         self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
         cached = lru_cache(MOST_KEPT)
@@ -304,16 +309,17 @@ class WordRanker(Backend):
         batch_size: int,
         contexts: Sequence[Context] = (),
         doubts: bool = False,
+        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; an answer always comes to an end."""
-        forms = {unit: self.form(unit) for unit in units if self.readable(unit)}
-        new = sorted({*forms.values()})
+        read = [number for number, unit in enumerate(units) if self.readable(unit)]
+        asked = {n: (self.form(units[n]), tuple(often[n]) if often else ()) for n in read}
+        new = sorted({*asked.values()})
         candidates_of = dict(zip(new, self.candidates(new, batch_size), strict=True))
         contexts = contexts or [NO_CONTEXT] * len(units)
         answers: list[Answer | None] = [{} for _ in units]
-        for number, (unit, context) in enumerate(zip(units, contexts, strict=True)):
-            if unit in forms:
-                answers[number] = self._answer(unit, candidates_of[forms[unit]], context, doubts)
+        for n, pair in asked.items():
+            answers[n] = self._answer(units[n], candidates_of[pair], contexts[n], doubts)
         return answers
 
     def _answer(self, unit: str, candidates: Candidates, context: Context, doubts: bool) -> Answer:
@@ -366,15 +372,14 @@ class WordRanker(Backend):
 
     # candidates and their features ----------------------------------------------------------------
 
-    def candidates(self, units: Iterable[str], batch_size: int) -> list[Candidates]:
+    def candidates(self, asked: Sequence[Asked], batch_size: int) -> list[Candidates]:
         """For each unit, which is readable and as :meth:`form` has it."""
-        units = list(units)
         cached = self._found = self._found if len(self._found) < MOST_FOUND else {}
-        new = [unit for unit in dict.fromkeys(units) if unit not in cached]
-        others = [unit for unit in new if unit not in self.confused]
-        cached |= {unit: self._confusable(unit) for unit in new if unit in self.confused}
+        new = [pair for pair in dict.fromkeys(asked) if pair not in cached]
+        others = [pair for pair in new if pair[0] not in self.confused]
+        cached |= {pair: self._confusable(pair[0]) for pair in new if pair[0] in self.confused}
         cached |= zip(others, self._proposed(others, batch_size), strict=True)
-        return [cached[unit] for unit in units]
+        return [cached[pair] for pair in asked]
 
     def _confusable(self, word: str) -> Candidates:
         """Returns those of a word of the lexicon; the model is not asked."""
@@ -385,26 +390,26 @@ class WordRanker(Backend):
         features[:, LIKELIER] = met - met[0]
         return Candidates(texts, features)
 
-    def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
-        """Returns those that the model writes and the lists have."""
-        tokens = [self.tokens(self._shown(unit)) for unit in units]
+    def _proposed(self, asked: Sequence[Asked], batch_size: int) -> list[Candidates]:
+        """Returns those that the model writes, and the lists and the files have."""
+        tokens = [self.tokens(self._shown(unit)) for unit, _ in asked]
         # what the lists have for a word is rated in the same search
-        others = [list(map(self._asked, self._texts(unit))) for unit in units]
+        others = [list(map(self._asked, self._texts(*pair))) for pair in asked]
         written = self.model.nbest(tokens, batch_size, others)
         rows: list[dict[str, Pair]] = []
         scores: dict[Pair, float] = {}
-        for unit, read, hypotheses in zip(units, tokens, written, strict=True):
-            texts = self._texts(unit, map(self.processing.text, hypotheses))
+        for (unit, often), read, hypotheses in zip(asked, tokens, written, strict=True):
+            texts = self._texts(unit, [*map(self.processing.text, hypotheses), *often])
             rows.append({text: (read, self._asked(text)) for text in texts})
             scores |= {(read, text): score for text, score in hypotheses.items()}
-        asked = [pair for row in rows for pair in row.values() if pair not in scores]
-        scores.update(zip(asked, self.model.score(asked, batch_size), strict=True))
+        unrated = [pair for row in rows for pair in row.values() if pair not in scores]
+        scores.update(zip(unrated, self.model.score(unrated, batch_size), strict=True))
         return [
-            self._measured(unit, {text: scores[pair] for text, pair in row.items()})
-            for unit, row in zip(units, rows, strict=True)
+            self._measured(*pair, {text: scores[read] for text, read in row.items()})
+            for pair, row in zip(asked, rows, strict=True)
         ]
 
-    def _measured(self, unit: str, scores: Mapping[str, float]) -> Candidates:
+    def _measured(self, unit: str, often: Sequence[str], scores: Mapping[str, float]) -> Candidates:
         score_of = {unit: scores[unit]}
         for text, score in scores.items():
             spelled = self.vocabulary.spelled.get(text, text)
@@ -412,6 +417,8 @@ class WordRanker(Backend):
         features = np.zeros((len(score_of), len(FEATURES)))
         features[:, 0] = list(score_of.values())
         features[:, OF_WORDS] = [self._features_of(unit, text) for text in score_of]
+        features[:, OF_FILES] = [text.lower() in often for text in score_of]
+        features[:, KNOWN] = np.maximum(features[:, KNOWN], features[:, OF_FILES])
         return Candidates(tuple(score_of), features)
 
     def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
@@ -455,9 +462,9 @@ class WordRanker(Backend):
 
     def suggestions(self, word: str) -> Sequence[str]:
         """See :class:`~.backend.Backend`."""
-        if not self.readable(word):
+        if word.split() != [word] or not self.readable(word):
             return ()
-        (candidates,) = self.candidates([self.form(word)], batch_size=1)
+        (candidates,) = self.candidates([(self.form(word), ())], batch_size=1)
         order = np.argsort(-self.probabilities(candidates, word))
         return [self.cased(candidates.texts[number], word) for number in order]
 

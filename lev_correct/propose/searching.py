@@ -20,7 +20,7 @@ from lev_runtime.beam.search import (
     code_points,
     search,
 )
-from lev_runtime.errors import require_count
+from lev_runtime.errors import require_number
 from lev_runtime.folder import Folder
 from lev_runtime.text.codec import TextProcessing, Tokens
 
@@ -46,8 +46,9 @@ THREADS = 1
 class Searching(Backend):
     """Beam searches, which can also search among words and rate what others propose.
 
-    beam: width of the free search. longest: symbols of a text, at most. symbols: those that stand
-    for text, by their numbers, and number: of any token. eos, pad: numbers of </s> and <pad>.
+    beam: width of the free search; 0 for none, among the words of a lexicon alone. longest: symbols
+    of a text, at most. symbols: those that stand for text, by their numbers, and number: of any
+    token. eos, pad: numbers of </s> and <pad>.
     """
 
     beam: int
@@ -127,7 +128,7 @@ class Searching(Backend):
         units = [unit for unit, _ in asked]
         reader, order = self.prefixes(units)
         beams = []
-        if is_searched:
+        if is_searched and self.beam:
             beams.append(Beam(self.beam, self._limits(units)[list(order)], self.eos))
         if is_searched and self._tree is not None:
             unlimited = np.full(len(order), self.longest)
@@ -206,7 +207,7 @@ class Exported(Searching):
     """
 
     def __init__(self, folder: str | Folder, beam: int = 5) -> None:
-        require_count("beam", beam)
+        require_number("beam=", beam, 0, kind=int)
         self.model = PrefixModel(folder, THREADS)
         codec, source, target = self.model.codec, self.model.source, self.model.target
         letters = {len(symbol) for symbol in source.text_symbols().values()} == {1}
@@ -242,6 +243,7 @@ class Exported(Searching):
         batch_size: int,
         contexts: Sequence[Context] = (),
         doubts: bool = False,
+        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; probabilities are those of a checkpoint."""
         sizes = [len(self.processing.tokens(unit)) for unit in units]

@@ -17,6 +17,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from ..files.markup import case_of, is_shouted
@@ -93,10 +94,9 @@ Words = tuple[str, ...]
 
 
 class Slot(NamedTuple):
-    """A word of a line, or two with a space between them: where they are, as they are looked up,
-    the words next to them (``""`` for none), the :func:`.case_of` the first."""
+    """A word of a line, or two with a space between them, as they are looked up; the words next to
+    them (``""`` for none), the :func:`.case_of` the first."""
 
-    places: tuple[Span, ...]
     words: Words
     left: str
     right: str
@@ -146,6 +146,7 @@ class Spacing:
         }
         self.word = lru_cache(MOST_KEPT)(self._word)
         self._options = lru_cache(MOST_KEPT)(self._options_of)
+        self._best = lru_cache(MOST_KEPT)(self._best_of)
 
     def _set_common_words(self) -> None:
         """Sets the common words, those of them that are written once, and what slips are made in:
@@ -212,9 +213,10 @@ class Spacing:
         if case != "name" and 1 < len(word) <= SHORT:
             lists.append((self._frequent, SLIP_OF_COMMON))
         for others, price in lists:
-            for other in others:
-                if OSA.distance(word, other, score_cutoff=1) == 1:
-                    yield Option((other,), price)
+            found = process.extract(
+                word, others, scorer=OSA.distance, score_cutoff=1, processor=None, limit=None
+            )
+            yield from (Option((other,), price) for other, _, _ in found)
 
     def _of_one(self, word: str) -> Iterator[Option]:
         known = word in self._counts
@@ -273,24 +275,23 @@ class Spacing:
             wanted: the changes of single words that a model wants.
         """
         model = {(start, end): after for start, end, after, _ in wanted}
-        for slot in self._slots(line, places):
-            written = [line[start:end] for start, end in slot.places]
-            meant = tuple(model.get(place, text) for place, text in zip(slot.places, written))
+        for at, slot in self._slots(line, places):
+            written = [line[start:end] for start, end in at]
+            meant = tuple(model.get(place, text) for place, text in zip(at, written))
             best, chance = self._best(slot, tuple(map(looked_up, meant)))
             is_listed = any(map(self._listed, slot.words))
             if not best or (chance < SURE and (is_listed or not has_letters_of(slot.words, best))):
                 continue  # a model and a list know more words
-            first, last = slot.places[0][0], slot.places[-1][1]
-            yield Change(first, last, as_written("".join(written), best), chance)
+            yield Change(at[0][0], at[-1][1], as_written("".join(written), best), chance)
 
-    def _slots(self, line: str, places: Sequence[Span]) -> Iterator[Slot]:
-        """Yields what may be respaced in a line: no names, nor parts of words with hyphens, nor
-        what is rightly written twice, nor what stands in another language."""
+    def _slots(self, line: str, places: Sequence[Span]) -> Iterator[tuple[Sequence[Span], Slot]]:
+        """Yields what may be respaced in a line, and where it is: no names, nor parts of words with
+        hyphens, nor what is rightly written twice, nor what stands in another language."""
         words = [looked_up(line[start:end]) for start, end in places]
         shouted = is_shouted(line)
         for first, last in self._openings(words):
             slot_words = tuple(words[first : last + 1])
-            slot_places = tuple(places[first : last + 1])
+            slot_places = places[first : last + 1]
             if any(hyphens_beside(line, *place) for place in slot_places):
                 continue
             is_doubled = len({*slot_words}) < len(slot_words)
@@ -303,7 +304,7 @@ class Spacing:
             if not self._options(slot_words, case):
                 continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]
-            yield Slot(slot_places, slot_words, left, right, case)
+            yield slot_places, Slot(slot_words, left, right, case)
 
     def _openings(self, words: Sequence[str]) -> Iterator[Span]:
         """Yields the numbers of the first and the last of words that have options in any case: with
@@ -319,7 +320,7 @@ class Spacing:
                 if self._options((word, other), "first"):
                     yield number, number + 1
 
-    def _best(self, slot: Slot, meant: Words) -> tuple[Words | None, float]:
+    def _best_of(self, slot: Slot, meant: Words) -> tuple[Words | None, float]:
         """Returns the best of what may have been meant, and its probability; None where the words
         as they are, or what a model made of them, are more probable."""
         rated: list[tuple[float, Words | None]] = [(self._text(slot.words, slot), None)]

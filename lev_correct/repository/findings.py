@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lev_runtime.errors import printable
 
-from ..lines import Correction, Edit
+from ..lines import WORTH, Correction, Edit
 from .identifiers import Identifier
 
 
@@ -34,12 +34,19 @@ class Finding:
         return f"{printable(self.before)} -> {after} ({self.edit.probability:.2f})"
 
 
-def findings(file: str, line: int, correction: Correction) -> Iterator[Finding]:
-    """The edits of a line of a file that are made, or only reported."""
+def findings(
+    file: str, line: int, correction: Correction, doubts: bool = False
+) -> Iterator[Finding]:
+    """The edits of a line of a file that are made, or only reported.
+
+    Args:
+        doubts: also those that are not sure enough, but worth a look.
+    """
     # a byte order mark is no text
     hidden = line == 1 and correction.source.startswith("\ufeff")
     for edit in correction.edits:
-        if edit.applied or edit.reason == "reported":
+        is_doubt = edit.reason == "confidence" and edit.probability >= WORTH
+        if edit.applied or edit.reason == "reported" or (doubts and is_doubt):
             spaces = len(edit.before) - len(edit.before.lstrip())  # that go with a word
             before, after = edit.before.strip(), edit.after.strip()
             edit_column = edit.offset + 1 - hidden

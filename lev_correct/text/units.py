@@ -78,13 +78,15 @@ class ModelUnit(NamedTuple):
     """``line[start:end]`` as a model reads it, which begins and ends with no space.
 
     text: single spaces for runs of spaces, and :data:`UNREADABLE` for half surrogate pairs.
-    context: the words before and after it (:func:`context`), for models that use them.
+    context: the words before and after it (:func:`context`), for models that use them. often: words
+    of its files that it may be a slip of.
     """
 
     start: int
     end: int
     text: str
     context: Context = NO_CONTEXT
+    often: tuple[str, ...] = ()
 
 
 def composed(line: str, by_letters: bool = True) -> tuple[str, Sequence[int]]:

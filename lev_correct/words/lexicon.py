@@ -102,6 +102,8 @@ class Lexicon:
     def __init__(self, counts: Mapping[str, float], arrays: Arrays | None = None) -> None:
         self.counts = counts
         self._arrays = arrays or {}  # what it was prepared as
+        #: ``most`` words within two edits, the nearest first, of these the most frequent.
+        self.near = lru_cache(MOST_KEPT)(self._near_of)
 
     @cached_property
     def words(self) -> list[str]:
@@ -182,8 +184,7 @@ class Lexicon:
         alone = {small: word for small, word in spelled.items() if small not in self.counts}
         return Lexicon(counts), alone
 
-    def near(self, word: str, most: int) -> list[str]:
-        """``most`` words within two edits, the nearest first, of these the most frequent."""
+    def _near_of(self, word: str, most: int) -> list[str]:
         edits = dict(self._near.find(word))
         nearest = sorted(edits, key=lambda other: (edits[other], -self.counts[other], other))
         return nearest[:most]

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +50,7 @@ class LetterModel:
     """
 
     NAMES = ("letters", "gram_steps", "gram_counts")  #: of :meth:`arrays`
+    _longest: tuple[Numbers, Numbers]  # the longest n-grams in order, and how often each is met
 
     def __init__(self, words: Sequence[str]) -> None:
         self._set_letters(sorted({*"".join(words)}))
@@ -57,8 +58,7 @@ class LetterModel:
         keys = np.zeros_like(text)
         for size in range(self.order):
             keys += np.roll(text, size) * self.base**size
-        grams, counts = np.unique(keys[text != ord(_BEGIN)], return_counts=True)
-        self._set_grams(grams, counts)
+        self._longest = np.unique(keys[text != ord(_BEGIN)], return_counts=True)
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "LetterModel":
@@ -66,15 +66,14 @@ class LetterModel:
         model = cls.__new__(cls)
         model._set_letters(unpacked(arrays["letters"]))
         keys = arrays["gram_steps"].astype(np.int64).cumsum()
-        model._set_grams(keys, arrays["gram_counts"].astype(np.int64))
+        model._longest = keys, arrays["gram_counts"].astype(np.int64)
         return model
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Returns what the model is made of."""
-        longest = self.grams[-1]
-        steps = numbers(np.diff(longest.keys, prepend=0))
-        counts = numbers(longest.counts)
-        return {"letters": packed(self.letters), "gram_steps": steps, "gram_counts": counts}
+        keys, counts = self._longest
+        arrays = np.diff(keys, prepend=0), counts
+        return {"letters": packed(self.letters)} | dict(zip(self.NAMES[1:], map(numbers, arrays)))
 
     def _set_letters(self, letters: list[str]) -> None:
         self.letters = letters
@@ -83,20 +82,21 @@ class LetterModel:
         self._numbers = {letter: chr(number) for number, letter in enumerate(letters, start=2)}
         self.per_letter = lru_cache(MOST_KEPT)(self._per_letter)
 
-    def _set_grams(self, keys: Numbers, counts: Numbers) -> None:
-        """Sets all n-grams by those of the largest size, in order, and how often each is met."""
-        #: of each size from 1 on
-        self.grams: list[Grams] = []
+    @cached_property
+    def grams(self) -> list[Grams]:
+        """Returns the n-grams of each size from 1 on, by those of the largest size."""
+        grams, (keys, counts) = list[Grams](), self._longest
         for size in range(self.order, 0, -1):
             before = keys // self.base
             first = np.flatnonzero(np.diff(before, prepend=-1))
             totals = np.add.reduceat(counts, first)
             kinds = np.diff(first, append=len(keys))
-            self.grams.insert(0, Grams(keys, counts, before[first], totals, kinds))
+            grams.insert(0, Grams(keys, counts, before[first], totals, kinds))
             # the last letters of an n-gram are one of a smaller size, met as often
             last_letters = keys % self.base ** (size - 1)
             keys, places = np.unique(last_letters, return_inverse=True)
             counts = np.bincount(places, counts).astype(np.int64)
+        return grams
 
     def _text(self, word: str) -> str:
         """Its letters' numbers as characters, with the beginning in front and the end after."""

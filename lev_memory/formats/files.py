@@ -139,27 +139,31 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     if kind == ".tmx":
         pairs, languages = tmx_pairs(path, read_bytes(str(path)), language)
     else:
-        pairs, named = document_pairs(path) if kind in READERS else toolkit_pairs(path)
+        if kind in READERS:
+            document = read_document(path)
+            pairs, named = document_pairs(document), language_of(document)
+        else:
+            pairs, named = toolkit_pairs(path)
         languages = {named} - {""}
         if not is_language(named, language):
             pairs = []
     return [(to_line(source), to_line(target)) for source, target in pairs], languages
 
 
-def document_pairs(path: Path, drafts: bool = False) -> tuple[list[Pair], str]:
-    """Returns what a .po or XLIFF file has translated, obsolete entries too, and its language;
-    ``drafts``: also what its fuzzy entries were made from."""
-    document = read_document(path)
+def document_pairs(document: BilingualFile, drafts: bool = False) -> list[Pair]:
+    """Returns what a file has translated, obsolete entries too; ``drafts``: also what its fuzzy
+    entries were made from."""
     pairs = [(unit.source, unit.target) for unit in document.units if unit.state == "translated"]
     pairs += document.obsolete
     if drafts:
         fuzzy = (unit for unit in document.units if unit.state == "fuzzy" and not unit.proposed)
         pairs += [(unit.old, unit.draft or unit.target) for unit in fuzzy if unit.old]
-    return pairs, language_of(document)
+    return pairs
 
 
 def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
-    """Returns the same of a file in one of the formats that translate-toolkit reads."""
+    """Returns what a file in one of translate-toolkit's formats has translated, and its
+    language."""
     if path.suffix.lower() not in OTHER_FORMATS:
         raise UserError(f"{path} cannot be read; make a .po file of it, as prop2po and json2po of "
                         "translate-toolkit do")  # fmt: skip

@@ -3,9 +3,10 @@
 import gettext
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from .units import NOTE, BilingualFile, Proposal, TranslationUnit, fingerprint, 
 
 WIDTH = 79  # columns of a line, the quotes too
 UNWRAPPED = 10**9  # of a file that does not break its lines
-WAS, LEFT = "#  was", "#  to do: "
+LEFT = "#  to do: "
 _STRINGS = r'((?:"(?:[^"\\]|\\.)*"[^\S\n]*)+)$'
 _KEYWORDS = "msgctxt|msgid_plural|msgid|msgstr|domain"
 _FIELD = re.compile(rf"({_KEYWORDS})[^\S\n]*(?:\[[^\S\n]*(\d+)[^\S\n]*\])?[^\S\n]*{_STRINGS}")
@@ -37,7 +38,7 @@ _HEADER = re.compile(
 _CHARSET = re.compile(rb"Content-Type:[^\\]*?charset\s*=\s*([^\s\\;]+)", re.IGNORECASE)
 _PLURAL = re.compile(r"^Plural-Forms:.*?\bplural\s*=\s*([^;\n]+)", re.MULTILINE | re.IGNORECASE)
 _LANGUAGE = re.compile(r"^Language:[^\S\n]*(\S+)", re.MULTILINE)
-_WAS = re.compile(r"#  (?:was|earlier|(to do))((?:\[\d+\])?:.*)")
+_WAS = re.compile(r"#  (was|earlier|to do)(?:\[(\d+)\])?: (.*)")
 # flags of formats in which a blank may stand after the per cent sign
 _SPACED_FORMATS = {
     f"{language}-format"
@@ -76,6 +77,15 @@ def quoted(keyword: str, text: str, width: int = WIDTH) -> list[str]:
             row += word
         lines.append(f'"{row}"')
     return lines
+
+
+def commented(kind: str, texts: Mapping[int | None, Sequence[str]]) -> list[str]:
+    """Returns lines of comment with the texts of forms, which are strings in quotes."""
+    return [
+        f"#  {kind}{'' if form is None else f'[{form}]'}: {row}"
+        for form, rows in texts.items()
+        for row in rows
+    ]
 
 
 def line_end(content: str) -> str:
@@ -118,8 +128,8 @@ class Entry:
     """An entry of a .po file.
 
     fields: by keyword, of msgstr by (keyword, form) too. comments: that of a proposal and the
-    lines of the texts before it, as spans of the file; source: the fingerprint in that comment;
-    earlier: these texts as lines of comment.
+    lines of the texts before it, as spans of the file; marks: the fingerprints in that comment;
+    was: for each form the text before, as strings in quotes; earlier: comments with older ones.
     """
 
     line: int
@@ -128,7 +138,8 @@ class Entry:
     fields: dict[tuple[str, int | None], Field] = field(default_factory=dict)
     previous: dict[str, Field] = field(default_factory=dict)
     comments: list[tuple[int, int]] = field(default_factory=list)
-    source: str | None = None
+    marks: Sequence[str] = ()
+    was: dict[int | None, list[str]] = field(default_factory=dict)
     earlier: list[str] = field(default_factory=list)
 
     def text(self, keyword: str) -> str:
@@ -141,11 +152,26 @@ class Entry:
     def forms(self) -> list[int | None]:
         return [form for keyword, form in self.fields if keyword == "msgstr"]
 
+    def state_of(self, texts: dict[int | None, str], was: dict[int | None, str]) -> str:
+        """Returns the fingerprint of texts of its forms, and of those before them."""
+        now = {form: self.fields["msgstr", form].text for form in self.forms()} | texts
+        return fingerprint(*(f"{form} {text}" for form, text in (*now.items(), *was.items())))
+
+    @cached_property
+    def before(self) -> dict[int | None, str]:
+        """Returns the texts before proposals; none where somebody has edited one of either."""
+        before = {form: unquoted("".join(rows)) for form, rows in self.was.items()}
+        is_proposal = bool(before) and "fuzzy" in self.flags
+        is_same = is_proposal and self.marks == (self.fingerprint(), self.state_of({}, before))
+        return before if is_same else {}
+
     def unit(self, number: int, form: int | None, plurals: Plurals | None) -> TranslationUnit:
         """Returns a translation of the entry."""
         keyword = self.keyword(form, plurals)
-        target = self.fields["msgstr", form].text
-        state = "fuzzy" if "fuzzy" in self.flags else "translated" if target else "untranslated"
+        text = self.fields["msgstr", form].text
+        target = self.before.get(form, text)
+        is_fuzzy = "fuzzy" in self.flags and not (form in self.before and not target)
+        state = "fuzzy" if is_fuzzy else "translated" if target else "untranslated"
         return TranslationUnit(
             entry=number,
             form=form,
@@ -154,7 +180,8 @@ class Entry:
             old=self.previous[keyword].text if keyword in self.previous else "",
             draft="",
             state=state,
-            proposed=self.source == self.fingerprint(),
+            proposed=not self.before and self.marks[:1] == (self.fingerprint(),),
+            standing=text if form in self.before else "",
             printf=self.is_printf,
             alternatives=() if form is None else self.alternatives(form, plurals, target),
         )
@@ -288,11 +315,15 @@ class PoParser:
             self.entry = self.field = None
         elif match := _PROPOSAL.match(body):
             entry.comments.append(span)
-            entry.source = match[1]
+            entry.marks = match.groups()
         elif entry.comments and (match := _WAS.match(body)):
             entry.comments.append(span)
-            if not match[1]:
-                entry.earlier.append(f"#  earlier{match[2]}")
+            kind, form, strings = match.groups()
+            if kind == "was":
+                key = None if form is None else int(form)
+                entry.was.setdefault(key, []).append(strings)
+            elif kind == "earlier":
+                entry.earlier.append(body)
 
 
 class PoFile(BilingualFile):
@@ -363,7 +394,9 @@ class PoFile(BilingualFile):
             for start, end in entry.comments:
                 yield start, end, ""
             least = min((proposal for _, proposal in changed), key=lambda each: each[1:])
-            lines = [f"# {note(least, entry.fingerprint())}"]
+            was = entry.before | {unit.form: unit.target for unit, _ in changed}
+            texts = {unit.form: proposal.text for unit, proposal in changed}
+            lines = [f"# {note(least, entry.fingerprint(), entry.state_of(texts, was))}"]
             left = dict.fromkeys(proposal.left for _, proposal in changed if proposal.left)
             lines += [LEFT + self.encodable("; ".join(left))] if left else []
             if "fuzzy" not in entry.flags:
@@ -376,9 +409,12 @@ class PoFile(BilingualFile):
                 form = "" if unit.form is None else f"[{unit.form}]"
                 rows = quoted(f"msgstr{form}", proposal.text, self.width(entry))
                 yield span.start, span.end, self.joined(rows, span.start)
-                rows = [row.strip() for row in quoted("", unit.target)]
-                lines += [f"{WAS}{form}: {row}" for row in rows if row != '""']
-            lines += entry.earlier
+            rows_of = {
+                form: [row.strip() for row in quoted("", text) if row != ' ""'] or ['""']
+                for form, text in was.items()
+            }
+            lines += commented("was", rows_of)
+            lines += commented("earlier", {} if entry.before else entry.was) + entry.earlier
             yield entry.start, entry.start, self.joined([*lines, ""], entry.start)
 
     def encodable(self, text: str) -> str:

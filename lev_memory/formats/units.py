@@ -12,8 +12,8 @@ from babel.core import get_global, parse_locale
 #: stands in a comment of each proposal
 COMMENT = "lev_plugins: proposal, probability"
 PART = ", in part"
-#: a comment of a proposal, with the fingerprint of its source
-NOTE = rf"{re.escape(COMMENT)} [\d.]+(?:{PART})?, source (\w+)"
+#: a comment of a proposal, with the fingerprints of its source, and of its text and the one before
+NOTE = rf"{re.escape(COMMENT)} [\d.]+(?:{PART})?, source (\w+)(?:, text (\w+))?"
 _SCRIPTS = {"latin": "Latn", "cyrillic": "Cyrl", "devanagari": "Deva", "arabic": "Arab"}
 
 
@@ -39,7 +39,9 @@ class TranslationUnit:
         old: the older source that the file keeps, else "".
         draft: the older source's translation, where the file keeps it apart from ``target``.
         state: "translated", "fuzzy" or "untranslated".
-        proposed: whether ``target`` is a proposal for this source.
+        proposed: whether ``target`` is a proposal for this source that may have been edited.
+        standing: the proposal for this source that nobody has edited, "" where there is none;
+            ``target`` and ``state`` are those before it.
         printf: whether the file says that placeholders are those of C, or like them.
         alternatives: other texts whose placeholders a translation may have.
     """
@@ -52,6 +54,7 @@ class TranslationUnit:
     draft: str
     state: str
     proposed: bool = False
+    standing: str = ""
     printf: bool = False
     alternatives: tuple[str, ...] = ()
 
@@ -91,10 +94,10 @@ def fingerprint(*sources: str) -> str:
     return hashlib.sha256("\0".join(sources).encode("utf-8", "replace")).hexdigest()[:8]
 
 
-def note(proposal: Proposal, source: str) -> str:
-    """Returns the comment of a proposal; ``source``: its fingerprint."""
+def note(proposal: Proposal, source: str, text: str) -> str:
+    """Returns the comment of a proposal; ``source``, ``text``: fingerprints, see :data:`NOTE`."""
     part = "" if proposal.is_all else PART
-    return f"{COMMENT} {proposal.probability:.2f}{part}, source {source}"
+    return f"{COMMENT} {proposal.probability:.2f}{part}, source {source}, text {text}"
 
 
 def subtags(named: str) -> tuple[str, str, str]:

@@ -3,7 +3,7 @@ else stays byte for byte."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -109,8 +109,15 @@ class XliffFile(BilingualFile):
         if state == "untranslated":
             target = ""
             state = "fuzzy" if matches else state
+        notes = [match for _, match in self.notes(segment)]
+        is_proposal = any(match[1] == fingerprint(source) for match in notes)
+        before = texts_before(notes)[0]
+        is_untouched = any(match[2] == fingerprint(target, before, str(raw)) for match in notes)
+        standing = ""
+        if state == "fuzzy" and is_proposal and is_untouched:
+            standing, target = target, before
+            state = "fuzzy" if matches or before.strip() else "untranslated"
         old, draft = next((m for m in matches if target in ("", m[1])), ("", ""))
-        known = fingerprint(source)
         return TranslationUnit(
             entry=number,
             form=None,
@@ -119,7 +126,8 @@ class XliffFile(BilingualFile):
             old=old,
             draft=draft,
             state=state,
-            proposed=any(match[1] == known for _, match in self.notes(segment)),
+            proposed=is_proposal and not standing,
+            standing=standing,
             printf=segment.unit.get("datatype") in ("cstring", "c"),
         )
 
@@ -165,7 +173,7 @@ class XliffFile(BilingualFile):
         notes = segment.unit.first("notes") if self.is_2 else None
         for child in (notes or segment.unit).children:
             match = _NOTE.search(child.text) if child.name == "note" else None
-            if match and (match[2] or "") == segment.mid:
+            if match and (match[3] or "") == segment.mid:
                 yield child, match
 
     def refusal(self, unit: TranslationUnit, text: str) -> str:
@@ -263,13 +271,16 @@ class XliffFile(BilingualFile):
     def note(self, unit: TranslationUnit, proposal: Proposal) -> str:
         """Returns the note of a proposal, with the texts that stood there."""
         segment = self.segments[unit.entry]
-        content = note(proposal, fingerprint(unit.source))
+        is_raw = str(self.has_markup(segment))
+        known = fingerprint(unit.source), fingerprint(proposal.text, unit.target, is_raw)
+        content = note(proposal, *known)
         if segment.mid:
             content += f"; segment {escape(segment.mid)}"
         if proposal.left:
             content += f"; to do: {escape(proposal.left)}"
-        texts = [unit.target, *(match[3] for _, match in self.notes(segment))]
-        kept = _EARLIER.join(escape(text) for text in texts if text)
+        before = texts_before([match for _, match in self.notes(segment)])
+        older = filter(None, before[1:] if unit.standing else before)
+        kept = _EARLIER.join(map(escape, [unit.target, *older]))
         if kept:
             content += f"; was: {kept}"
         named = "category" if self.is_2 else "from"
@@ -332,6 +343,11 @@ def marks(part: Element | None) -> dict[str, Element]:
     """Returns the segments of a source or a target by their numbers."""
     elements = part.all("mrk") if part else ()
     return {mark.get("mid", "0"): mark for mark in elements if mark.get("mtype") == "seg"}
+
+
+def texts_before(notes: Sequence[re.Match[str]]) -> list[str]:
+    """Returns the texts before proposals that their notes have, the last one first."""
+    return [text for match in notes for text in (match[4] or "").split(_EARLIER)] or [""]
 
 
 def quality(match: Element) -> float:

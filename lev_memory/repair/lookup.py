@@ -7,7 +7,7 @@ this 0.8 (four); links come from both directions, which NLTK has not.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence, Set
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from .text import Token, is_word, span, tokens_of
 
+MOST_CACHED = 20_000  # entries, and phrases
 MOST_ENTRIES = 60  # of a phrase that are read
 SHORT, ENDING = 4, 2  # letters of a small word, and those that tell a longer one's forms apart
 WHOLE = 2  # times that an entry counts that is nothing but the phrase
@@ -143,8 +144,8 @@ class Concordance:
         for number, entry in enumerate(self.entries):
             for key in dict.fromkeys(token.key for token in entry.source):
                 self.places[key].append(number)
-        self._links: dict[int, tuple[Links, Links]] = {}
-        self._translations: dict[tuple[str, ...], list[Translation]] = {}
+        self.links = lru_cache(MOST_CACHED)(self._linked)
+        self.translations = lru_cache(MOST_CACHED)(self._search)
 
     @cached_property
     def table(self) -> TranslationTable:
@@ -167,18 +168,10 @@ class Concordance:
             before[right][left] = count
         return before
 
-    def links(self, number: int) -> tuple[Links, Links]:
+    def _linked(self, number: int) -> tuple[Links, Links]:
         """Returns the links of an entry."""
-        if number not in self._links:
-            entry = self.entries[number]
-            self._links[number] = self.table.links(entry.source, entry.target)
-        return self._links[number]
-
-    def translations(self, phrase: tuple[str, ...]) -> list[Translation]:
-        """Returns the translations of words in small letters, the most frequent first."""
-        if phrase not in self._translations:
-            self._translations[phrase] = self._search(phrase)
-        return self._translations[phrase]
+        entry = self.entries[number]
+        return self.table.links(entry.source, entry.target)
 
     def share(self, phrase: tuple[str, ...], text: str) -> float:
         """Returns the share of a text among the translations of a phrase."""
@@ -188,7 +181,8 @@ class Concordance:
         return next(alike, 0.0)
 
     def _search(self, phrase: tuple[str, ...]) -> list[Translation]:
-        """Reads the entries with the rarest word of a phrase."""
+        """Returns the translations of words in small letters, the most frequent first, from the
+        entries with the rarest of them."""
         if not any(map(is_word, phrase)):
             return []
         rarest = min((self.places.get(word, []) for word in phrase), key=len)

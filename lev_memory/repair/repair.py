@@ -28,10 +28,6 @@ _NAME = regex.compile(
     rf"(?:[\-'’]\p{{Lu}}\p{{L}}*)*))(?![\w--[{SINGLE}]])"
 )
 _PLAIN = regex.compile(r"\b\p{Ll}{4,}|^\W*\p{Ll}")  # where not each word has a capital
-# lower-case endings of words that are the same or alike in languages of Europe, and of English ones
-_ORDINARY = regex.compile(
-    r".{2,}(?:al|ar|or|ion|ions|ble|[ae]nt|ment|ive|ed|ings?|ly|ness|ful|ers)"
-)
 _THOUSANDS = regex.compile(r"\d{1,3}(?:,\d{3})+")  # in English
 _DATES = {*calendar.month_name, *calendar.month_abbr, *calendar.day_name, *calendar.day_abbr} - {""}
 FREE = ("term", "code", "number", "name", "currency")  # kinds that need no translation
@@ -236,7 +232,7 @@ def _kinds(text: str, small: set[str], terms: Collection[str]) -> Iterator[Token
     is_plain, is_upper = _PLAIN.search(prose), prose.isupper()
 
     def kind_of(name: str) -> str:
-        if is_upper or name.lower() in small or name in _DATES or _ORDINARY.fullmatch(name):
+        if is_upper or name.lower() in small or name in _DATES:
             return "word"
         is_acronym = len(name) > 1 and name.isupper()
         return "name" if is_acronym or is_plain else "part"  # of a name, if it has two

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from sys import intern
 from typing import AnyStr, NamedTuple
 
 import regex
@@ -161,8 +162,9 @@ def tokens_of(text: str) -> list[Token]:
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or ""
         start, end = match.span(kind)
-        part = text[start:end]
-        tokens.append(Token(start, end, part, part.lower() if kind == "word" else part, kind))
+        part = intern(text[start:end])
+        key = intern(part.lower()) if kind == "word" else part
+        tokens.append(Token(start, end, part, key, kind))
     return tokens
 
 

@@ -33,10 +33,12 @@ _DEPRECATED = (
 def one_line_errors() -> None:
     """Shows a user's mistake in a fairseq command as ``error: …``, and all else as before.
 
-    Ctrl-C ends it with status 130, without a traceback.
+    Ctrl-C ends it with status 130, without a traceback. What hydra notes for debugging is hidden.
     """
     if running_command() is None:
         return
+    # fault: importing its wav2vec2_classification sets the root logger to DEBUG
+    logging.getLogger().setLevel(os.environ.get("LOGLEVEL", "INFO").upper())
     os.environ["HYDRA_FULL_ERROR"] = "1"  # it prints and exits by itself unless told to raise
 
     @patches(argparse.ArgumentParser, "error")

@@ -63,7 +63,9 @@ def checkpoint_backend(
         generator = parts.task.build_generator([parts.model], GenerationConfig())
         searches = isinstance(generator, SequenceGenerator)
         backend_class = Autoregressive if searches else Generating
-        backend = backend_class(*parts, 5 if beam is None else beam, place, precision)
+        backend = backend_class(*parts, 5 if beam is None else beam or 1, place, precision)
+        if beam == 0 and isinstance(backend, Searching):
+            backend.beam = beam
     elif name in EDITING:
         editor = LevenshteinEditor.from_pretrained(
             path, data, place, precision, state=state, **text_options
@@ -117,6 +119,7 @@ class Generating(GeneratingModel, Backend):
         batch_size: int,
         contexts: Sequence[object] = (),
         doubts: bool = False,
+        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """See :class:`~lev_correct.propose.backend.Backend`."""
         read = list(map(self.processing.tokens, units))

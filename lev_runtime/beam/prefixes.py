@@ -39,14 +39,22 @@ class PrefixModel:
         self.threads = threads
         self.settings: dict[str, Any] = folder.description["settings"]
         graphs: dict[str, Any] = folder.description["graphs"]
-        self.encoder = folder.session(graphs["encoder"], threads)
-        self.reader = folder.session(graphs["reader"], threads)
         self.past = self.names_of(graphs)
         self.shape = graphs["heads"], 0, graphs["head_width"]
         self.codec = TextCodec(folder)
         self.source, self.target = read_dictionaries(folder)
         #: whether it reads a source and its draft, one after the other
         self.joins_draft: bool = self.settings.get("joins_draft", False)
+
+    @cached_property
+    def encoder(self) -> Session:
+        """Returns the encoder, loaded when first run: a corrector of right text runs none."""
+        return self.folder.session(self.folder.description["graphs"]["encoder"], self.threads)
+
+    @cached_property
+    def reader(self) -> Session:
+        """Returns the decoder that reads a symbol at a time."""
+        return self.folder.session(self.folder.description["graphs"]["reader"], self.threads)
 
     @cached_property
     def block_reader(self) -> Session:

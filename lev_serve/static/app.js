@@ -1,6 +1,7 @@
 // The page: a text that a person writes, and what the model says of its lines. One loop has the
 // model read lines, the one at the caret before others.
 
+import { list, listen } from "./list.js";
 import {
   at, beside, close, element, note, open, paint, pop, redo, showPrediction, undo, write,
 } from "./pane.js";
@@ -197,6 +198,7 @@ function show() {
     ["offset", "before", "after"].every((name) => edit[name] === pop.edit[name]));
   if (same) pop.edit = pop.last = same;
   else if (pop.edit) close();
+  list(shown, $("text").selectionStart);
   paint(shown);
   const all = shown.filter(({ applied }) => applied);
   $("all").textContent = `Correct all ${all.length}`;
@@ -213,7 +215,11 @@ function say() {
   const open = lines.filter((line) => !line.read).length;
   const failed = lines.findIndex((line) => line.error);
   const part = open < lines.length ? ` ${counted(open, "line")} to go` : "";
-  let message = shown.length ? counted(shown.length, "suggestion") : "No misspellings found.";
+  const words = text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  const letters = counted([...text.replaceAll("\n", "")].length, "character");
+  $("size").textContent = text && `${counted(words.length, "word")}, ${letters}.`;
+  const left = `${counted(shown.length, "suggestion")} left`;
+  let message = shown.length ? left : "No misspellings found.";
   if (failed >= 0) message = `Line ${failed + 1}: ${lines[failed].error}`;
   if (open && mode !== "predict") message = `Reading …${part}`;
   if (mode === "predict" || !(text + source).trim()) message = "";
@@ -283,11 +289,11 @@ function rest() {
   show();
 }
 
-// Makes an edit. An edit model may not change again what was accepted.
-function take(edit) {
+// Makes an edit, if need be with another word. An edit model may not change again what was accepted.
+function take(edit, after = edit.after) {
+  const { offset } = edit;
   close();
-  write(edit, edit.after);
-  const { offset, after } = edit;
+  write(edit, after);
   if (mode === "edit") state.kept.push({ offset, before: after });
   rest();
 }
@@ -330,10 +336,15 @@ function go(edit) {
   if (!edit) return;
   $("text").focus({ preventScroll: true });
   $("text").setSelectionRange(edit.offset, endOf(edit));
-  open(edit);
+  open(edit, take);
   show();
   $("take").focus({ preventScroll: true });
   $("pop").scrollIntoView({ block: "nearest" });
+}
+
+function leave({ offset, before }) {
+  $("text").focus();
+  $("text").setSelectionRange(offset, offset + before.length);
 }
 
 function clicked() {
@@ -341,13 +352,13 @@ function clicked() {
   if (selectionStart !== selectionEnd) return;
   rest();
   const edit = at(shown, selectionStart);
-  if (edit) open(edit);
+  if (edit) open(edit, take);
   else close();
   show();
 }
 
 function pressed(event) {
-  const inside = $("sheet").contains(event.target);
+  const inside = $("desk").contains(event.target);
   if (event.key === "Escape" && pop.edit) {
     close();
     show();
@@ -458,6 +469,7 @@ on("click", {
 });
 on("input", { text: typed, source: () => changed(), mode: ({ target }) => setMode(target.value) });
 on("change", { load });
+listen({ take, other: take, ignore, leave });
 document.addEventListener("keydown", pressed);
 $("text").addEventListener("beforeinput", (event) => { // of a menu
   const action = { historyUndo: undo, historyRedo: redo }[event.inputType];
@@ -466,12 +478,13 @@ $("text").addEventListener("beforeinput", (event) => { // of a menu
 });
 document.addEventListener("selectionchange", () => {
   if (state.typing >= 0 && $("text").selectionStart !== state.typing) rest();
+  else list(shown, $("text").selectionStart);
 });
 document.addEventListener("pointerdown", ({ target }) => {
   if (pop.edit && !$("sheet").contains(target)) close();
 });
 window.addEventListener("pagehide", keep);
-window.addEventListener("resize", () => pop.edit && open(pop.edit));
+window.addEventListener("resize", () => pop.edit && open(pop.edit, take));
 window.addEventListener("unhandledrejection", (event) => {
   event.preventDefault();
   fail(event.reason.message);
@@ -489,6 +502,10 @@ async function begin() {
   $("mode").hidden = model.modes.length < 2;
   const token = new URLSearchParams(location.search).get("token") ?? "";
   $("address").textContent = new URL(`${token}/v2`, location.href.split("?")[0]).href;
+  const { hostname } = location;
+  const isHere = /^(localhost|127[.].*|\[::1\])$/.test(hostname);
+  $("private").textContent = `The text ${isHere ? "stays on this machine" : `goes to ${hostname} only`}.`;
+  $("scope").textContent = model.scope ?? "";
   setWords(restored(localStorage, []));
   document.body.dataset.ready = "true";
   await setMode($("mode").value);

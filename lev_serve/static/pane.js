@@ -5,13 +5,15 @@ import { apply, difference, endOf, visible } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
 const SURE = 0.95; // probability below which it is shown
-const MODEL = "the model's own estimate";
-const NAMES = { certain: MODEL, sure: MODEL };
 const mirror = $("mirror").appendChild(new Text(" "));
 const field = $("text");
 const LINES = 60; // that a browser inserts quickly
-// what the pop-up is, and was, about; whether the text is being written
-export const pop = { edit: null, last: null, busy: false };
+const OTHERS = 2; // words that are offered besides the likeliest
+const BESIDE = matchMedia("(min-width: 60rem)"); // as in style.css
+const LINE = 40; // pixels
+// what the pop-up is, and was, about; what the list has the focus on; whether the text is being
+// written
+export const pop = { edit: null, last: null, chosen: null, busy: false };
 // what undo and redo are to do: a browser forgets what it could undo once a script puts a text in
 const [past, future] = [[], []];
 
@@ -52,7 +54,7 @@ export function paint(edits) {
   const kinds = { sure: [], doubt: [], chosen: [] };
   for (const { edit, range } of seen) {
     kinds[isDoubtful(edit) ? "doubt" : "sure"].push(range);
-    if (edit === pop.edit) kinds.chosen.push(range);
+    if (edit === (pop.edit ?? pop.chosen)) kinds.chosen.push(range);
   }
   for (const [kind, ranges] of Object.entries(kinds)) {
     CSS.highlights?.set(kind, new Highlight(...ranges));
@@ -65,26 +67,48 @@ export function paint(edits) {
   });
 }
 
-// Opens the pop-up under an edit.
-export function open(edit) {
-  const { before, after, probability, why = {} } = edit;
+// Has a button say what a word does that may come in an edit's place.
+export function offer(button, { before }, after) {
   const [old, text] = [before, after].map((words) => visible(words.trim()));
   const does = !text ? "Delete" : old ? "" : "Insert";
+  button.replaceChildren(does ? `${does} ` : "", element("span", {}, text || old));
+  button.ariaLabel = does ? null : `${text}: replace ${old}`;
+  return button;
+}
+
+// Why an edit is proposed, and how sure it is.
+export function reasonOf(edit) {
+  const share = isDoubtful(edit) ? `${Math.floor(100 * edit.probability)}\u00a0%\u00a0sure` : "";
+  return [visible(edit.message ?? ""), share].filter(Boolean).join(" · ");
+}
+
+// What else its words may become.
+export const othersOf = ({ others = [] }) => others.slice(0, OTHERS);
+
+// Opens the pop-up under an edit; `take` makes it with another word.
+export function open(edit, take) {
   pop.edit = pop.last = edit;
-  $("take").replaceChildren(does ? `${does} ` : "", element("b", {}, text || old));
-  $("take").ariaLabel = does ? null : `${text}: replace ${old}`;
-  $("doubt").textContent = isDoubtful(edit) ? `${Math.floor(100 * probability)} % sure` : "";
-  const terms = new Set(Object.entries(why).map(([name, nats]) =>
-    `${nats > 0 ? "for" : "against"} it: ${NAMES[name] ?? name}`));
-  $("reasons").replaceChildren(...[...terms].map((term) => element("li", {}, term)));
-  $("why").hidden = !terms.size;
-  $("why").open = false;
-  $("always").hidden = !old;
+  offer($("take"), edit, edit.after);
+  $("others").replaceChildren(...othersOf(edit).map((word) =>
+    offer(element("button", { onclick: () => take(edit, word) }), edit, word)));
+  $("reason").textContent = reasonOf(edit);
+  $("always").hidden = !edit.before.trim();
   $("pop").hidden = false;
   const { left, top, width } = rectangle(edit);
   const room = width - $("pop").offsetWidth;
   const place = { left: `${Math.max(0, Math.min(left, room))}px`, top: `${top + 4}px` };
   Object.assign($("pop").style, place);
+}
+
+// Shows where the edit is that the list has the focus on; scrolls there if the list is beside it.
+export function choose(edit) {
+  pop.chosen = edit;
+  const ranges = edit ? [new StaticRange(stretch(edit))] : [];
+  CSS.highlights?.set("chosen", new Highlight(...ranges));
+  if (!edit || !BESIDE.matches) return;
+  const { top } = $("sheet").getBoundingClientRect();
+  const y = top + rectangle(edit).top;
+  if (y < LINE || y > innerHeight - 2 * LINE) scrollBy({ top: y - innerHeight / 2 });
 }
 
 export function close() {

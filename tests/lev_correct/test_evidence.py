@@ -164,6 +164,7 @@ BESIDE = rows("""
 acceptible | acceptable | no
 acceptablle | acceptable | no
 aacceptable | acceptable | yes
+desguaring | desugaring | no
 acceptably | acceptable | yes
 accptble | acceptable | yes
 acceptible | acceptance | yes
@@ -172,15 +173,18 @@ sayd | said | yes
 
 
 @pytest.mark.parametrize("word, other, is_term", BESIDE)
-def test_a_word_that_returns_beside_its_correction_is_no_term(word, other, is_term):
+def test_a_word_that_returns_beside_its_correction_is_a_slip_and_no_term(word, other, is_term):
     lexicon = Lexicon(dict.fromkeys([*LEXICON, "acceptable", "acceptance"], 9.0))
     text = evidence(run=Run(ranking(lexicon=lexicon).backend, KNOWN, WEIGHTS, English()))
     text.survey([f"{word} {number}" for number in "ab"])
     assert text.leaves_alone(word)
     text.survey([f"{other} {number}" for number in range(9)])
     assert text.leaves_alone(word), "four and a half times as often"
+    before = chance(text, word, other)
     text.survey([other])
     assert text.leaves_alone(word) == (is_term == "yes")
+    assert text.met_oftener(word) == (() if is_term == "yes" else (other,))
+    assert (chance(text, word, other) > before) == (is_term == "no")
 
 
 @pytest.mark.parametrize("line", ["runkle", "a runkle", "the cat sat on a runkle cats receive it"])

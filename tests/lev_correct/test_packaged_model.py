@@ -141,6 +141,17 @@ def test_a_letter_with_a_few_slips_keeps_its_terms(packaged):
     assert all(line.text != line.source for line in corrections[2:])
 
 
+def test_words_that_the_files_have_oftener_correct_their_slips(packaged):
+    text = packaged.document()
+    text.judge.survey(f"The desugaring of {name} is done." for name in "abcde")
+    line = "We plan the desguaring of loops."
+    assert packaged.correct([line], document=text)[0].text == line
+    text.judge.survey([line])
+    (correction,) = packaged.correct([line], document=text)
+    assert correction.text == "We plan the desugaring of loops."
+    assert "oftener in the files" in dict(correction.edits[0].why)
+
+
 def test_it_keeps_the_figures_of_its_card(packaged):
     wrong, right = zip(*(line.split("\t") for line in read_lines(str(EXAMPLE / "everyday.tsv"))))
     texts = [correction.text for correction in packaged.correct(wrong)]
@@ -148,6 +159,15 @@ def test_it_keeps_the_figures_of_its_card(packaged):
     figure = re.search(r"^\| everyday misspellings .*\*\*([\d.]+) %\*\*", card, re.M)[1]
     share = 100 * sum(map(str.__eq__, texts, right)) / len(right)
     assert share == pytest.approx(float(figure), abs=0.1)
+
+
+def test_right_text_loads_no_graph():
+    corrector = Corrector.from_pretrained()
+    graphs = vars(corrector.backend.model.model)
+    assert corrector.correct(["Please send me the letter."])[0].edits == ()
+    assert "encoder" not in graphs
+    assert corrector.correct(["Please send me the lettre."])[0].edits
+    assert "encoder" in graphs
 
 
 def test_it_is_small_names_no_place_and_has_no_list_that_may_not_be_passed_on():

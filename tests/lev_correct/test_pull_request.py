@@ -1,12 +1,18 @@
 """``correct check`` where a change is looked at: changed lines, identifiers, SARIF, a buffer."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
+from shutil import which
 from urllib.parse import unquote
 
 import pytest
 from fake_backend import FakeBackend
+from plain_files import ROOT
 from refusals import refuses
 from scripted_command import TEH, commit, git, places, put, run_scripted
 from tables import rows
@@ -252,3 +258,26 @@ def test_a_buffer_is_checked_as_the_file_that_it_is(run):
     assert places(run(f"{flags} in/a.txt -", words, 1, text)) == ["in/a.txt:1:1"]
     assert run(f"{flags} out/a.txt", words, 0, text) == b""
     assert places(run("check --unit word", {**TEH}, 1, text)) == ["-:1:1"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not which("jq"), reason="the recipe reads JSON with jq")
+def test_a_coding_agents_hook_reports_slips_of_changed_comments_and_leaves_the_file(
+    tmp_path, monkeypatch
+):
+    text = (ROOT / "lev_correct/README.md").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"^    (lev-correct .*jq .*)$", text, re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q")
+    commit(**{"a.py": b"# Teh old line.\nx = 1\n"})
+    edited = b"# Teh old line.\nx = 1\nrecieve = x  # A definately new line.\n"
+    put(**{"a.py": edited})
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    asked = json.dumps({"tool_input": {"file_path": str(tmp_path / "a.py")}})
+    environ = {**os.environ, "PATH": path}
+    done = subprocess.run(
+        ["bash", "-c", recipe], input=asked, env=environ, capture_output=True, text=True
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    assert re.findall(r":(\d+:\d+: \w+)", done.stderr) == ["3:18: definately"]
+    assert Path("a.py").read_bytes() == edited

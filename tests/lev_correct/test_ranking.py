@@ -25,7 +25,7 @@ def texts(corrector, *lines, **more):
 
 def features(ranker, unit, text):
     """Of one text that a unit may become."""
-    (candidates,) = ranker.candidates([unit], 8)
+    (candidates,) = ranker.candidates([(unit, ())], 8)
     return dict(
         zip(FEATURES, candidates.features[candidates.texts.index(text)].tolist(), strict=True)
     )
@@ -109,6 +109,18 @@ def test_a_judge_hears_the_likeliest_change_of_a_word_that_would_rather_stay():
     assert edit.words == ("the",) and 0 < chance < 0.5 and not of_known
 
 
+def test_a_word_of_the_files_is_a_candidate_and_counts_as_known():
+    ranker = ranking(Scripted({"dessugar": ["message"]}, {"message": -1.0})).backend
+    without, of_files = (
+        ranker.write(["Dessugar"], 8, doubts=True, often=[often]) for often in [(), ("desugar",)]
+    )
+    assert [edit.words for (answer,) in (without, of_files) for edit in answer] == [
+        ("Message",),
+        ("Desugar",),
+    ]
+    assert ranker.write(["Dessugar"], 8, doubts=True) == without, "words of other files count not"
+
+
 def test_what_runs_away_is_no_candidate_unless_it_is_listed():
     likes = {"appropriatiatopell": 0, "appropriate": -0.1, "approximately": 1, "i-b-m": 1}
     model = Scripted({"approrait": ["appropriatiatopell", "appropriate"]}, likes)
@@ -143,7 +155,7 @@ def test_the_words_beside_it_decide_what_a_misspelling_becomes():
 
 def test_a_neighbour_that_fits_no_candidate_does_not_speak_for_the_unknown_word():
     ranker = ranker_of(in_context(3.0))
-    (cax,) = ranker.candidates(["cax"], 1)
+    (cax,) = ranker.candidates([("cax", ())], 1)
     alone, beside = (ranker.probabilities(cax, "cax", words) for words in (NO_CONTEXT, ("cat", "")))
     assert beside[0] <= alone[0]
 
@@ -196,16 +208,15 @@ def lines(words=None, likes=None, lexicon=LINES, pairs=(), weights=LINE_WEIGHTS)
 def test_candidates_are_the_unit_hypotheses_their_single_edits_listed_words_and_near_ones():
     script = {"teh kat xat": ["the cat xat"]}
     ranker = ranker_of(lines(script, pairs=[("xat", "sat")]))
-    full, near, marks = (
-        row.texts for row in ranker.candidates(["teh kat xat", "Ob mat", "(caat),"], 9)
-    )
+    asked = [(unit, ()) for unit in ("teh kat xat", "Ob mat", "(caat),")]
+    full, near, marks = (row.texts for row in ranker.candidates(asked, 9))
     assert {"the cat xat", "the kat xat", "teh cat xat", "teh kat sat"} <= {*full}
     assert full[0] == "teh kat xat" and "On mat" in near and "(cat)," in marks
 
 
 def test_punctuation_and_a_capital_make_no_unknown_word():
     words = "cat, 12 (Cat). caf MAT".split()
-    (row,) = ranker_of(lines()).candidates([" ".join(words)], 9)
+    (row,) = ranker_of(lines()).candidates([(" ".join(words), ())], 9)
     others = [text.split() for text in row.texts[1:]]
     assert others and all(other[:3] + other[4:] == words[:3] + words[4:] for other in others)
 

@@ -29,11 +29,12 @@ def outcomes(lines, batch_size=2, **options):
 
 OPTIONS = """
 {"eager": true, "beam": 2}
+{"eager": true}
 {"settings": "none", "unit": "window", "window": 1}
 """
 
 
-@pytest.mark.parametrize("options", json_rows(OPTIONS), ids=["ranked", "alone"])
+@pytest.mark.parametrize("options", json_rows(OPTIONS), ids=["ranked", "by words", "alone"])
 @pytest.mark.plugin
 def test_the_export_corrects_as_torch_does(options):
     pairs = read_lines(str(ROOT / "examples/spelling_and_ocr/everyday.tsv"))

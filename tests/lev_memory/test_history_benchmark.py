@@ -82,9 +82,7 @@ def test_the_memory_has_no_translation_of_the_new_version_alone(tmp_path):
     )
     after.write_text(after.read_text() + plural)
     history.merge(before, after, tmp_path / "merged" / "it.po")
-    pairs, _ = files.document_pairs(tmp_path / "merged" / "it.po", drafts=True)
-    assert {*pairs} == {same, old}
-    (fuzzy,) = (
-        u for u in files.read_document(tmp_path / "merged/it.po").units if u.state == "fuzzy"
-    )
+    document = files.read_document(tmp_path / "merged/it.po")
+    assert {*files.document_pairs(document, drafts=True)} == {same, old}
+    (fuzzy,) = (unit for unit in document.units if unit.state == "fuzzy")
     assert (fuzzy.source, fuzzy.old, fuzzy.target) == (later[1][0], *old)

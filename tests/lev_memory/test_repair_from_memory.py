@@ -224,6 +224,64 @@ def test_a_folder_is_repaired_with_the_memory_of_each_language(tmp_path, capsys)
     assert "0 proposed" in capsys.readouterr().out
 
 
+LEARNT = "".join(
+    f'\nmsgid "{verb} the lid now"\nmsgstr "{done} le couvercle ici"\n'
+    for verb, done in VERBS.items()
+)
+
+
+def test_a_second_repair_refreshes_what_nobody_has_touched(tmp_path, capsys):
+    changes = [
+        (f"{verb} the lid 4", f"{verb} the file 3", f"{done} le fichier 3")
+        for verb, done in VERBS.items()
+    ]
+    path = written(tmp_path, catalogue(*changes))
+    words = ["repair", str(path), "--precision", "0.1"]
+    assert cli.main(words) == 0
+    first = path.read_text()
+    assert first.count(' le fichier 4"') == len(changes)
+    assert cli.main(words) == 0
+    assert path.read_text() == first and "nothing new to do" in capsys.readouterr().out
+    path.write_text(first.replace('"Fermer le fichier 4"', '"Fermez 4"') + LEARNT)
+    assert cli.main(words) == 0
+    second = path.read_text()
+    assert second.count(' le couvercle 4"') == len(changes) - 1 and '"Fermez 4"' in second
+    assert second.count("was: ") == len(changes) and "earlier" not in second
+
+
+def test_untranslated_entries_get_what_is_sure_of_the_project_itself(tmp_path, capsys):
+    empty = 'msgctxt "menu"\nmsgid "{}"\nmsgstr ""\n'
+    texts = "Close the page now", "Print 4 pages", "Open the lid now"
+    entries = "\n".join(empty.format(text) for text in texts)
+    done = catalogue() + '\nmsgid "Print 3 pages"\nmsgstr "Imprimer 3 pages"\n\n'
+    path = written(tmp_path, done + entries)
+    assert cli.main(["repair", str(path)]) == 0
+    units = files.read_document(path).units[-3:]
+    assert [unit.standing for unit in units] == ["Fermer la page ici", "Imprimer 4 pages", ""]
+    assert units[-1].state == "untranslated"
+    assert cli.main(["repair", str(path)]) == 0
+    assert "nothing new to do" in capsys.readouterr().out
+
+
+def test_an_xliff_unit_that_is_new_is_refreshed_too(tmp_path):
+    unit = '<trans-unit id="{}"><source>{}</source>{}</trans-unit>'
+    new = '<target state="{}">{}</target>'.format
+    pairs = [unit.format(n, a, f"<target>{b}</target>") for n, (a, b) in enumerate(PAIRS)]
+    body = unit.format("a", "Print the file now", new("new", "Print the file now"))
+    text = (
+        '<xliff version="1.2"><file source-language="en" target-language="fr"><body>'
+        f"{''.join(pairs)}{body}</body></file></xliff>"
+    )
+    path = written(tmp_path, text, "a.xlf")
+    assert cli.main(["repair", str(path)]) == 0
+    assert files.read_document(path).units[-1].standing == "Imprimer le fichier ici"
+    corrected = path.read_text().replace("Imprimer le", "Imprimez le", 1)
+    path.write_text(corrected)
+    assert cli.main(["repair", str(path)]) == 0
+    last = files.read_document(path).units[-1]
+    assert last.standing == "Imprimez le fichier ici" and path.read_text().count("<note") == 1
+
+
 def test_a_half_repair_says_in_the_file_what_is_left(tmp_path):
     change = "Close the bottle 4", "Close the basket 3", "Fermer le panier 3"
     for charset in ("UTF-8", "ISO-8859-1"):
@@ -240,7 +298,8 @@ def test_obsolete_entries_are_a_memory_too(tmp_path):
     gone = (
         '#~ msgid "Read the text"\n#~ msgstr "Lire"\n\n#, fuzzy\n#~ msgid "No"\n#~ msgstr "Oui"\n'
     )
-    pairs, _ = files.document_pairs(written(tmp_path, f"{catalogue()}\n{gone}"))
+    path = written(tmp_path, f"{catalogue()}\n{gone}")
+    pairs = files.document_pairs(files.read_document(path))
     assert ("Read the text", "Lire") in pairs and ("No", "Oui") not in pairs
 
 
@@ -273,7 +332,7 @@ def test_untranslated_entries_are_matched_by_the_memory_of_another_tool(tmp_path
         ("Open 3 files", "Ouvrir 3 fichiers")
     ]
     (unit,) = files.read_document(out).units
-    assert unit.state == "fuzzy" and unit.target == "Ouvrir 3 fichiers" and unit.proposed
+    assert unit.state == "untranslated" and unit.standing == "Ouvrir 3 fichiers"
     assert path.read_bytes() == before
 
 

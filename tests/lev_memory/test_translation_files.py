@@ -323,6 +323,31 @@ def test_a_match_of_exactly_the_least_similarity_is_one(same):
     assert matches
 
 
+@pytest.mark.parametrize("best", ["best", "last", "average"])
+def test_the_checkpoint_that_does_best_on_the_validation_part_is_exported(
+    best, tmp_path, monkeypatch
+):
+    """Also the average of the best one and the last one."""
+    (tmp_path / "model").mkdir()
+    for name in ("best", "last"):
+        (tmp_path / f"model/checkpoint_{name}.pt").write_text(name)
+
+    def run(name, arguments, log):
+        if name == "lev-average":
+            Path(arguments[-1]).write_text("average")
+        else:
+            Path(arguments[1]).mkdir()
+            (Path(arguments[1]) / "weights").write_text(Path(arguments[0]).read_text())
+
+    monkeypatch.setattr(train, "run_logged", run)
+    monkeypatch.setattr(
+        train, "validated", lambda path, work: (path / "weights").read_text() != best
+    )
+    train.export(tmp_path)
+    assert (tmp_path / "exported/weights").read_text() == best
+    assert not (tmp_path / "exporting").exists()
+
+
 def test_the_trainer_is_the_package_that_an_entry_point_names(tmp_path, monkeypatch, root):
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     (name,) = project["entry-points"][train.TRAINERS].items()

@@ -70,8 +70,14 @@ def spelled(text, kept=()):
     return {"text": apply_edits(text, edits), "edits": [edit.to_dict() for edit in edits]}
 
 
+OTHERS = ["ten", "tea", "then", "them"]
+
+
 def correct(asked, rows):
-    return [{"source": row, **spelled(row), "code": False} for row in rows]
+    results = [{"source": row, **spelled(row), "code": False} for row in rows]
+    for edit in sum((result["edits"] for result in results), []):
+        edit |= {"message": f"why {edit['after']}", "others": OTHERS}
+    return results
 
 
 def scripted(correct=echo, **limits):

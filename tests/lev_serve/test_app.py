@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import editors
 import pytest
-from serving import TOKEN, client, echo, scripted, serving
+from serving import TOKEN, client, correct, echo, scripted, serving
 from tables import rows
 
 from lev_plugins.export.folder import editor_writer, write_folder
@@ -118,6 +118,16 @@ def test_correct_gives_the_correctors_own_text(editing):
     assert [row["text"] for row in results] == [correction.text for correction in wanted]
 
 
+@pytest.mark.parametrize("word", ["teh ", "𝒳", "\n"])
+def test_a_line_of_any_length_is_corrected_at_its_places(word):
+    line = word * 12_000 + "teh end"
+    with scripted(correct) as http:
+        whole, short = http.post("/correct", json={"lines": [line, "a teh"]}).json()["results"]
+    assert [whole["source"], whole["text"]] == [line, line.replace("teh", "the")]
+    assert len(whole["edits"]) == line.count("teh") and short["text"] == "a the"
+    assert all(line.startswith("teh", edit["offset"]) for edit in whole["edits"])
+
+
 @pytest.mark.parametrize(
     "kind, more",
     [
@@ -188,9 +198,9 @@ predict | {"texts": ["a"]} | 404 | /predict
     ["edit", "[" * 100_000, 400, "parsing"],
     ["edit", json.dumps({"sentences": [{"source": "a " * 200}]}), 422, "limit is"],
     ["edit", json.dumps({"sentences": [{"source": "a"}] * 300}), 422, "256"],
-    ["edit", json.dumps({"sentences": [{"source": "a" * 10_001}]}), 422, "10000 characters"],
-    ["edit", b"a" * 1_000_001, 413, "Too Large"],
-    ["edit", (b"a" * 100_000 for _ in range(11)), 413, "Too Large"],  # of an unknown length
+    ["edit", json.dumps({"sentences": [{"source": "a" * 10_001}]}), 422, "10,001 characters"],
+    ["edit", b"a" * 1_000_001, 413, "1,000,000 bytes"],
+    ["edit", (b"a" * 100_000 for _ in range(11)), 413, "1,000,000 bytes"],  # of an unknown length
 ]
 
 

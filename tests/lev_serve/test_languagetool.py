@@ -5,20 +5,12 @@ import re
 import time
 
 import pytest
-from serving import TOKEN, client, correct
+from serving import OTHERS, TOKEN, client, correct
 from tables import rows
 
 from lev_serve.model import ServedModel
 
-
-def checked(asked, rows):
-    results = correct(asked, rows)
-    for edit in sum((result["edits"] for result in results), []):
-        edit["others"] = ["teh", "the", "ten", "tea", "then", "them", "they"]
-    return results
-
-
-SPELLING = ServedModel({"modes": ["correct"]}, {"correct": correct, "check": checked})
+SPELLING = ServedModel({"modes": ["correct"]}, {"correct": correct})
 
 
 @pytest.fixture
@@ -90,10 +82,10 @@ def test_markup_is_a_letter_where_it_stands_for_one(editor):
     assert match["sentence"] == "A café teh." and match["offset"] == 9
 
 
-def test_several_replacements_come_the_correction_first_and_never_the_word_itself(editor):
+def test_the_correction_comes_first_of_several_with_the_reason(editor):
     (match,) = check(editor, "a teh")
     values = [each["value"] for each in match["replacements"]]
-    assert values[0] == "the" and 1 < len(values) == len({*values}) and "teh" not in values
+    assert values == ["the", *OTHERS] and match["message"] == "why the"
 
 
 def test_what_is_in_doubt_is_a_hint_that_can_be_switched_off(editor):

@@ -170,11 +170,11 @@ def test_a_person_writes_corrects_and_ignores(page):
     page.click_on_the_first_mark()
     page.until(lambda: page.content("take") == "the" and page["pop"].is_displayed())
     assert page.run("return document.activeElement.id") == "text"
-    assert not page.content("doubt")
+    assert page.content("reason") == "why the"
     page["take"].click()
     page.reads("the big, uh cat\nsat. teh.")
     page.next()
-    assert page.content("take") == "large" and "50" in page.content("doubt")
+    assert page.content("take") == "large" and "50" in page.content("reason")
     page.keys(Keys.ESCAPE)
     assert not page["pop"].is_displayed()
     page.next()
@@ -192,6 +192,55 @@ def test_a_person_writes_corrects_and_ignores(page):
     page["more"].click()
     page.driver.find_element("css selector", "#words button").click()
     page.marks("teh uh  big? teh")
+
+
+def test_the_list_is_gone_through_and_emptied_by_keys_alone(page):
+    def is_at(name):
+        page.until(lambda: page.run("return document.activeElement.ariaLabel") == name)
+
+    page.keys("teh big cat, eht teh x")
+    page.marks("teh big? eht? teh")
+    page.until(lambda: page.content("status") == "4 suggestions left")
+    assert page.content("size") == "6 words, 22 characters."
+    assert "why the" in page.content("list") and "50" in page.content("list")
+    page.keys(Keys.TAB)
+    is_at("the: replace teh")
+    page.keys(Keys.TAB)
+    is_at("large: replace big")
+    page.keys(Keys.ARROW_UP, Keys.ENTER)
+    page.reads("the big cat, eht teh x")
+    is_at("large: replace big")
+    page.keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ENTER)
+    page.reads("the tea cat, eht teh x")
+    is_at("the: replace eht")
+    page.keys(Keys.DELETE)
+    is_at("the: replace teh")
+    assert page.run("return CSS.highlights.get('chosen').size") == 1
+    page.keys(Keys.ESCAPE, "Z")
+    page.reads("the tea cat, eht Z x")
+    page.marks("")
+    page.until(lambda: page.content("status") == "No misspellings found.")
+    page.keys("z", held=[Keys.CONTROL])
+    page.marks("teh")
+    page.keys(Keys.TAB, Keys.ENTER)
+    page.reads("the tea cat, eht the x")
+    assert page.run("return document.activeElement.id") == "text"
+
+
+def test_of_many_findings_those_at_the_caret_are_listed(page):
+    page.put("teh\n" * 120)
+    page.until(lambda: page.run("return CSS.highlights.get('sure').size") == 120)
+    assert page.content("rest") == "70 others before these."
+    page.keys(Keys.HOME, held=[Keys.CONTROL])
+    page.until(lambda: page.content("rest") == "70 others after these.")
+    page.keys(Keys.TAB, *[Keys.ARROW_DOWN] * 9, Keys.ENTER)
+    page.reads("teh\n" * 9 + "the\n" + "teh\n" * 110)
+    assert page.content("rest") == "69 others after these."
+
+
+def test_a_line_longer_than_a_model_takes_is_corrected(page):
+    page.put("word " * 5_000 + "teh end")
+    page.marks("teh")
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])

@@ -74,6 +74,13 @@ TEXTS = {
     "en.po": 'msgid ""\nmsgstr ""\n"Language: en\\n"\n\nmsgid "teh"\nmsgstr "teh"\n',
     "a.adoc": ":hte: hte\n\n----\nhte\n----\n\nteh link:hte[teh] <<hte,teh>> image:hte[hte] +hte+\n"
     ".Teh\nhte:: teh\n|Teh |teh\n",
+    "COMMIT_EDITMSG": "fix(hte): teh cat\n\nTeh `hte` is:\n\n    hte hte\n\n- teh\n    teh\n"
+    "```\nhte\n\n```\n"
+    "Fixes: hte hte\nSigned-off-by: Hte\n  hte\n(cherry picked from commit hte)\n# hte\n"
+    "# ------------------------ >8 ------------------------\n# hte\ndiff\n+hte\n",
+    "MERGE_MSG": "Merge branch 'hte' into hte\n\n;teh\n\n; hte\n;\n;\thte\n"
+    "; ------------------------ >8 ------------------------\n+hte\n",
+    "SQUASH_MSG": "fixup! hte hte\n\n@ teh\n\n@ hte\n@ hte\n@\n\n",
     "a.org": "* teh\n#+begin_src hte\nhte\n#+end_src\n"
     "teh =hte= [[hte][teh]] [[hte]] [fn:hte] \\(hte\\)\n",
     "a.ipynb": json.dumps(
@@ -280,14 +287,15 @@ def test_every_line_is_shown_as_long_as_it_is(text, name):
     assert [*map(len, shown)] == [*map(len, lines)]
 
 
-RUNS = "<code>|__a |[a](|``a|1:|:a:`b|$a|\\[|{{|<?|=a|.. a::\n|\\begin{a}|a_a|\\fBa|<!--|---\n|\\a{"
+RUNS = "<code>|__a |[a](|``a|1:|:a:`b|$a|\\[|{{|<?|=a|.. a::\n|\\begin{a}|a_a|\\fBa|<!--|---\n"
+RUNS += "|\\a{|;\n"
 
 
 @pytest.mark.parametrize("run", RUNS.split("|"))
 def test_a_long_text_is_read_in_time_that_grows_with_its_length(run):
     before = time.process_time()
     for name in FORMATS:
-        masked(run * (20_000 // len(run)), name)
+        masked(run * (20_000 // len(run)) + "x", name)
     assert time.process_time() - before < 3  # the square of it would take minutes
 
 
