@@ -18,6 +18,7 @@ from tables import rows
 from lev_plugins.cli import trace as command
 from lev_plugins.export.folder import export
 from lev_plugins.inference.editor import LevenshteinEditor
+from lev_plugins.packaged import DEMO_LINES
 from lev_plugins.reports.traces import render_text
 from lev_runtime.history import EditTrace, Iteration
 from lev_runtime.io.lines import BATCHES_PER_CHUNK
@@ -123,6 +124,15 @@ def test_an_export_shows_the_edits_of_its_model_without_torch(trace, model, monk
     shown, _ = capsys.readouterr()
     score = re.compile(r"-?[0-9]+[.][0-9]{4}")
     assert score.sub("", shown) == score.sub("", expected) and shown.count("(sentence ") == 3
+
+
+def test_the_demo_shows_what_the_packages_model_does_with_lines_of_its_own(monkeypatch, capsys):
+    monkeypatch.setattr(command, "register", None)  # what imports torch and fairseq
+    command.main(["--demo", "--json"])
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    drafts = [line.split("\t")[1] for line in DEMO_LINES.read_text("utf-8").splitlines()]
+    assert [record["draft"] for record in records] == drafts
+    assert all(record["iterations"] and record["text"] != record["draft"] for record in records)
 
 
 def test_many_lines_are_numbered_across_chunks_and_marks_are_obeyed(trace):
