@@ -72,5 +72,5 @@ def test_a_description_that_is_none_or_of_something_else_is_refused(copied, chan
         change(copied)
     else:
         (copied / "runtime.json").write_bytes(change.encode("latin-1"))
-    with refuses(copied, named):
-        Generator(copied)
+    with refuses(copied, named):  # graphs are read at the first text
+        Generator(copied).generate(["teh"])
