@@ -283,7 +283,7 @@ def _fill(
                 translations.append((unit.source, proposal.text, language))
             if args.diff:
                 print(filled.diff(), end="")
-            if len(paths) > 1 or not args.diff:
+            if len(paths) > 1 or not args.diff or filled.after == filled.before:
                 outcome = told(filled)
                 say(f"[{number}/{len(paths)}] {printable(str(path))}: {outcome}")
     warn(*messages(problems))

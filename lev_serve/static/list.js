@@ -9,7 +9,7 @@ const MOST = 50; // rows
 const STEPS = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] };
 let listed = []; // edits, one a row
 let first = 0; // number of the first row's
-let drawn = ""; // what the rows say
+let rendered = ""; // content of the rows
 let acting = false; // while a row does something, for which the text takes the focus
 let actions = {};
 
@@ -34,8 +34,8 @@ export function list(edits, caret) {
   first = Math.max(0, Math.min(first < 0 ? edits.length : first, edits.length - MOST));
   listed = edits.slice(first, first + MOST);
   const rows = JSON.stringify(listed.map(({ offset, line, ...said }) => said));
-  if (rows !== drawn) {
-    drawn = rows;
+  if (rows !== rendered) {
+    rendered = rows;
     $("list").replaceChildren(...listed.map(draw));
     const same = listed.findIndex(({ offset, before }) =>
       offset === chosen?.offset && before === chosen.before);

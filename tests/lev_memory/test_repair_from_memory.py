@@ -222,6 +222,8 @@ def test_a_folder_is_repaired_with_the_memory_of_each_language(tmp_path, capsys)
     assert ("Open the table today", "Ouvrir la table aujourd'hui") in pairs
     assert cli.main(["repair", *words]) == 0
     assert "0 proposed" in capsys.readouterr().out
+    assert cli.main(["repair", str(places[0]), "--precision", "0.1", "--diff"]) == 0
+    assert "0 proposed" in capsys.readouterr().out  # no diff is an answer to be explained
 
 
 LEARNT = "".join(
