@@ -40,7 +40,6 @@ from .repair.invented import lost_code, vocabulary
 from .repair.layout import CASE, MARKS
 from .repair.repair import Category, Terms, counting
 from .repair.text import places, to_line, to_text, with_ends
-from .typos import is_mended_typo
 
 BY_RULE, BY_LOOK_UP = "repaired by rule", "repaired from the memory"
 STANDING = "have a proposal"
@@ -392,8 +391,6 @@ class TranslationMemory:
             return "right as they are"
         if draft.old and not vocabulary([draft.old]) & vocabulary([change.new]):
             return "of another text"
-        if draft.old and is_mended_typo(to_text(draft.old), to_text(change.new)):
-            return "only a typo was mended in the source"
         is_foreign = self.model and not output
         return "of a project that the model has not learnt" if is_foreign else "without a repair"
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_translation_files import HEADER, written
 
-from lev_memory import TranslationMemory, cli, typos
+from lev_memory import TranslationMemory, cli
 from lev_memory.formats import files, tmx
 from lev_memory.memory import Memory
 from lev_memory.repair import code, confidence, entries, layout, lookup
@@ -344,18 +344,6 @@ def test_a_written_memory_is_read_again(pairs):
         path = Path(folder) / "a.tmx"
         tmx.write_tmx(path, [(*pair, "pt_BR") for pair in pairs])
         assert tmx.tmx_pairs(path, path.read_bytes(), "pt_BR")[0] == pairs
-
-
-@pytest.mark.parametrize(
-    "old, new, is_typo",
-    [
-        ("Close the widnow", "Close the window", True),
-        ("Close the window", "Close the windows", False),
-        ("Close the door", "Open the door", False),
-    ],
-)
-def test_a_mended_typo_is_known_by_the_corrector(old, new, is_typo):
-    assert typos.is_mended_typo(old, new) == is_typo
 
 
 def test_a_memory_is_imported_without_trainer_and_subwords():
