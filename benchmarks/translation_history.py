@@ -212,9 +212,9 @@ class Place(NamedTuple):
 def places_of(name: str, language: str, part: Entries) -> Iterator[Place]:
     """Yields the stretches that have look-ups."""
     repairer = part.memory.repairer
-    for document, draft, wanted in part.entries:
+    for _, draft, wanted in part.entries:
         texts = draft.old, stripped(draft.unit.source), draft.text
-        entry, *_ = repairer.words(*texts, counting(language, document.form_of))
+        entry, *_ = repairer.words(*texts, counting(language))
         for stretch in entry.stretches():
             edits = entry.replacements(*stretch)
             ways = [(e.features, distance(replaced(entry.draft, [e[:3]]), wanted)) for e in edits]
@@ -229,7 +229,7 @@ def rows_of(name: str, language: str, part: Entries, choice: Mapping[str, float]
     rows = []
     for document, draft, wanted in part.entries:
         unit = draft.unit
-        repair = memory.repair(draft, counting(language, document.form_of))
+        repair = memory.repair(draft, counting(language))
         text = memory.written(unit, repair.text)
         proposal = Proposal(text, repair.probability, repair.is_all)
         if repair.says_something_else or memory.lacking(document, draft, proposal, repair.text):
@@ -264,7 +264,7 @@ def fitted(rows: Iterable[Row]) -> confidence.Weights:
 
 
 #: features of a look-up that tell how good it is among others
-CHOICE = "neighbours share left ending alone covered known longer".split() + ["other marks"]
+CHOICE = "share left ending alone covered known longer".split() + ["other marks"]
 SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 

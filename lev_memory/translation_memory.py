@@ -11,7 +11,7 @@ import difflib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -38,7 +38,7 @@ from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer, stated, to_do
 from .repair.invented import lost_code, vocabulary
 from .repair.layout import CASE, MARKS
-from .repair.repair import Category, Terms, counting
+from .repair.repair import Category, counting
 from .repair.text import places, to_line, to_text, with_ends
 
 BY_RULE, BY_LOOK_UP = "repaired by rule", "repaired from the memory"
@@ -48,6 +48,7 @@ STANDING = "have a proposal"
 SURE = {RULE, MARKS, CASE}
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 NO_END = "\\ No newline at end of file"
+Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations
 Report = Counter[tuple[str, str]]  # "proposed", "kept" or "left", and why
 
 
@@ -216,7 +217,7 @@ class TranslationMemory:
 
     @cached_property
     def repairer(self) -> Repairer:
-        return Repairer(self.memory.all_pairs, terms=self.terms)
+        return Repairer(self.memory.all_pairs)
 
     def propose(self, changes: Iterable[tuple[str, str, str]]) -> list[Proposal | None]:
         """Returns a proposal for each new source, older source and draft, None where the draft
@@ -315,7 +316,7 @@ class TranslationMemory:
     def decisions(self, document: BilingualFile) -> list[Decision]:
         """Returns what becomes of each fuzzy unit of a file."""
         drafts, others = self.drafts(document)
-        category = counting(language_of(document) or self.language, document.form_of)
+        category = counting(language_of(document) or self.language)
         repairs = [self.repair(draft, category) for draft in drafts]
         changes = [self.change(*pair) for pair in zip(drafts, repairs)]
         outputs: Sequence[Proposal | None] = [None] * len(changes)
