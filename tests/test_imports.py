@@ -109,8 +109,7 @@ ROOMS = {
     "lsprotocol pygls",
     "lev_serve": "lev_correct lev_runtime regex fastapi h11 starlette prometheus_client pydantic "
     "uvicorn",
-    "lev_memory": "babel lev_runtime markdown_it numpy rapidfuzz regex sacrebleu "
-    "sentencepiece translate",
+    "lev_memory": "babel lev_runtime markdown_it numpy rapidfuzz regex sacrebleu sentencepiece",
 }
 
 
