@@ -8,7 +8,7 @@ by deleting what the deleted words are linked to. What finds no repair stays.
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -121,16 +121,23 @@ class Words:
         come, gone = ({token.key for token in tokens_of(side)} for side in sides)
         return come - gone or {""}
 
-    def compounded(self, text: str) -> str:
+    def compounded(self, text: str, small: Container[str]) -> str:
         """Returns a text in which two words that came together are one where the memory has them
-        as one: ``Quellen Cache`` as ``Quellencache``."""
+        as one: ``Quellen Cache`` as ``Quellencache``; "" where it does not show how two nouns that
+        it has not side by side are joined.
+
+        small: words that are no nouns, where nouns have a capital.
+        """
         lookup, edits = self.lookup, list[tuple[int, int, str]]()
         for left, right in pairwise(tokens_of(text)):
             pair, apart = (left.key, right.key), text[left.start : right.end]
-            one = lookup.compounds.get("".join(pair))
-            is_apart = text[left.end : right.start] == " " and not lookup.neighbours[pair]
-            if one and is_apart and apart not in self.draft:
+            is_gap = text[left.end : right.start] == " "
+            if not is_gap or lookup.neighbours[pair] or apart in self.draft:
+                continue
+            if one := lookup.compounds.get("".join(pair)):
                 edits.append((left.start, right.end, one))
+            elif all(t.text.istitle() and t.key not in small for t in (left, right)):
+                return ""
         return replaced(text, edits)
 
     def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Replacement | None:
@@ -295,13 +302,15 @@ class Repairer:
         left = [words.unfollowed(*stretch) for stretch in stretches]
         opened = sum(sum(map(len, stretch)) for stretch in stretches)
         share = opened / max(len(words.old) + len(words.new), 1)
-        text = words.compounded(replaced(words.draft, (edit[:3] for edit in edits)))
+        text = replaced(words.draft, (edit[:3] for edit in edits))
+        text = words.compounded(text, self.habits.small) if edits else text
         text = with_right_marks(without_repeats(text, self.repeats, new, draft), new, draft)
         if draft[:1].isupper() and new[:1].isupper():
             text = text[:1].upper() + text[1:]
         kinds |= {edit.kind for edit in edits}
         is_small = kinds <= {MARKS, CASE} or kinds in ({LOOKED_UP}, {DELETED})
-        if opened and is_small:  # two of three need fewer edits: the rest of the text is wrong
+        # of what is small two of three need fewer edits: the rest of the text is wrong
+        if not text or (opened and is_small):
             return Repair(draft, (), False, 0.0, {}, left=left)
         features = {f"{kind} in part" if opened else kind: 1.0 for kind in kinds}
         if opened or kinds != {RULE}:  # the rule does not depend on the memory

@@ -94,13 +94,15 @@ def test_a_part_of_a_compound_is_not_deleted():
 
 
 @pytest.mark.parametrize(
-    "known, text", [("Quellencache", "Quellencache"), ("Quelle", "Quellen Cache")]
+    "known, small, text",
+    [("Quellencache", "", "Die Quellencache"), ("Quelle", "", ""), ("Quelle", "cache", None)],
 )
-def test_words_that_the_memory_writes_as_one_are_one(known, text):
+def test_two_nouns_are_one_as_the_memory_has_them_or_no_proposal(known, small, text):
     words = entries.Words(
         lookup.Concordance([("Stored sources", known)]), Sources("a", "b"), "Die Cache"
     )
-    assert words.compounded("Die Quellen Cache") == f"Die {text}"
+    written = "Die Quellen Cache"
+    assert words.compounded(written, {"die", small}) == (written if text is None else text)
 
 
 def test_look_ups_that_would_be_in_another_order_are_not_proposed():
