@@ -325,7 +325,8 @@ def test_obsolete_entries_are_a_memory_too(tmp_path):
 
 def untranslated(tmp_path):
     """A project of OmegaT as it writes it: an untranslated source file, and its memory."""
-    source = catalogue().split("\n\n")[0] + '\n\nmsgid "Open 3 files"\nmsgstr ""\n'
+    entries = (f'\n\nmsgid "Open {what}"\nmsgstr ""\n' for what in ("3 files", "2 boxes"))
+    source = "".join([catalogue().split("\n\n")[0], *entries])
     path = written(tmp_path, source, "app.po")
     memory = tmp_path / "omegat" / "project_save.tmx"
     memory.parent.mkdir()
@@ -345,14 +346,15 @@ def test_untranslated_entries_are_matched_by_the_memory_of_another_tool(tmp_path
     words = [str(path), "-o", str(out), "--tmx", str(matches)]
     assert cli.main(["repair", *words]) == 0
     said = capsys.readouterr()
-    assert "nothing to do" in said.out and "1 are untranslated" in said.out
+    assert "nothing to do" in said.out and "2 are untranslated" in said.out
     assert not matches.exists() and str(matches) in said.err
     assert cli.main(["repair", *words, "--memory", str(memory)]) == 0
     assert tmx.tmx_pairs(matches, matches.read_bytes(), "fr")[0] == [
         ("Open 3 files", "Ouvrir 3 fichiers")
     ]
-    (unit,) = files.read_document(out).units
+    unit, other = files.read_document(out).units
     assert unit.state == "untranslated" and unit.standing == "Ouvrir 3 fichiers"
+    assert other.standing == "Ouvrir 2 fichiers", "in part, which a tool would show as whole"
     assert path.read_bytes() == before
 
 
