@@ -252,12 +252,6 @@ def chosen(places: Iterable[Place]) -> dict[str, float]:
     return confidence.regression(names, table, labels, np.array([*counts, *counts]))
 
 
-def fitted(rows: Iterable[Row]) -> confidence.Weights:
-    """Returns the weights of a probability: does the repair need fewer edits?"""
-    pairs = [(row.features, row.repaired < row.kept) for row in rows if row.is_proposed]
-    return confidence.fitted(pairs)
-
-
 #: features of a look-up that tell how good it is among others
 CHOICE = "share left ending alone covered known longer".split() + ["other marks"]
 SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -266,7 +260,7 @@ SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 def numbers_of(rows: Sequence[Row]) -> tuple[dict[str, float], list[tuple[float, float]]]:
     """Returns the weights, and for each share of right repairs the least probability."""
     rows = [row for row in rows if row.is_proposed and row.language != UNSEEN]
-    weights = fitted(rows)
+    weights = confidence.fitted([(row.features, row.repaired < row.kept) for row in rows])
     chances = [confidence.probability(row.features, weights) for row in rows]
     limits = [min(confidence.lowest(chances, share), 1.0) for share in SHARES]
     return weights, [(share, round(limit, 3)) for share, limit in zip(SHARES, limits)]
@@ -274,15 +268,15 @@ def numbers_of(rows: Sequence[Row]) -> tuple[dict[str, float], list[tuple[float,
 
 def judged(rows: Sequence[Row], precision: float) -> list[bool]:
     """Returns which repairs are proposed by numbers fitted on the other projects."""
-    proposed = dict[int, bool]()
-    for name in {row.project for row in rows}:
-        weights, limits = numbers_of([row for row in rows if row.project != name])
-        limit = float(np.interp(precision, *zip(*limits)))
-        for row in rows:
-            if row.project == name:
-                chance = confidence.probability(row.features, weights)
-                proposed[id(row)] = row.is_proposed and chance >= limit
-    return [proposed[id(row)] for row in rows]
+    projects = {row.project for row in rows}
+    numbers = {name: numbers_of([row for row in rows if row.project != name]) for name in projects}
+
+    def is_made(row: Row) -> bool:
+        weights, limits = numbers[row.project]
+        least = float(np.interp(precision, *zip(*limits)))
+        return row.is_proposed and confidence.probability(row.features, weights) >= least
+
+    return [*map(is_made, rows)]
 
 
 def line(name: str, rows: Sequence[Row], after: Sequence[int | None]) -> str:
@@ -315,9 +309,8 @@ def tables(rows: Sequence[Row], precision: float) -> str:
             part = [row for row in rows if getattr(row, key) == name]
             edits = [row.repaired if proposed[id(row)] else None for row in part]
             by_rule = [row.rule if row.rule != row.kept else None for row in part]
-            lines.append(line(f"{name} ({len(part)}): kept", part, [None] * len(part)))
-            lines.append(line("rule", part, by_rule))
-            lines.append(line("repair", part, edits))
+            ways = {f"{name} ({len(part)}): kept": [None] * len(part), "rule": by_rule}
+            lines += [line(way, part, after) for way, after in (ways | {"repair": edits}).items()]
         lines.append("")
     return "\n".join(lines)
 

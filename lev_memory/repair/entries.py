@@ -295,9 +295,9 @@ class Repairer:
             return Repair(draft, (), False, 0.0, {})
         words, rule, kinds = self.words(old, new, draft, category)
         repairs = words.repairs(self.choice)
-        edits = [edit for _, edit in repairs if edit]
+        edits = sorted((edit for _, edit in repairs if edit), key=lambda edit: edit[:2])
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
-            edits = []  # the draft has them in another order, or in one place
+            edits = []
         stretches = [stretch for stretch, edit in repairs if edit not in edits]
         left = [words.unfollowed(*stretch) for stretch in stretches]
         opened = sum(sum(map(len, stretch)) for stretch in stretches)

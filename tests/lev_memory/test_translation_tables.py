@@ -138,8 +138,6 @@ def test_a_damaged_or_foreign_file_is_refused(name, content, parts, tmp_path):
 
 @pytest.mark.parametrize("name, encoding, content, language, expected", table("memories.tsv"))
 def test_a_file_is_a_memory(name, encoding, content, language, expected, tmp_path):
-    if not name.endswith(".tmx"):
-        pytest.importorskip("translate.storage.factory")
     path = tmp_path / name
     path.write_bytes(content.encode(encoding))
     pairs, named = files.folder_memory(path, language, files.Problems())
