@@ -315,19 +315,16 @@ def tables(rows: Sequence[Row], precision: float) -> str:
     return "\n".join(lines)
 
 
-def edited(rows: Sequence[Row], precision: float, editor: Editor) -> str:
-    """Returns TER before and after an editor, from the old texts and from the proposals."""
+def print_edited(rows: Sequence[Row], precision: float, editor: Editor) -> None:
+    """Prints TER before and after an editor, from the old texts and from the proposals."""
     sides = zip(*(map(str.split, row.texts) for row in rows))
     new, old, kept, repaired, wanted = ([*map(" ".join, side)] for side in sides)
     made = zip(judged(rows, precision), kept, repaired)
     proposed = [after if is_made else before for is_made, before, after in made]
-    lines = [f"| {len(rows)} entries | TER | edited |", "|---|---|---|"]
     for name, drafts in (("no edits", kept), ("repair", proposed)):
         traces = editor.edit(new, drafts, old_sources=old, delete_threshold=0.5)
-        outputs = drafts, [trace.text for trace in traces]
-        scores = [f"{corpus(ter(), texts, wanted):.1f}" for texts in outputs]
-        lines.append(f"| {' | '.join([name, *scores])} |")
-    return "\n".join(lines)
+        scores = (corpus(ter(), side, wanted) for side in (drafts, [t.text for t in traces]))
+        print("{}: TER {:.1f}, edited {:.1f}".format(name, *scores))
 
 
 def main() -> None:
@@ -361,7 +358,7 @@ def main() -> None:
         print(f"{name}: {len(rows)} entries", file=sys.stderr, flush=True)
     print(tables(rows, args.precision))
     if args.editor:
-        print(edited(rows, args.precision, Editor(args.editor)))
+        print_edited(rows, args.precision, Editor(args.editor))
     if args.fit:
         weights, limits = numbers_of(rows)
         path = Path(confidence.__file__).with_suffix(".json")

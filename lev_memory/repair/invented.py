@@ -13,8 +13,7 @@ from collections.abc import Container, Iterable, Iterator
 import regex
 from rapidfuzz import fuzz, process
 
-from .code import FIXED
-from .text import SINGLE
+from .text import SINGLE, tokens_of
 
 #: likeness, in percent, from which on a code of the source is meant; chosen on a validation part
 LEAST_LIKENESS = 60
@@ -27,18 +26,17 @@ _MARKS = regex.compile(r"[_\\@#$%{}<>=|~^&+]|://")
 _LETTER = regex.compile(r"\p{L}")
 _ENDING = regex.compile(r"[:'’]\p{L}{1,6}$")  # of languages that inflect names
 _TICK = "`"
-# code between marks, whole; options, keys of settings, numbers, words of two letters or more
-_KEPT = regex.compile(
-    r"(?s)(?P<code>``.+?``|`[^`]+`|<(code|kbd|samp|var|tt|pre)\b[^<>]*>(?:(?!<\2\b).)*?</\2>)"
-    rf"|{FIXED}|(?P<word>(?<![\w-])--?[A-Za-z][\w-]*|(?m:^)[A-Za-z][\w.-]*[:=](?=\s)"
-    rf"|\d+(?:[.,]\d+)*|(?:(?![{SINGLE}])\w){{2,}}(?:[._](?:(?![{SINGLE}])\w)+)*)"
-)
 
 
 def _kept(text: str) -> Counter[str]:
-    """Returns code, numbers and words of a text, but none of a placeholder."""
-    words = (match["code"] or match["word"] for match in _KEPT.finditer(text))
-    return Counter(filter(None, words))
+    """Returns code, numbers and words of a text, but no placeholders and tags."""
+    return Counter(
+        token.text
+        for token in tokens_of(text)
+        if token.kind in ("code", "number", "word")
+        and (len(token.text) > 1 or token.kind == "number")
+        and token.text[0] not in "%{$<"
+    )
 
 
 def lost_code(text: str, *read: str) -> list[str]:
