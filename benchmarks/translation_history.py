@@ -309,8 +309,8 @@ def tables(rows: Sequence[Row], precision: float) -> str:
             part = [row for row in rows if getattr(row, key) == name]
             edits = [row.repaired if proposed[id(row)] else None for row in part]
             by_rule = [row.rule if row.rule != row.kept else None for row in part]
-            ways = {f"{name} ({len(part)}): kept": [None] * len(part), "rule": by_rule}
-            lines += [line(way, part, after) for way, after in (ways | {"repair": edits}).items()]
+            lines.append(line(f"{name} ({len(part)}): kept", part, [None] * len(part)))
+            lines += [line("rule", part, by_rule), line("repair", part, edits)]
         lines.append("")
     return "\n".join(lines)
 

@@ -298,10 +298,7 @@ class Repairer:
         edits = sorted((edit for _, edit in repairs if edit), key=lambda edit: edit[:2])
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
             edits = []
-        stretches = [stretch for stretch, edit in repairs if edit not in edits]
-        left = [words.unfollowed(*stretch) for stretch in stretches]
-        opened = sum(sum(map(len, stretch)) for stretch in stretches)
-        share = opened / max(len(words.old) + len(words.new), 1)
+        left = [words.unfollowed(*stretch) for stretch, edit in repairs if edit not in edits]
         text = replaced(words.draft, (edit[:3] for edit in edits))
         text = words.compounded(text, self.habits.small) if edits else text
         text = with_right_marks(without_repeats(text, self.repeats, new, draft), new, draft)
@@ -310,21 +307,18 @@ class Repairer:
         kinds |= {edit.kind for edit in edits}
         is_small = kinds <= {MARKS, CASE} or kinds in ({LOOKED_UP}, {DELETED})
         # of what is small two of three need fewer edits: the rest of the text is wrong
-        if not text or (opened and is_small):
+        if not text or (left and is_small):
             return Repair(draft, (), False, 0.0, {}, left=left)
-        features = {f"{kind} in part" if opened else kind: 1.0 for kind in kinds}
-        if opened or kinds != {RULE}:  # the rule does not depend on the memory
+        features = {f"{kind} in part" if left else kind: 1.0 for kind in kinds}
+        if left or kinds != {RULE}:  # the rule does not depend on the memory
             features |= means([edit.features for edit in edits if edit.kind == LOOKED_UP])
             features |= {
                 "draft": words.covered(),
-                "edits": len(edits),
-                "open": share,
                 "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
-                "length": math.log(1 + len(old.split())),
             }
         ruled = rule.text if rule.is_all else ""
         sure = stated(probability(features), left), features, ruled, left
-        return Repair(text, tuple(sorted(kinds)), not opened, *sure)
+        return Repair(text, tuple(sorted(kinds)), not left, *sure)
 
     def unfollowed(self, old: str, new: str) -> list[Unfollowed]:
         """Returns what a text of the older source does not follow."""

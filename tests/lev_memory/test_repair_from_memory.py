@@ -81,8 +81,8 @@ def test_a_look_up_in_an_otherwise_wrong_text_is_not_proposed():
 def test_a_change_in_two_places_is_repaired_in_both_or_in_none():
     new, old = "Print the page, page 4", "Print the file, file 3"
     drafts = "Imprimer le fichier, fichier 3", "Imprimer le fichier 3"
-    texts = [each and each.text for each in memory_of().propose([(new, old, d) for d in drafts])]
-    assert texts == ["Imprimer la page, page 4", "Imprimer le fichier 4"]
+    both, one = memory_of().propose([(new, old, draft) for draft in drafts])
+    assert (both.text, one.text) == ("Imprimer la page, page 4", "Imprimer le fichier 4")
 
 
 def test_a_part_of_a_compound_is_not_deleted():
@@ -314,8 +314,8 @@ def test_obsolete_entries_are_a_memory_too(tmp_path):
 
 def untranslated(tmp_path):
     """A project of OmegaT as it writes it: an untranslated source file, and its memory."""
-    entries = (f'\n\nmsgid "Open {what}"\nmsgstr ""\n' for what in ("3 files", "2 boxes"))
-    source = "".join([catalogue().split("\n\n")[0], *entries])
+    source = catalogue().split("\n\n")[0]
+    source += '\n\nmsgid "Open 3 files"\nmsgstr ""\n\nmsgid "Open 2 boxes"\nmsgstr ""\n'
     path = written(tmp_path, source, "app.po")
     memory = tmp_path / "omegat" / "project_save.tmx"
     memory.parent.mkdir()
