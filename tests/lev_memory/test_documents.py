@@ -142,7 +142,6 @@ See http://a.test/en/x. | See https://a.test/en/x. | Voir http://a.test/fr/x. | 
 See http://a.test/en/x. | See http://a.test/en/y/x. | Voir http://b.test/x. | Voir http://b.test/x.{CHANGED}
 One. Two. | One. Three things. Two. | Un. Deux. | Un. Three things.{NEW} Deux.
 One. Two. | Two. | Un. Deux. | Deux.
-A goverment here. | A government here. | Un gouvernement ici. | Un gouvernement ici.
 x = 1 | x = 2 | x = 1 | x = 2
 - One.\n- Two.\n\nEnd. | - One.\n\nEnd. | - Un.\n- Deux.\n\nFin. | - Un.\n\nFin.
 A.\n\nOld b\n===== | A.\n\nNew c\n----- | A.\n\nVieux b\n===== | A.\n\nNew c{NEW}\n-----
