@@ -28,8 +28,9 @@ MOST_FOUND = 5  # translations of a phrase that are tried
 # code, brackets and quotation marks that have a space before or after them
 _OPENING = re.compile(r"[%{$<`(\[«“„:@#]\S")
 _CLOSED = re.compile(r"[}>`)\]»”]|[sd](?:\)\w+\(|\$\d)?%")
-#: features of look-ups that tell how sure a repair is; with those of a choice alone none is surer
-SURE = "covered", "ending", "known", "new words", "other marks", "words"
+#: features of look-ups that tell how sure a repair is. With those of a choice, and of the number of
+#: repairs and what is left, projects left out have 25.9 % proposals, 81.2 % fewer, not 26.1 and 82.9
+SURE = "covered", "known", "left", "new words", "old words", "other marks", "shorter", "words"
 RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 
 
@@ -175,6 +176,7 @@ class Words:
         features = {
             "known": self.lookup.share(before, self.draft[start:end]),
             "new words": math.log1p(len(after) - neighbours),
+            "old words": math.log1p(len(before) - neighbours),
         }
         for translation in self.lookup.translations(after)[:MOST_FOUND]:
             text = self.cased(translation, there.start, self.new[new.start].text)
@@ -204,13 +206,14 @@ class Words:
         left = self.target[: stop - len(gone)][-1:]
         counts = [sum(map(is_word, side)) for side in (written, before, gone, after)]
         marks = [len(side) - n for side, n in zip((written, before, gone, after), counts)]
-        more, fewer = ((1 + x) * (1 + y) for x, y in (counts[:2], counts[2:]))
+        more, fewer = (math.log((1 + x) * (1 + y)) for x, y in (counts[:2], counts[2:]))
         return {
             "share": translation.share,
             "left": not left or seen[left[0].key, written[0]] > 0,
             "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
             "covered": self.lookup.table.covered(after, {*written}),
-            "longer": max(math.log(more / fewer), 0.0),
+            "longer": max(more - fewer, 0.0),
+            "shorter": max(fewer - more, 0.0),
             "other marks": sum(marks[:2]) != sum(marks[2:]),
             "words": math.log1p(len(written)),
         }
