@@ -28,8 +28,8 @@ MOST_FOUND = 5  # translations of a phrase that are tried
 # code, brackets and quotation marks that have a space before or after them
 _OPENING = re.compile(r"[%{$<`(\[«“„:@#]\S")
 _CLOSED = re.compile(r"[}>`)\]»”]|[sd](?:\)\w+\(|\$\d)?%")
-#: features of look-ups that tell how sure a repair is. With those of a choice, and of the number of
-#: repairs and what is left, projects left out have 25.9 % proposals, 81.2 % fewer, not 26.1 and 82.9
+#: features of look-ups that tell how sure a repair is. With the others, the number of repairs, what
+#: is left and the length 81.2 % of 25.9 % need fewer edits in projects left out, not 82.9 of 26.1
 SURE = "covered", "known", "left", "new words", "old words", "other marks", "shorter", "words"
 RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 
