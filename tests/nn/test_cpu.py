@@ -48,14 +48,13 @@ def one_dnn():
 
 
 class Operators(TorchDispatchMode):
-    """Which of torch's operators are run inside the block, and whether a weight was laid out."""
+    """Whether the weights that oneDNN reads inside the block were laid out."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.names, self.ready = list[str](), list[bool]()
+        self.ready = list[bool]()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.names.append(func._schema.name)
         if func._schema.name == ONE_DNN:
             self.ready.append(args[1].is_mkldnn)
         return func(*args, **(kwargs or {}))
