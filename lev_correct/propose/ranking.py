@@ -21,6 +21,7 @@ from ..text.units import (
     APOSTROPHES,
     NO_CONTEXT,
     Context,
+    ModelUnit,
     core_of,
     plain_apostrophes,
 )
@@ -305,28 +306,25 @@ class WordRanker(Backend):
 
     def write(
         self,
-        units: Sequence[str],
+        units: Sequence[ModelUnit],
         batch_size: int,
-        contexts: Sequence[Context] = (),
         doubts: bool = False,
-        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; an answer always comes to an end."""
-        read = [number for number, unit in enumerate(units) if self.readable(unit)]
-        asked = {n: (self.form(units[n]), tuple(often[n]) if often else ()) for n in read}
+        read = (unit for unit in units if self.readable(unit.text))
+        asked = {unit: (self.form(unit.text), unit.often) for unit in read}
         new = sorted({*asked.values()})
-        candidates_of = dict(zip(new, self.candidates(new, batch_size), strict=True))
-        contexts = contexts or [NO_CONTEXT] * len(units)
-        answers: list[Answer | None] = [{} for _ in units]
-        for n, pair in asked.items():
-            answers[n] = self._answer(units[n], candidates_of[pair], contexts[n], doubts)
-        return answers
+        candidates = dict(zip(new, self.candidates(new, batch_size), strict=True))
+        return [
+            self._answer(unit, candidates[asked[unit]], doubts) if unit in asked else {}
+            for unit in units
+        ]
 
-    def _answer(self, unit: str, candidates: Candidates, context: Context, doubts: bool) -> Answer:
-        chances = self.probabilities(candidates, unit, context)
-        best = self._best(candidates, unit, chances, doubts)
-        text = self.cased(candidates.texts[best], unit)
-        if text == unit:
+    def _answer(self, unit: ModelUnit, candidates: Candidates, doubts: bool) -> Answer:
+        chances = self.probabilities(candidates, unit.text, unit.context)
+        best = self._best(candidates, unit.text, chances, doubts)
+        text = self.cased(candidates.texts[best], unit.text)
+        if text == unit.text:
             return {}
         words = WordEdit(0, 1, tuple(text.split()))
         return {words: float(chances[best])}

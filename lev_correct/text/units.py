@@ -88,6 +88,11 @@ class ModelUnit(NamedTuple):
     context: Context = NO_CONTEXT
     often: tuple[str, ...] = ()
 
+    @property
+    def asked(self) -> "ModelUnit":
+        """Returns it without its place: such units, if equal, have equal answers."""
+        return self._replace(start=0, end=0)
+
 
 def composed(line: str, by_letters: bool = True) -> tuple[str, Sequence[int]]:
     """Returns a line as its words are read by letters: accents and ligatures are a part of them,
