@@ -32,7 +32,6 @@ from .lines import (
 from .packaged import ENGLISH_SPELLING
 from .propose import loading
 from .propose.backend import Backend
-from .propose.ranking import with_case
 from .settings import DEFAULTS, NAMES, Settings, chosen
 from .text.protection import (
     FOREIGN,
@@ -59,6 +58,7 @@ from .text.units import (
     context,
     pieces,
     spans,
+    with_case,
 )
 from .words.lexicon import KnownWords, installed_misspellings
 

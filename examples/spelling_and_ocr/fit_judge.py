@@ -39,7 +39,7 @@ from lev_correct.corrector import DEFAULT_THRESHOLD
 from lev_correct.document import Document
 from lev_correct.files.markup import opens_sentence
 from lev_correct.judge.evidence import OF_LISTS, Evidence, Run
-from lev_correct.judge.features import FEW, Weights
+from lev_correct.judge.features import FEW, TYPED, Weights
 from lev_correct.judge.judge import Kind
 from lev_correct.words.lexicon import TEXT, KnownWords
 from lev_runtime.io.output import whole_file
@@ -66,6 +66,8 @@ COUNTS = {
 #: terms of lists.
 COUNTS_OF_FEW = {"right": 1.0, "term": 1.0, "commits": 2.0, "line": 0.4}
 EDITS = 0.03
+#: The same of right lines that are texts of their own and of no file: twice as many terms change.
+TYPED_EDITS = 0.05
 STRENGTH = 0.3  # of the regression's regularization, the inverse
 FEWEST = 30  # examples of either class that a kind needs; of one with fewer the model tells,
 UNLEARNT = -8.0  # nats: but not of spaces and slips, which it is sure of in any compound
@@ -359,7 +361,7 @@ def table(rows: Sequence[Example], counts: dict[str, float]) -> Table | None:
     right = np.array([row.is_right for row in rows], bool)
     if min(right.sum(), (~right).sum()) < FEWEST:
         return None
-    names = [name for name in rows[0].features if name not in BY_HAND]
+    names = [name for name in rows[0].features if name not in (*BY_HAND, TYPED)]
     values = np.array([[row.features[name] for name in names] for row in rows])
     mean, scale = values.mean(0), np.maximum(values.std(0), 1e-6)
     standard = np.column_stack([np.ones(len(rows)), (values - mean) / scale])
@@ -461,13 +463,19 @@ def main() -> None:
         ]
         kinds = stored["kinds"] | fitted_of_few(rows)
         odds = left_out(rows, fitted_of_few)
-        # the bias under which as much of left-out right text changes as it may
-        is_right_text = np.array([row.source == "right" for row in rows])
-        most = round(EDITS * sum(words.values()) * HIDDEN / 1000)
+        # the biases under which as much of left-out right text changes as it may
+        of_right_text = np.sort(odds[[row.source == "right" for row in rows]])[::-1]
+        most = (
+            round(edits * sum(words.values()) * HIDDEN / 1000) for edits in (EDITS, TYPED_EDITS)
+        )
         least = math.log(DEFAULT_THRESHOLD / (1 - DEFAULT_THRESHOLD))
-        shift = least - np.sort(odds[is_right_text])[::-1][most]
+        shift, of_typed = (least - of_right_text[number] for number in most)
         odds += shift
         kinds[FEW]["bias"] = (round(kinds[FEW]["bias"][0] + float(shift), 4), 0.0)
+        kinds[FEW][TYPED] = (round(float(of_typed - shift), 4), 0.0)
+        print("typed:")
+        report(rows, odds + of_typed - shift)
+        print("others:")
         told = stored["fitted on"] | {"few": {"words": words, "examples": len(rows)}}
     else:
         rows = [*collected(corrector, spoiler, texts)]

@@ -7,9 +7,9 @@ import numpy as np
 
 from lev_runtime.text.words import WordEdit, word_edits
 
-from ..text.units import Context, ModelUnit, core_of
+from ..text.units import Context, ModelUnit, core_of, with_case
 from .backend import Answer
-from .ranking import FEATURES, OF_WORDS, Candidates, Tokens, WordRanker, with_case
+from .ranking import FEATURES, OF_WORDS, Candidates, Tokens, WordRanker
 
 #: Weights where nothing was tuned; all others are 0.
 LINE_WEIGHTS = dict.fromkeys(FEATURES, 0.0) | {

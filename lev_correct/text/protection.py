@@ -141,8 +141,9 @@ def touched(stays: bytearray, start: int, before: str, after: str) -> int:
 #: Characters of a sentence on each side of a word that tell whether it is mentioned.
 NEAR = 60
 _WORD, _SENTENCE_END = re.compile(r"\w+"), re.compile(r"[.!?…]\s|\n")
-#: What says that a word is misspelt, where no others than these are between both; what stands
-#: before the name of a thing.
+#: What says that a word is misspelt; what stands before the name of a thing; words that may stand
+#: between these, or a right form, and the misspelling, and those of them that lead away from what
+#: says so (*a typo in adress*).
 _SAYS = r"typo(?:s|'?ed)?|mis-?(?:sp|typ)\w*|mispel\w*|spellings?|spelled|spelt|sic"
 _CALLED = re.compile(r"\b(?:called|named|titled)\W*\Z")
 _LINKING = set(
@@ -158,6 +159,7 @@ _LINKING = set(
     "to token type typed use used usually variable verb versus vs was were when which with word "
     "would write written wrong wrongly wrote you".split()
 )
+_ELSEWHERE = set("and by for from in into or to use with".split())
 
 
 def mentioned(
@@ -194,5 +196,6 @@ def _is_linked(gap: str, right: str | None) -> bool:
     """Returns whether the text between a misspelling and its right form, or (None) what says that
     it is one, sets one against the other."""
     words = {*_WORD.findall(gap.lower())}
-    is_common = right is not None and right.lower() in _LINKING
-    return gap != " " and words <= _LINKING and not (words and is_common)
+    if right is None:
+        return words <= _LINKING - _ELSEWHERE
+    return gap != " " and words <= _LINKING and not (words and right.lower() in _LINKING)

@@ -182,6 +182,16 @@ def looked_up(word: str) -> str:
     return plain_apostrophes(word.lower())
 
 
+def with_case(text: str, word: str) -> str:
+    """A text with the capitals of a word: none, all, or the first letter's."""
+    if len(word) > 1 and word == word.upper() != word.lower():
+        return text.upper()
+    first = word[:1]
+    if first == first.lower():
+        return text
+    return text[:1].upper() + text[1:]
+
+
 def letters_only(text: str) -> str:
     """Returns a text without spaces and apostrophes."""
     return plain_apostrophes(text).replace(" ", "").replace("'", "")

@@ -10,11 +10,11 @@ from tables import rows
 
 from lev_correct import Corrector
 from lev_correct.propose.loading import LISTED, ranked
-from lev_correct.propose.ranking import FEATURES, OF_WORDS, with_case
+from lev_correct.propose.ranking import FEATURES, OF_WORDS
 from lev_correct.propose.ranking import WEIGHTS as USUAL
 from lev_correct.propose.rescoring import LINE_WEIGHTS
 from lev_correct.settings import Settings, chosen
-from lev_correct.text.units import NO_CONTEXT, read_unit
+from lev_correct.text.units import NO_CONTEXT, read_unit, with_case
 from lev_correct.words.lexicon import Lexicon, confusions
 from lev_correct.words.ngrams import Bigrams
 
@@ -46,8 +46,6 @@ usual | teh Teh (recieve) RECIEVE | the The (receive) RECEIVE
 usual | TEH CTA |
 usual | HTE CATTS | THE CATTS
 usual | teh's Recieve’s RECIEVE'D cat’s teh'x | the's Receive’s RECEIVE'D cat’s teh'x
-usual | tehcattehcattehcattehcattehcattehcattehcattehcattehcat receivecatreceiv | \
-tehcattehcattehcattehcattehcattehcattehcattehcattehcat receivecatreceiv
 usual | Reeeeeeceive | Receive
 names | London LONDON London's Mark mark Usa |
 names | Lonodn lonodn Hudn LONNDON | London London Hund LONDON
