@@ -18,7 +18,6 @@ in turn; of left-out right text as much changes as EDITS says. The table has wha
 kind of text, judged by the fit of other registers.
 """
 
-import argparse
 import gzip
 import json
 import math
@@ -32,6 +31,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 import numpy as np
+from lists import parser_of
 from made_up_typos import Typist
 
 from lev_correct import Corrector, settings
@@ -421,22 +421,17 @@ def report(rows: Sequence[Example], odds: np.ndarray) -> None:
             print(f"{source}: {edits} of {of} {'changed' if source in ALL_RIGHT else 'right'}")
     # terms are far more than met, and the rest of their lines is counted as right text
     met = np.array([not re.search("term|known", row.source) for row in rows])
-    right, listed = (np.array(column, bool) for column in zip(
-        *((row.is_right, row.kind in OF_LISTS) for row in rows), strict=True
-    ))  # fmt: skip
+    right = np.array([row.is_right for row in rows])
     for low, high in zip(STEPS, STEPS[1:]):
         inside = (chances >= low) & (chances < high) & met
         if inside.any():
-            share, unlisted = right[inside].mean(), right[inside & ~listed].mean()
             stated = f"stated {low} to {min(high, 1)}"
-            print(f"{stated}: {share:.1%} of {inside.sum()} right, {unlisted:.1%} if not listed")
+            print(f"{stated}: {right[inside].mean():.1%} of {inside.sum()} right")
 
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("texts", nargs="+", type=Path)
     parser.add_argument("--misspellings", nargs=2, required=True, metavar=("NOISY", "CLEAN"))

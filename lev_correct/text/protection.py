@@ -145,7 +145,7 @@ _WORD, _SENTENCE_END = re.compile(r"\w+"), re.compile(r"[.!?…]\s|\n")
 #: between these, or a right form, and the misspelling, and those of them that lead away from what
 #: says so (*a typo in adress*).
 _SAYS = r"typo(?:s|'?ed)?|mis-?(?:sp|typ)\w*|mispel\w*|spellings?|spelled|spelt|sic"
-_CALLED = re.compile(r"\b(?:called|named|titled)\W*\Z")
+_CALLED = re.compile(r"(?<!were )\b(?:called|named|titled)\W*\Z")
 _LINKING = set(
     "a actually alias also an and any are argument as attribute be became become becomes been "
     "branch by changed class column command common commonly constant correct corrected "
@@ -198,4 +198,4 @@ def _is_linked(gap: str, right: str | None) -> bool:
     words = {*_WORD.findall(gap.lower())}
     if right is None:
         return words <= _LINKING - _ELSEWHERE
-    return gap != " " and words <= _LINKING and not (words and right.lower() in _LINKING)
+    return bool(gap.strip(" ,")) and words <= _LINKING and not (words and right.lower() in _LINKING)

@@ -14,7 +14,7 @@ from lev_correct.propose.ranking import FEATURES, OF_WORDS
 from lev_correct.propose.ranking import WEIGHTS as USUAL
 from lev_correct.propose.rescoring import LINE_WEIGHTS
 from lev_correct.settings import Settings, chosen
-from lev_correct.text.units import NO_CONTEXT, read_unit, with_case
+from lev_correct.text.units import NO_CONTEXT, ModelUnit, with_case
 from lev_correct.words.lexicon import Lexicon, confusions
 from lev_correct.words.ngrams import Bigrams
 
@@ -100,7 +100,7 @@ def test_features_compare_a_candidate_with_the_word(words, wanted):
 
 def test_a_judge_hears_the_likeliest_change_of_a_word_that_would_rather_stay():
     corrector = ranking(weights={"unchanged": 99.0})
-    words = [read_unit(word, 0, 3) for word in ("hte", "cat")]
+    words = [ModelUnit(0, 0, "hte"), ModelUnit(0, 0, "cat")]
     assert corrector.backend.write(words, 8) == [{}, {}]
     change, of_known = corrector.backend.write(words, 8, doubts=True)
     ((edit, chance),) = change.items()
@@ -109,7 +109,7 @@ def test_a_judge_hears_the_likeliest_change_of_a_word_that_would_rather_stay():
 
 def test_a_word_of_the_files_is_a_candidate_and_counts_as_known():
     ranker = ranking(Scripted({"dessugar": ["message"]}, {"message": -1.0})).backend
-    word = read_unit("Dessugar", 0, 8)
+    word = ModelUnit(0, 0, "Dessugar")
     without, of_files = (
         ranker.write([word._replace(often=often)], 8, doubts=True) for often in [(), ("desugar",)]
     )
