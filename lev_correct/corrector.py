@@ -262,7 +262,12 @@ class Corrector:
                         answers[unit.text, unit.context, unit.often] for unit in line.units
                     ]
             for text in group:
-                yield [self._corrected(text, line, threshold, protections) for line in text.lines]
+                rows = zip(text.written, text.code, strict=True)
+                done = [Correction(line, line, (), code=is_code) for line, is_code in rows]
+                for line in text.lines:
+                    number = line.number - text.first
+                    done[number] = self._corrected(text, line, threshold, protections)
+                yield done
 
     def _read(
         self,
@@ -278,27 +283,20 @@ class Corrector:
         if document:
             code, first = document.code_lines(seen), document.lines_read - len(lines)
             forms, seen = document.forms(forms)
-        silent = [*map(any, zip(code, ignored, strict=True))]
-        read, nothing = list[Line](), list[Any]()  # what the many lines of code share
-        columns = zip(lines, forms, seen, code, silent, strict=True)
-        for number, (written, (text, origins), words_of, is_code, skipped) in enumerate(
-            columns, first
-        ):
-            has_words = not skipped and words_of.strip()
-            words = [*spans(words_of, "letters")] if has_words else nothing
+        read = list[Line]()
+        columns = zip(lines, forms, seen, code, ignored, strict=True)
+        for number, (written, (text, origins), words_of, *silent) in enumerate(columns, first):
             shown = words_of if by_letters else text
-            is_asked = not skipped and (words or not by_letters)
-            units = [*self._units(shown, words)] if is_asked else nothing
-            stays = bytearray(len(text) if is_asked else 0)
-            read.append(Line(written, text, origins, shown, number, is_code, words, units, stays))
-        if document and by_letters:
-            document.leave_divided_words(
-                [line.text for line in read], [line.units for line in read]
-            )
-        foreign = judge.foreign_parts(seen, silent, [line.words for line in read])
-        for line, words_of, parts in zip(read, seen, foreign, strict=True):
-            if not (line.words or line.units):
+            if any(silent) or not shown.strip():
                 continue
+            words = [*spans(words_of, "letters")]
+            units, stays = [*self._units(shown, words)], bytearray(len(text))
+            read.append(Line(written, text, origins, shown, number, words, units, stays))
+        if document and by_letters:
+            document.leave_divided_words([text for text, _ in forms], read)
+        seen = [seen[line.number - first] for line in read]
+        foreign = judge.foreign_parts(seen, [line.words for line in read])
+        for line, words_of, parts in zip(read, seen, foreign, strict=True):
             mark(line.stays, parts, FOREIGN)
             if not by_letters:  # what is hidden stands in the units
                 mark(line.stays, differing(line.text, words_of), PROTECTED)
@@ -309,7 +307,14 @@ class Corrector:
                 for unit, word in pairs
                 if not (inside(unit.start, parts) or judge.leaves_alone(word))
             ]
-        return Text(read, document, judge)
+        edited = [line for line in read if self._may_change(line)]
+        return Text(lines, code, first, edited, document, judge)
+
+    def _may_change(self, line: Line) -> bool:
+        """Returns whether a line has units, or what spaces or slips may explain."""
+        spacing = self.backend.spacing
+        respaced = spacing.slots(line.shown, line.words) if spacing else ()
+        return bool(line.units) or self.settings.grammar or any(respaced)
 
     def document(
         self, others: Document | None = None, path: str | None = None, text: Sequence[str] = ()
@@ -403,8 +408,6 @@ class Corrector:
     ) -> Correction:
         """A line of a text with the edits that are sure enough and touch nothing protected."""
         source, origins = line.written, line.origins
-        if not (line.words or line.units):
-            return Correction(source, source, (), code=line.is_code)
         judge = text.judge.line(line.shown, line.words)
         wanted, respaced = self._wanted(line, judge), list[Change]()
         if self.backend.spacing and line.words:

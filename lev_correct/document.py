@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .files.reader import TextReader
 from .judge.judge import Judge
 from .lines import Line
-from .text.units import HYPHENS, ModelUnit
+from .text.units import HYPHENS
 
 #: Lines whose units are answered together, of texts that are corrected together.
 LINES_TOGETHER = 10_000
@@ -31,25 +31,38 @@ class Document(TextReader):
     ) -> None:
         super().__init__(knows, path, text)
         self.judge = judge
-        self._divided = False  # a word, at the end of the line before
+        self._last = ""  # the line before
 
-    def leave_divided_words(self, lines: Sequence[str], units: Sequence[list[ModelUnit]]) -> None:
-        """Takes away the units of both halves of each word with a hyphen at the end of its line;
-        ``lines``: the next ones."""
-        for line, line_units in zip(lines, units, strict=True):
-            divided = bool(_DIVIDED.match(line.rstrip()[-2:]))
-            if divided and line_units and len(line[line_units[-1].end :].strip()) == 1:
-                line_units.pop()
-            begins = bool(line_units) and not any(map(str.isalnum, line[: line_units[0].start]))
-            if self._divided and begins:
-                line_units.pop(0)
-            self._divided = divided
+    def leave_divided_words(self, texts: Sequence[str], lines: Iterable[Line]) -> None:
+        """Takes away the units of both halves of each word with a hyphen at the end of its line.
+
+        Args:
+            texts: the lines that were read last. lines: those of them that have words.
+        """
+        first, texts = self.lines_read - len(texts), [self._last, *texts]
+        for line in lines:
+            before, text, units = texts[line.number - first], line.text, line.units
+            if units and _is_divided(text) and len(text[units[-1].end :].strip()) == 1:
+                units.pop()
+            begins = bool(units) and not any(map(str.isalnum, text[: units[0].start]))
+            if begins and _is_divided(before):
+                units.pop(0)
+        self._last = texts[-1]
+
+
+def _is_divided(line: str) -> bool:
+    """Returns whether a line ends in a part of a word."""
+    return bool(_DIVIDED.match(line.rstrip()[-2:]))
 
 
 @dataclass(frozen=True)
 class Text:
-    """Lines that were read and are to be corrected, and the judge of their edits."""
+    """The next lines of a text as they are written, which of them are code, the number of the
+    first; those that may change; the judge of their edits."""
 
+    written: Sequence[str]
+    code: Sequence[bool]
+    first: int
     lines: Sequence[Line]
     document: Document | None
     judge: Judge
@@ -60,7 +73,7 @@ def groups(texts: Iterable[Text]) -> Iterator[list[Text]]:
     group, lines = list[Text](), 0
     for text in texts:
         group.append(text)
-        lines += len(text.lines)
+        lines += len(text.written)
         if lines >= LINES_TOGETHER:
             yield group
             group, lines = [], 0

@@ -47,7 +47,6 @@ class Line:
     origins: Sequence[int]
     shown: str
     number: int
-    is_code: bool
     words: Sequence[Span]
     units: list[ModelUnit]
     stays: bytearray

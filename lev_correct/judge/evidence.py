@@ -103,16 +103,13 @@ class Evidence(Judge):
     def foreign_parts(
         self,
         lines: Sequence[str],
-        silent: Sequence[bool],
         places: Sequence[Sequence[Span]],
     ) -> list[list[Span]]:
         """See :class:`.Judge`."""
         foreign = []
-        for line, skip, line_places in zip(lines, silent, places, strict=True):
+        for line, line_places in zip(lines, places, strict=True):
             parts = list[Span]()
             foreign.append(parts)
-            if skip or not line_places:
-                continue
             words = self._words_of(line, line_places)
             parts += self.run.languages.foreign(line, words)
             if len(line_places) >= 3:
