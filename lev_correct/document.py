@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from .files.reader import TextReader
 from .judge.judge import Judge
@@ -58,22 +59,30 @@ def _is_divided(line: str) -> bool:
 @dataclass(frozen=True)
 class Text:
     """The next lines of a text as they are written, which of them are code, the number of the
-    first; those that may change; the judge of their edits."""
+    first; those that may change, as they are read; the judge of their edits."""
 
-    written: Sequence[str]
+    lines: Sequence[str]
     code: Sequence[bool]
     first: int
-    lines: Sequence[Line]
+    read: Sequence[Line]
     document: Document | None
     judge: Judge
 
 
-def groups(texts: Iterable[Text]) -> Iterator[list[Text]]:
+class _HasLines(Protocol):
+    @property
+    def lines(self) -> Sequence[str]: ...
+
+
+T = TypeVar("T", bound=_HasLines)
+
+
+def groups(texts: Iterable[T]) -> Iterator[list[T]]:
     """Yields some texts at a time, of :data:`LINES_TOGETHER` lines or more but for the last."""
-    group, lines = list[Text](), 0
+    group, lines = list[T](), 0
     for text in texts:
         group.append(text)
-        lines += len(text.written)
+        lines += len(text.lines)
         if lines >= LINES_TOGETHER:
             yield group
             group, lines = [], 0

@@ -16,6 +16,7 @@ from lev_runtime.io.lines import is_stream, progress, raw_lines
 from lev_runtime.io.output import rewrite_file
 from lev_runtime.io.text_files import read_lines, reading, require_files
 
+from ..document import groups
 from ..repository.checked_files import kind_left_out
 from ..repository.ignore import IgnoreComments
 from ..repository.kinds import BINARY, encoding_of
@@ -177,26 +178,25 @@ def _together(
     args: argparse.Namespace,
     others: "Document | None",
 ) -> Iterator[CorrectedFile]:
-    """Files in one process; ``others``: a text of the run, whose judge has counted its words."""
-    documents = [corrector.document(others, text.path, text.lines) for text in texts]
-
-    def parts() -> Iterator[tuple[Sequence[str], "Document | None", Sequence[bool]]]:
-        files = zip(texts, documents, strict=True)
-        for text, document in progress(files, "files read", total=len(texts)):
-            for start in range(0, len(text.lines), LINES_AT_ONCE):
-                part = slice(start, start + LINES_AT_ONCE)
-                yield text.lines[part], document, text.ignored[part]
-
-    corrected = corrector.correct_documents(
-        parts(), min_confidence=args.min_confidence, batch_size=args.batch_size
-    )
-    total = sum(len(text.lines) for text in texts)
-    first = next(corrected, [])  # all are read then, and their progress has been shown
-    lines = progress(chain(first, chain.from_iterable(corrected)), "lines", total=total)
-    for text, document in zip(texts, documents, strict=True):
-        corrections = list(islice(lines, len(text.lines)))
-        foreign, left_out = (document.judge.foreign, document.left_out) if document else (False, "")
-        yield CorrectedFile(text, corrections, foreign, left_out)
+    """Files in one process, some at a time; ``others``: a text of the run, whose judge has counted
+    its words."""
+    for group in groups(progress(texts, "files", total=len(texts))):
+        documents = [corrector.document(others, text.path, text.lines) for text in group]
+        parts = (
+            (text.lines[part], document, text.ignored[part])
+            for text, document in zip(group, documents, strict=True)
+            for start in range(0, len(text.lines), LINES_AT_ONCE)
+            for part in [slice(start, start + LINES_AT_ONCE)]
+        )
+        corrected = corrector.correct_documents(
+            parts, min_confidence=args.min_confidence, batch_size=args.batch_size
+        )
+        total = sum(len(text.lines) for text in group)
+        lines = progress(chain.from_iterable(corrected), "lines", total=total)
+        for text, document in zip(group, documents, strict=True):
+            done = list(islice(lines, len(text.lines)))
+            told = (document.judge.foreign, document.left_out) if document else (False, "")
+            yield CorrectedFile(text, done, *told)
 
 
 #: What a :class:`CorrectedFile` has besides its text.

@@ -125,23 +125,22 @@ class Evidence(Judge):
     def survey(self, lines: Iterable[str]) -> None:
         """See :class:`.Judge`."""
         self.run.often.clear()
+        seen, met = self.run.seen, list[str]()
         for line in dict.fromkeys(map(str.strip, lines)):  # half of a tree's stand there before
             parts = [*map(str.lower, _PART.findall(line))]
             last = len(parts) - PLACE
             if last <= 0:
-                self._meet(_WORD.findall(line.lower()), parts)
+                place = hash(tuple(_WORD.findall(line.lower())))
+                met += () if place in seen else parts
+                seen.add(place)
                 continue
             for number, part in enumerate(parts):
                 first = min(max(number - PLACE // 2, 0), last)
-                self._meet([number - first, *parts[first : first + PLACE]], [part])
-
-    def _meet(self, place: Sequence[object], parts: Sequence[str]) -> None:
-        """Counts the parts of words that stand at a place, by the words around, the first time."""
-        key = hash(tuple(place))
-        if key not in self.run.seen:
-            self.run.seen.add(key)
-            for part in parts:
-                self.run.met[part] += 1
+                place = hash((number - first, *parts[first : first + PLACE]))
+                if place not in seen:
+                    seen.add(place)
+                    met.append(part)
+        self.run.met.update(met)
 
     @property
     def errors(self) -> float:
