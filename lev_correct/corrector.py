@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any, TypedDict, Unpack
 from unicodedata import is_normalized, normalize
@@ -64,6 +64,9 @@ from .words.lexicon import KnownWords, installed_misspellings
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
+#: Lines that are remembered, as those of tables and licences return in many files; and characters
+#: of one.
+LINES_KEPT, LONGEST_KEPT = 10_000, 200
 #: Probability of an edit from which it is made by default where a text tells (:mod:`.evidence`):
 #: at 0.5 5 in 100 misspelt words of learners fewer become right, and in right text as many change.
 DEFAULT_THRESHOLD = 0.3
@@ -119,6 +122,7 @@ class Corrector:
         settings: Settings = DEFAULTS,
     ):
         self.backend, self.settings = backend, settings
+        self._kept = lru_cache(LINES_KEPT)(self._cut)
         #: What every call leaves alone, besides what it is given itself.
         self.protections = [settings.protection()]
         knows_spaces = backend.knows_spaces
@@ -289,14 +293,17 @@ class Corrector:
             shown = words_of if by_letters else text
             if any(silent) or not shown.strip():
                 continue
-            words = [*spans(words_of, "letters")]
-            units, stays = [*self._units(shown, words)], bytearray(len(text))
-            read.append(Line(written, text, origins, shown, number, words, units, stays))
+            cut = self._cut if len(shown) > LONGEST_KEPT else self._kept
+            words, units, is_respaced = cut(shown, words_of)
+            read.append(Line(written, text, origins, shown, number, words, [*units], is_respaced))
         if document and by_letters:
             document.leave_divided_words([text for text, _ in forms], read)
         seen = [seen[line.number - first] for line in read]
         foreign = judge.foreign_parts(seen, [line.words for line in read])
         for line, words_of, parts in zip(read, seen, foreign, strict=True):
+            if not (line.units or line.is_respaced):
+                continue
+            line.stays = bytearray(len(line.text))
             mark(line.stays, parts, FOREIGN)
             if not by_letters:  # what is hidden stands in the units
                 mark(line.stays, differing(line.text, words_of), PROTECTED)
@@ -307,14 +314,15 @@ class Corrector:
                 for unit, word in pairs
                 if not (inside(unit.start, parts) or judge.leaves_alone(word))
             ]
-        edited = [line for line in read if self._may_change(line)]
-        return Text(lines, code, first, edited, document, judge)
+        may_change = [line for line in read if line.units or line.is_respaced]
+        return Text(lines, code, first, may_change, document, judge)
 
-    def _may_change(self, line: Line) -> bool:
-        """Returns whether a line has units, or what spaces or slips may explain."""
-        spacing = self.backend.spacing
-        respaced = spacing.slots(line.shown, line.words) if spacing else ()
-        return bool(line.units) or self.settings.grammar or any(respaced)
+    def _cut(self, shown: str, words_of: str) -> tuple[Sequence[Span], Sequence[ModelUnit], bool]:
+        """Returns the words of a line, its units, and whether more than these may change."""
+        words = [*spans(words_of, "letters")]
+        spacing = self.backend.spacing if words else None
+        proposed = spacing.proposed(shown, words, ()) if spacing else ()
+        return words, [*self._units(shown, words)], self.settings.grammar or any(proposed)
 
     def document(
         self, others: Document | None = None, path: str | None = None, text: Sequence[str] = ()
@@ -430,11 +438,12 @@ class Corrector:
         edits = []
         for change in sorted([*wanted, *respaced]):
             start, end, after, chance = change
-            is_spaced, new = change in respaced, _written(text, line, change)
             if after == line.text[start:end]:
                 continue
+            is_spaced = change in respaced
             least = text.judge.threshold_for(threshold, is_spaced)
             is_sure = of_error(chance, judge.why.get(start, {})) >= least
+            new = _written(text, line, change, is_sure)
             reason = self._objection(line, change, is_spaced) if is_sure else "confidence"
             reason = "unknown" if UNREADABLE in after else reason
             if reason is None and (new is None or chance < least):
@@ -511,12 +520,15 @@ class Corrector:
         return wanted
 
 
-def _written(text: Text, line: Line, change: Change) -> str | None:
-    """Returns the new text of a change as its file has it; None where it does not fit there."""
-    start, end, after, _ = change
-    fitting: str | None = after
-    if text.document:
-        fitting = text.document.fitted(line.number, line.text, (start, end, after))
+def _written(text: Text, line: Line, change: Change, is_sure: bool) -> str | None:
+    """Returns the new text of a change as its file has it; None where it does not fit there, or,
+    as that takes long to tell, stands in a key where it would be made."""
+    (start, end, after, _), document = change, text.document
+    patch = start, end, after
+    fitting = document.fitted(line.number, line.text, patch) if document else after
     if fitting is None:
         return None
-    return as_escaped(fitting, (line.text, line.origins), line.written, (start, end))
+    new = as_escaped(fitting, (line.text, line.origins), line.written, (start, end))
+    if document and (is_sure or new != after) and document.is_key(line.number, start, end):
+        return None
+    return new

@@ -275,7 +275,7 @@ class Spacing:
             wanted: the changes of single words that a model wants.
         """
         model = {(start, end): after for start, end, after, _ in wanted}
-        for at, slot in self.slots(line, places):
+        for at, slot in self._slots(line, places):
             written = [line[start:end] for start, end in at]
             meant = tuple(model.get(place, text) for place, text in zip(at, written))
             best, chance = self._best(slot, tuple(map(looked_up, meant)))
@@ -284,7 +284,7 @@ class Spacing:
                 continue  # a model and a list know more words
             yield Change(at[0][0], at[-1][1], as_written("".join(written), best), chance)
 
-    def slots(self, line: str, places: Sequence[Span]) -> Iterator[tuple[Sequence[Span], Slot]]:
+    def _slots(self, line: str, places: Sequence[Span]) -> Iterator[tuple[Sequence[Span], Slot]]:
         """Yields what may be respaced in a line, and where it is: no names, nor parts of words with
         hyphens, nor what is rightly written twice, nor what stands in another language."""
         words = [looked_up(line[start:end]) for start, end in places]

@@ -6,7 +6,6 @@ front belong to no unit, so nothing changes them. Offsets count characters of th
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 from unicodedata import category, normalize
 
@@ -27,9 +26,6 @@ NO_CONTEXT: Context = ("", "")
 _BYTE_ORDER_MARK = "\ufeff"
 #: Parts of a word with hyphens on each side that are looked for, at most, and letters of each.
 MOST_PARTS, LONGEST_PART = 4, 40
-#: Lines whose words are remembered, as those of tables and licences return in many files; and
-#: characters of one.
-MOST_KEPT, LONGEST_KEPT = 10_000, 200
 _WORD = re.compile(r"\S+")
 _WORD_OR_CONTROL = re.compile(r"[\S\x85]+")  # which is whitespace for Python
 #: What a line has in which words are clipped or in brackets.
@@ -122,7 +118,7 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
     """
     start = len(_BYTE_ORDER_MARK) if line.startswith(_BYTE_ORDER_MARK) else 0
     if kind == "letters":
-        yield from (_letters if len(line) > LONGEST_KEPT else _kept_letters)(line, start)
+        yield from _letters(line, start)
         return
     words = [match.span() for match in _WORD.finditer(line, start)]
     if not words:
@@ -130,11 +126,6 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
     size = {"word": 1, "line": len(words)}.get(kind, window)
     for n in range(0, len(words), size):
         yield words[n][0], words[n : n + size][-1][1]
-
-
-@lru_cache(MOST_KEPT)
-def _kept_letters(line: str, begin: int) -> Sequence[Span]:
-    return tuple(_letters(line, begin))
 
 
 def _letters(line: str, begin: int) -> Iterator[Span]:

@@ -191,7 +191,7 @@ class Bigrams:
         if first is None or second is None:
             return 0.0
         pair = first * len(self.words) + second
-        place = int(np.searchsorted(self._pairs, pair))
+        place = int(self._pairs.searchsorted(pair))
         is_listed = place < len(self._pairs) and self._pairs[place] == pair
         return float(self._counts[place]) if is_listed else 0.0
 
