@@ -106,17 +106,10 @@ class CodeProtection(Protection):
     """Finds code and the like in a line: :data:`CODE`, a single word in quotes unless the line is
     prose, and words in capitals unless all are."""
 
-    def __init__(self) -> None:
-        super().__init__([CODE])
-        self._quoted, self._capitals = Protection([QUOTED]), Protection([CAPITALS])
-
     def spans(self, line: str) -> list[Span]:
-        spans = super().spans(line)
-        if not is_prose(line):
-            spans += self._quoted.spans(line)
-        if not is_shouted(line):
-            spans += self._capitals.spans(line)
-        return spans
+        patterns = [CODE] + [QUOTED] * (not is_prose(line)) + [CAPITALS] * (not is_shouted(line))
+        matches = (match for pattern in patterns for match in re.finditer(pattern, line))
+        return [match.span() for match in matches if match.group()]
 
     def in_line(self, line: str, shown: str) -> list[Span]:
         """Returns the spans but for those of markup alone, such as tags, which end at words: an
