@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from .files.reader import TextReader
 from .judge.judge import Judge
@@ -69,16 +69,11 @@ class Text:
     judge: Judge
 
 
-class _HasLines(Protocol):
-    @property
-    def lines(self) -> Sequence[str]: ...
-
-
-T = TypeVar("T", bound=_HasLines)
+T = TypeVar("T", bound=Any)
 
 
 def groups(texts: Iterable[T]) -> Iterator[list[T]]:
-    """Yields some texts at a time, of :data:`LINES_TOGETHER` lines or more but for the last."""
+    """Yields some texts at a time, of :data:`LINES_TOGETHER` ``lines`` or more but for the last."""
     group, lines = list[T](), 0
     for text in texts:
         group.append(text)

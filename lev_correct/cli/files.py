@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import is_stream, progress, raw_lines
 from lev_runtime.io.output import rewrite_file
-from lev_runtime.io.text_files import read_lines, reading, require_files
+from lev_runtime.io.text_files import read_lines, require_files
 
 from ..document import groups
 from ..repository.checked_files import kind_left_out
@@ -102,8 +102,7 @@ def require_text(paths: Sequence[str]) -> None:
 def read_file(path: str, name: str | None = None) -> FileText:
     """A file or standard input (``-``), with the name that it has elsewhere; raises UserError where
     it cannot be read."""
-    encoding = encoding_at(path)
-    return file_text(name or path, source_lines(path, encoding), encoding)
+    return file_text(name or path, *_lines_of(path))
 
 
 def file_text(path: str, raw_lines: Iterable[bytes], encoding: str | None = None) -> FileText:
@@ -119,33 +118,23 @@ def read_lines_of(paths: Iterable[str]) -> Iterator[str]:
     """Yields the lines of files without their ends; of one that cannot be read none."""
     for path in paths:
         with contextlib.suppress(UserError):
-            yield from map(_body, source_lines(path, encoding_at(path)))
+            yield from map(_body, _lines_of(path)[0])
 
 
 def _body(line: bytes) -> str:
     return line.removesuffix(b"\n").decode("utf-8", "surrogateescape")
 
 
-def source_lines(path: str, encoding: str | None = None) -> Iterator[bytes]:
-    """Yields the lines of a file, each with its end, in UTF-8 whatever its encoding is."""
-    if encoding is None:
-        yield from raw_lines(path)
-        return
-    with reading(path), open(path, "rb") as file:
-        data = file.read()
+def _lines_of(path: str) -> tuple[Iterable[bytes], str | None]:
+    """Returns the lines of a file, each with its end, in UTF-8, and its encoding, where a byte
+    order mark says that this is another one."""
+    raw = b"".join(raw_lines(path))
+    encoding = None if is_stream(path) else encoding_of(raw)
     try:
-        text = data.decode(encoding, "surrogatepass")
+        text = raw.decode(encoding, "surrogatepass") if encoding else ""
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not valid {encoding.upper()}: {error.reason}") from None
-    yield from io.BytesIO(text.encode("utf-8", "surrogatepass"))
-
-
-def encoding_at(path: str) -> str | None:
-    """Returns the encoding of a file in UTF-16 or UTF-32, by its byte order mark."""
-    if is_stream(path):
-        return None
-    with reading(path), open(path, "rb") as file:
-        return encoding_of(file.read(4))
+        raise UserError(f"{path} is not valid {encoding}: {error.reason}") from None
+    return io.BytesIO(text.encode("utf-8", "surrogatepass") or raw), encoding
 
 
 def corrected_files(
