@@ -4,13 +4,14 @@
     python benchmarks/prose.py --accept    # lists what the pages say now: look at the difference
 
 Prose is all text outside of code, links and the tables that results.py writes. prose.jsonl lists
-the numbers of each page: with the table, row and metric that one rounds, or with nothing, which is
-a setting, a date, a ratio, or a measurement that has no row.
+the numbers of each page: with the table, row and metric that one rounds, perhaps divided by that of
+another row or multiplied by a number, or with a word that says what it is if it has no row.
 """
 
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ LISTS = [ROOT / "benchmarks" / name for name in ("prose.jsonl", "results.jsonl")
 #: not text of ours, of earlier versions, or read by a test of its own (tests/test_papers.py)
 ELSEWHERE = (".", "build", "tests", "CHANGELOG", "docs/papers.md")
 NOT_PROSE = re.compile(
-    r"^```.*?^```|^ {4}.*?$|^<!-- table: .*?\n(?:\|.*\n)*|`[^`]*`|\]\([^)]*\)|https?://\S+",
+    r"^```.*?^```|^ {4}.*?$|^<!-- table: .*?\n(?:\|[^\n]*\n)*|`[^`]*`|\]\([^)]*\)|https?://\S+",
     re.M | re.S,
 )
 NUMBER = re.compile(r"(?<![\w.,#/-])\d(?:[\d,]*\d)?(?:\.\d+)?\b(?!\.\d)(?:\s%)?")
@@ -43,6 +44,15 @@ def rounds(number: str, value: Any) -> bool:
     return plain in [f"{each:,.{digits}f}" for each in measured if each is not None]
 
 
+def value_of(source: Sequence[Any], metrics: dict[tuple[str, str], Any]) -> Any:
+    """Returns the metric of a row, divided by another row's or multiplied by a number, if given."""
+    table, system, metric, *others = source
+    value = metrics[table, system][metric]
+    for other in others:
+        value *= 1 / metrics[table, other][metric] if isinstance(other, str) else other
+    return value
+
+
 def main() -> int:
     """Runs the script; returns 1 if a number is not known."""
     listed, rows = (map(json.loads, path.read_text("utf-8").splitlines()) for path in LISTS)
@@ -56,8 +66,9 @@ def main() -> int:
         lines.append(json.dumps({"page": page, "numbers": known}) + "\n")
         wrong += [f"{page}: {number} is said or listed, not both" for number in shown ^ {*known}]
         for number, source in known.items():
-            *row, metric = source or [""]
-            if source and not rounds(number, metrics.get(tuple(row), {}).get(metric)):
+            if not source:
+                wrong.append(f"{page}: {number} has no row, and no word says why")
+            elif not isinstance(source, str) and not rounds(number, value_of(source, metrics)):
                 wrong.append(f"{page}: {number} is not {source}")
     if "--accept" in sys.argv:
         LISTS[0].write_text("".join(lines), "utf-8")

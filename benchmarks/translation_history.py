@@ -2,6 +2,7 @@
 
     python benchmarks/translation_history.py FOLDER          # makes the benchmark, prints the table
     python benchmarks/translation_history.py FOLDER --fit    # and writes the numbers of lev_memory
+    python benchmarks/translation_history.py FOLDER --editor MODEL  # and what an editor does
 
 Needs ``pip install '.[memory]'`` and gettext. FOLDER gets two versions of each project from PyPI
 (700 MB), and of each file of translations MERGED/…: what a translator of the new version finds, by
@@ -33,8 +34,9 @@ from lev_memory.formats.units import BilingualFile, Proposal
 from lev_memory.repair import confidence
 from lev_memory.repair.repair import counting
 from lev_memory.repair.text import replaced
-from lev_memory.scores import ter
+from lev_memory.scores import corpus, ter
 from lev_memory.translation_memory import FuzzyMatch, TranslationMemory, stripped
+from lev_runtime import Editor
 
 #: names and versions on PyPI
 PROJECTS = """
@@ -132,13 +134,11 @@ def make(folder: Path, name: str, old: str, new: str) -> None:
 
 class Row(NamedTuple):
     """An entry: edits from the draft, the draft repaired by rule and the repair to what was
-    written, the words of that, whether the repair is that; and what tells how sure it is."""
+    written, the words of that; and what tells how sure it is."""
 
     project: str
     language: str
     texts: tuple[str, ...]  # new source, old source, draft, repair, written
-    kinds: tuple[str, ...]
-    is_all: bool
     features: dict[str, float]
     kept: int
     rule: int
@@ -148,10 +148,6 @@ class Row(NamedTuple):
     @property
     def is_proposed(self) -> bool:
         return self.texts[2] != self.texts[3]
-
-    @property
-    def is_exact(self) -> bool:
-        return self.is_proposed and self.texts[3].strip() == self.texts[4].strip()
 
 
 def words(text: str) -> list[str]:
@@ -212,9 +208,9 @@ class Place(NamedTuple):
 def places_of(name: str, language: str, part: Entries) -> Iterator[Place]:
     """Yields the stretches that have look-ups."""
     repairer = part.memory.repairer
-    for document, draft, wanted in part.entries:
+    for _, draft, wanted in part.entries:
         texts = draft.old, stripped(draft.unit.source), draft.text
-        entry, *_ = repairer.words(*texts, counting(language, document.form_of))
+        entry, *_ = repairer.words(*texts, counting(language))
         for stretch in entry.stretches():
             edits = entry.replacements(*stretch)
             ways = [(e.features, distance(replaced(entry.draft, [e[:3]]), wanted)) for e in edits]
@@ -229,7 +225,7 @@ def rows_of(name: str, language: str, part: Entries, choice: Mapping[str, float]
     rows = []
     for document, draft, wanted in part.entries:
         unit = draft.unit
-        repair = memory.repair(draft, counting(language, document.form_of))
+        repair = memory.repair(draft, counting(language))
         text = memory.written(unit, repair.text)
         proposal = Proposal(text, repair.probability, repair.is_all)
         if repair.says_something_else or memory.lacking(document, draft, proposal, repair.text):
@@ -237,8 +233,7 @@ def rows_of(name: str, language: str, part: Entries, choice: Mapping[str, float]
         rule = memory.written(unit, repair.ruled) if repair.ruled else unit.target
         texts = unit.source, unit.old, unit.target, text, wanted
         counts = [distance(each, wanted) for each in (unit.target, rule, text)]
-        sure = repair.kinds, repair.is_all, repair.features
-        rows.append(Row(name, language, texts, *sure, *counts, len(words(wanted))))
+        rows.append(Row(name, language, texts, repair.features, *counts, len(words(wanted))))
     return rows
 
 
@@ -264,7 +259,7 @@ def fitted(rows: Iterable[Row]) -> confidence.Weights:
 
 
 #: features of a look-up that tell how good it is among others
-CHOICE = "neighbours share left ending alone covered known longer".split() + ["other marks"]
+CHOICE = "share left ending alone covered known longer".split() + ["other marks"]
 SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
@@ -319,13 +314,26 @@ def tables(rows: Sequence[Row], precision: float) -> str:
         for name in dict.fromkeys(getattr(row, key) for row in rows):
             part = [row for row in rows if getattr(row, key) == name]
             edits = [row.repaired if proposed[id(row)] else None for row in part]
-            complete = [after if row.is_all else None for row, after in zip(part, edits)]
             by_rule = [row.rule if row.rule != row.kept else None for row in part]
             lines.append(line(f"{name} ({len(part)}): kept", part, [None] * len(part)))
             lines.append(line("rule", part, by_rule))
-            lines.append(line("repair, whole", part, complete))
             lines.append(line("repair", part, edits))
         lines.append("")
+    return "\n".join(lines)
+
+
+def edited(rows: Sequence[Row], precision: float, editor: Editor) -> str:
+    """Returns TER before and after an editor, from the old texts and from the proposals."""
+    sides = zip(*(map(str.split, row.texts) for row in rows))
+    new, old, kept, repaired, wanted = ([*map(" ".join, side)] for side in sides)
+    made = zip(judged(rows, precision), kept, repaired)
+    proposed = [after if is_made else before for is_made, before, after in made]
+    lines = [f"| {len(rows)} entries | TER | edited |", "|---|---|---|"]
+    for name, drafts in (("no edits", kept), ("repair", proposed)):
+        traces = editor.edit(new, drafts, old_sources=old, delete_threshold=0.5)
+        outputs = drafts, [trace.text for trace in traces]
+        scores = [f"{corpus(ter(), texts, wanted):.1f}" for texts in outputs]
+        lines.append(f"| {' | '.join([name, *scores])} |")
     return "\n".join(lines)
 
 
@@ -341,7 +349,7 @@ def main() -> None:
     parser.add_argument("--precision", type=float, default=0.8)
     parser.add_argument("--finished", choices=FINISHED, default="")
     parser.add_argument("--fit", action="store_true", help="write lev_memory's numbers")
-    parser.add_argument("--examples", type=Path, help="write the proposals as JSON")
+    parser.add_argument("--editor", type=Path, help="an exported LevT, to edit them with")
     args = parser.parse_args()
     names = args.projects
     for name in names:
@@ -359,9 +367,8 @@ def main() -> None:
             rows += rows_of(name, language, part, choice)
         print(f"{name}: {len(rows)} entries", file=sys.stderr, flush=True)
     print(tables(rows, args.precision))
-    if args.examples:
-        proposed = [row for row, is_made in zip(rows, judged(rows, args.precision)) if is_made]
-        args.examples.write_text(json.dumps(proposed, ensure_ascii=False, indent=0), "utf-8")
+    if args.editor:
+        print(edited(rows, args.precision, Editor(args.editor)))
     if args.fit:
         weights, limits = numbers_of(rows)
         path = Path(confidence.__file__).with_suffix(".json")

@@ -169,9 +169,8 @@ def updates(peers: Peers, args: argparse.Namespace) -> dict[str, Callable[[Pairs
             cfg.optimizer = OmegaConf.merge(OmegaConf.structured(FairseqAdamConfig()), words)
             learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
             optimizer = FP16Optimizer.build_optimizer(cfg, learnt)
-        if name != "int8":  # of decoding alone
-            settings = partial(common.torch_settings, tf32=name == "tf32")
-            systems[name] = partial(update, model, partial(our_loss, model), optimizer, settings)
+        settings = partial(common.torch_settings, tf32=name == "tf32")
+        systems[name] = partial(update, model, partial(our_loss, model), optimizer, settings)
     return systems
 
 

@@ -102,7 +102,7 @@ def _add_proposals(add: Add, precision: str) -> None:
     add("--diff", "print the changes, do not write them")
     add("--backup", "keep the old file as FILE.bak")
     add("--report FILE", "write as JSON what becomes of each fuzzy entry, and why", type=Path)
-    add("--tmx OUT", "write the proposals as a translation memory too", type=Path)
+    add("--tmx OUT", "write proposals as a translation memory too, but none in part", type=Path)
 
 
 def _add_repair(parser: argparse.ArgumentParser, add: Add) -> None:
@@ -279,8 +279,11 @@ def _fill(
             report.update(filled.report)
             described += [_described(path, decision) for decision in filled.decisions]
             language = language_of(filled.document) or memory.language
-            for unit, proposal in proposals_of(filled.decisions).items():
-                translations.append((unit.source, proposal.text, language))
+            translations += [
+                (unit.source, proposal.text, language)
+                for unit, proposal in proposals_of(filled.decisions).items()
+                if proposal.is_all  # tools show it as a match of 100 %
+            ]
             if args.diff:
                 print(filled.diff(), end="")
             if len(paths) > 1 or not args.diff or filled.after == filled.before:
@@ -298,7 +301,7 @@ def _fill(
     if args.tmx and translations:
         write_tmx(args.tmx, translations)
     elif args.tmx:
-        warn(f"{args.tmx} was not written: there are no proposals")
+        warn(f"{args.tmx} was not written: there are no proposals that follow all of a change")
 
 
 def told(filled: Filled) -> str:

@@ -11,7 +11,7 @@ import difflib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -38,9 +38,8 @@ from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer, stated, to_do
 from .repair.invented import lost_code, vocabulary
 from .repair.layout import CASE, MARKS
-from .repair.repair import Category, Terms, counting
+from .repair.repair import Category, counting
 from .repair.text import places, to_line, to_text, with_ends
-from .typos import is_mended_typo
 
 BY_RULE, BY_LOOK_UP = "repaired by rule", "repaired from the memory"
 STANDING = "have a proposal"
@@ -49,6 +48,7 @@ STANDING = "have a proposal"
 SURE = {RULE, MARKS, CASE}
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 NO_END = "\\ No newline at end of file"
+Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations
 Report = Counter[tuple[str, str]]  # "proposed", "kept" or "left", and why
 
 
@@ -217,7 +217,7 @@ class TranslationMemory:
 
     @cached_property
     def repairer(self) -> Repairer:
-        return Repairer(self.memory.all_pairs, terms=self.terms)
+        return Repairer(self.memory.all_pairs)
 
     def propose(self, changes: Iterable[tuple[str, str, str]]) -> list[Proposal | None]:
         """Returns a proposal for each new source, older source and draft, None where the draft
@@ -316,7 +316,7 @@ class TranslationMemory:
     def decisions(self, document: BilingualFile) -> list[Decision]:
         """Returns what becomes of each fuzzy unit of a file."""
         drafts, others = self.drafts(document)
-        category = counting(language_of(document) or self.language, document.form_of)
+        category = counting(language_of(document) or self.language)
         repairs = [self.repair(draft, category) for draft in drafts]
         changes = [self.change(*pair) for pair in zip(drafts, repairs)]
         outputs: Sequence[Proposal | None] = [None] * len(changes)
@@ -392,8 +392,6 @@ class TranslationMemory:
             return "right as they are"
         if draft.old and not vocabulary([draft.old]) & vocabulary([change.new]):
             return "of another text"
-        if draft.old and is_mended_typo(to_text(draft.old), to_text(change.new)):
-            return "only a typo was mended in the source"
         is_foreign = self.model and not output
         return "of a project that the model has not learnt" if is_foreign else "without a repair"
 

@@ -19,7 +19,7 @@ LAYERS = {
     | propose.loading | settings | propose | repository | lines | text | files
     | words packaged""",
     "lev_memory": """cli | __init__ | translation_memory | evaluate | proposals
-    | train | prepare | formats scores | memory | repair | typos""",
+    | train | prepare | formats scores | memory | repair""",
     "lev_runtime": """__init__ | refine.editor beam labels | refine io | text.sentences
     | history refine.options refine.policy | refine.arrays text | batching folder
     | errors logistic""",
@@ -109,9 +109,7 @@ ROOMS = {
     "lsprotocol pygls",
     "lev_serve": "lev_correct lev_runtime regex fastapi h11 starlette prometheus_client pydantic "
     "uvicorn",
-    # lev_correct: where it is installed, typos.py asks it whether a source had one
-    "lev_memory": "babel lev_correct lev_runtime markdown_it numpy rapidfuzz regex sacrebleu "
-    "sentencepiece translate",
+    "lev_memory": "babel lev_runtime markdown_it numpy rapidfuzz regex sacrebleu sentencepiece",
 }
 
 

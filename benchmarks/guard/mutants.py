@@ -2,11 +2,9 @@
 
     python benchmarks/guard/mutants.py run COPY new.jsonl tests/systems
     python benchmarks/guard/mutants.py compare benchmarks/guard/mutants.jsonl new.jsonl
-    python benchmarks/guard/mutants.py draw 12 lev_plugins/export lev_plugins/optim
 
 ``run`` changes the files of a tree: give it a copy. pytest's arguments follow, which say what tests
-a mutant is tried with, until the first fails. It goes on where it was stopped. ``draw`` adds to the
-list what each folder lacks of so many mutants, at random and one a function at most.
+a mutant is tried with, until the first fails. It goes on where it was stopped.
 
 A mutant of the list also has the verdict of the tree that the list was made from (commit c32784a),
 or, if it took the place of another whose line went, that of some tests, or ``untried``.
@@ -16,18 +14,14 @@ import ast
 import collections
 import json
 import os
-import random
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 LIMIT = 600  # seconds, after which a mutant hangs
 LIST = Path(__file__).with_name("mutants.jsonl")
-SWAPS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+",
-         "*": "+", "/": "*", "//": "*", "%": "*", "and": "or", "or": "and", "in": "not in",
-         "not in": "in", "is": "is not", "is not": "is"}  # fmt: skip
 Mutant = dict[str, str]
 
 
@@ -90,69 +84,6 @@ def verdict(mutant: Mutant, tree: Path, tests: Sequence[str]) -> tuple[str, str]
     return "noticed", failed[1] if failed else f"status {done.returncode}"
 
 
-def faults(node: ast.expr | ast.stmt, line: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yields the kind of a fault, and the line with it, of a node that stands in one line."""
-    start, end, kind, other = node.col_offset, node.end_col_offset, "operator", ""
-    match node:
-        case ast.Constant(value=bool() | int() as value):
-            kind, other = "constant", str(not value if isinstance(value, bool) else value + 1)
-        case ast.Expr(value=ast.Call()):
-            kind, other = "statement", "pass"
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            kind, end = "condition", operand.col_offset
-        case (
-            ast.BoolOp(values=[left, right, *_])
-            | ast.BinOp(left=left, right=right)
-            | ast.Compare(left=left, comparators=[right])
-        ):
-            start, end = left.end_col_offset, right.col_offset
-            if (operator := line[start:end].decode().strip()) not in SWAPS:
-                return
-            other = f" {SWAPS[operator]} "
-        case _:
-            return
-    yield kind, line[:start] + other.encode() + line[end:]
-
-
-def mutants_of(path: Path) -> Iterator[Mutant]:
-    """Yields the mutants of the functions of a file, each of one line."""
-    lines = path.read_text(encoding="utf-8").split("\n")
-    tree = ast.parse("\n".join(lines))
-    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        for node in (inner for statement in function.body for inner in ast.walk(statement)):
-            if isinstance(node, ast.expr | ast.stmt) and node.lineno == node.end_lineno:
-                line = lines[node.lineno - 1]
-                for kind, faulty in faults(node, line.encode()):
-                    if line.count(")") - line.count("(") != faulty.count(b")") - faulty.count(b"("):
-                        continue  # a bracket of the expression is cut off
-                    yield {"file": "", "function": function.name, "kind": kind,
-                           "line": line.strip(), "mutant": faulty.decode().strip(),
-                           "verdict": "untried", "by": ""}  # fmt: skip
-
-
-def draw(least: int, rooms: Sequence[str]) -> None:
-    """Adds mutants to the list until each folder has ``least``, or no more functions."""
-    tree = LIST.resolve().parents[2]
-    for room in rooms:
-        here = [mutant for mutant in read(LIST) if mutant["file"].startswith(f"{room}/")]
-        tried = {(mutant["file"], mutant["function"].split(".")[-1]) for mutant in here}
-        candidates = [
-            {**mutant, "file": str(path.relative_to(tree))}
-            for path in sorted(tree.glob(f"{room}/**/*.py"))
-            for mutant in mutants_of(path)
-        ]
-        random.Random(room).shuffle(candidates)
-        for mutant in candidates:
-            function = mutant["file"], mutant["function"]
-            if len(here) >= least or function in tried or place(mutant, tree) is None:
-                continue
-            tried.add(function)
-            here.append(mutant)
-            with LIST.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(mutant) + "\n")
-        print(f"{room}: {len(here)}")
-
-
 def compare(before: Path, after: Path) -> bool:
     """Prints counts and what is noticed no more; returns whether it is one in a hundred at most."""
     old, new = ({key(mutant): mutant for mutant in read(path)} for path in (before, after))
@@ -168,11 +99,8 @@ def compare(before: Path, after: Path) -> bool:
 
 
 def main() -> int:
-    """Runs, compares or draws; returns 1 where more than one in a hundred is noticed no more."""
+    """Runs or compares; returns 1 where more than one in a hundred is noticed no more."""
     action, first, second, *tests = sys.argv[1:]
-    if action == "draw":
-        draw(int(first), [second, *tests])
-        return 0
     if action == "compare":
         return not compare(Path(first), Path(second))
     into = Path(second)

@@ -1,7 +1,6 @@
 """Files of translations: which there are, what language they are in, how they are read and kept."""
 
 import gzip
-import importlib
 import itertools
 import json
 import re
@@ -32,8 +31,6 @@ READERS: dict[str, Callable[[Path, bytes], BilingualFile]] = {
     ".po": PoFile,
     **{ending: XliffFile for ending in XLIFF},
 }
-#: formats of translate-toolkit (the extra ``memory``), as a memory alone
-OTHER_FORMATS = set(".ts .mo .gmo .qph .utx .tbx .catkeys .lang".split())
 # the language at the end of a name: app.pt_BR
 _AT_END = re.compile(r"(?:.*[._-])?(([a-z]{2})(?:[_-](?:[A-Z]\w{1,3}|\d{3}))?(?:@\w+)?)")
 _WHOLE = re.compile(r"[a-zA-Z]{2}(?:[_-].*)?")
@@ -95,7 +92,8 @@ def read_document(path: Path) -> BilingualFile:
     """
     reader = READERS.get(path.suffix.lower())
     if reader is None:
-        raise UserError(f"{path}: give one of {', '.join(READERS)}")
+        raise UserError(f"{path}: give one of {', '.join(READERS)}; ts2po, prop2po, json2po of "
+                        "translate-toolkit make a .po file of others")  # fmt: skip
     return reader(path, read_bytes(str(path)))
 
 
@@ -135,15 +133,11 @@ def memory_of(path: Path, language: str) -> tuple[list[Pair], set[str]]:
     Raises:
         UserError: the file cannot be read.
     """
-    kind = path.suffix.lower()
-    if kind == ".tmx":
+    if path.suffix.lower() == ".tmx":
         pairs, languages = tmx_pairs(path, read_bytes(str(path)), language)
     else:
-        if kind in READERS:
-            document = read_document(path)
-            pairs, named = document_pairs(document), language_of(document)
-        else:
-            pairs, named = toolkit_pairs(path)
+        document = read_document(path)
+        pairs, named = document_pairs(document), language_of(document)
         languages = {named} - {""}
         if not is_language(named, language):
             pairs = []
@@ -161,28 +155,6 @@ def document_pairs(document: BilingualFile, drafts: bool = False) -> list[Pair]:
     return pairs
 
 
-def toolkit_pairs(path: Path) -> tuple[list[Pair], str]:
-    """Returns what a file in one of translate-toolkit's formats has translated, and its
-    language."""
-    if path.suffix.lower() not in OTHER_FORMATS:
-        raise UserError(f"{path} cannot be read; make a .po file of it, as prop2po and json2po of "
-                        "translate-toolkit do")  # fmt: skip
-    try:
-        storage = importlib.import_module("translate.storage.factory")
-    except ImportError:
-        raise UserError(
-            f"{path}: translate-toolkit reads {path.suffix}: pip install -e '.[memory]'"
-        ) from None
-    try:
-        store = storage.getobject(str(path))
-        units = [unit for unit in store.units if unit.istranslated() and not unit.isfuzzy()]
-        pairs = [(str(unit.source), str(unit.target)) for unit in units]
-        language = str(store.gettargetlanguage() or "")
-    except Exception as error:  # its formats raise whatever they like
-        raise UserError(f"{path}: translate-toolkit cannot read it: {error}") from None
-    return pairs, language.replace("-", "_")
-
-
 def folder_memory(place: Path, language: str, problems: Problems | None) -> tuple[list[Pair], str]:
     """Returns the pairs of all files of a place, and the language of the translations.
 
@@ -193,9 +165,7 @@ def folder_memory(place: Path, language: str, problems: Problems | None) -> tupl
     """
     pairs: list[Pair] = []
     first: dict[str, Path] = {}
-    for path in files_in(place, [*READERS, ".tmx", *sorted(OTHER_FORMATS)]):
-        if path.suffix.lower() == ".ts" and b"<TS" not in read_bytes(str(path))[:1000]:
-            continue  # TypeScript
+    for path in files_in(place, [*READERS, ".tmx"]):
         with noted(problems, path, path == place):
             more, languages = memory_of(path, language)
             pairs += more

@@ -22,7 +22,6 @@ from lev_runtime.errors import UserError
 
 from ..memory import Pair
 from ..repair.text import replaced
-from ..typos import is_mended_typo
 from .units import BilingualFile, Proposal, TranslationUnit
 
 ENDINGS = ".md", ".markdown"
@@ -312,7 +311,7 @@ class Markdown(BilingualFile):
     def changed(self, old: Piece, new: Piece, there: Piece) -> list[str | TranslationUnit]:
         """Returns the translation of a piece that may have changed."""
         sides = [parts_of(piece) for piece in (old, new, there)]
-        if old.text.split() == new.text.split() or is_mended_typo(old.text, new.text):
+        if old.text.split() == new.text.split():
             self.counts["unchanged"] += 1
             return [there.text]
         if there.text == old.text:

@@ -3,7 +3,7 @@
 import gettext
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -94,9 +94,8 @@ def line_end(content: str) -> str:
 
 
 class Plurals(NamedTuple):
-    """The form for each number; that for 1, and those for a single number."""
+    """The form for 1, and those for a single number."""
 
-    form_of: Callable[[int], int]
     singular: int
     single: frozenset[int]
 
@@ -109,9 +108,7 @@ def plurals_of(header: str) -> Plurals | None:
         counts = Counter(form_of(number) for number in range(1000))
     except (ValueError, ArithmeticError, RecursionError):
         return None
-    return Plurals(
-        form_of, form_of(1), frozenset(form for form, count in counts.items() if count == 1)
-    )
+    return Plurals(form_of(1), frozenset(form for form, count in counts.items() if count == 1))
 
 
 @dataclass
@@ -352,7 +349,6 @@ class PoFile(BilingualFile):
         header = self.header()
         named = _LANGUAGE.search(header)
         plurals = plurals_of(header)
-        self.form_of = plurals.form_of if plurals else None
         units = [
             entry.unit(number, form, plurals)
             for number, entry in enumerate(self.entries)

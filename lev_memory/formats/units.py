@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -65,12 +65,10 @@ class BilingualFile:
     Attributes:
         language: of the translations, as the file says, else "".
         encoding: of the file.
-        form_of: the plural form for a number, where the file has a formula.
         obsolete: translations of sources that are gone.
     """
 
     encoding = "utf-8"
-    form_of: Callable[[int], int] | None = None
     obsolete: Sequence[tuple[str, str]] = ()
 
     def __init__(self, path: Path, language: str, units: list[TranslationUnit]) -> None:

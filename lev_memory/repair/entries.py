@@ -7,24 +7,29 @@ by deleting what the deleted words are linked to. What finds no repair stays.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
 from .confidence import ACCEPTED, CHOICE, probability
 from .invented import usual_repeats, with_right_marks, without_repeats
-from .layout import CASE, MARKS, Habits, closed
-from .lookup import ENDING, Concordance, Translation, joined, stretch
+from .layout import CASE, MARKS, Habits
+from .lookup import Concordance, Translation, joined, stretch
 from .meaning import Unfollowed
-from .repair import UNKNOWN, Category, Repaired, Sources, Stretch, Terms, repaired
+from .repair import UNKNOWN, Category, Repaired, Sources, Stretch, repaired
 from .text import goes_on, is_word, replaced, span, to_text, tokens_of
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
+ENDING = 2  # letters that tell forms of a word apart
 MOST_FOUND = 5  # translations of a phrase that are tried
 # code, brackets and quotation marks that have a space before or after them
 _OPENING = re.compile(r"[%{$<`(\[«“„:@#]\S")
 _CLOSED = re.compile(r"[}>`)\]»”]|[sd](?:\)\w+\(|\$\d)?%")
+#: features of look-ups that tell how sure a repair is; with those of a choice alone none is surer
+SURE = "covered", "ending", "known", "new words", "other marks", "words"
 RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 
 
@@ -72,7 +77,6 @@ class Words:
         self.old, self.new, self.target = sources.old.tokens, sources.new.tokens, tokens_of(draft)
         self.forward, self.backward = lookup.table.links(self.old, self.target)
         self.keys = [tuple(token.key for token in side) for side in (self.old, self.new)]
-        self.closed = closed(sources.old.text, draft)
 
     def stretches(self) -> Iterator[Stretch]:
         """Yields what differs but for capitals."""
@@ -92,13 +96,49 @@ class Words:
             ),
         )
 
-    def fit(self) -> dict[str, float]:
-        """Returns how much of the older source has a link to the draft, and of the draft to it."""
-        shares = []
-        for side, links in ((self.old, self.forward), (self.target, self.backward)):
-            words = [i for i, token in enumerate(side) if is_word(token.text)]
-            shares.append(sum(i in links for i in words) / max(len(words), 1))
-        return {"draft": shares[0], "translation": shares[1]}
+    def covered(self) -> float:
+        """Returns how much of the older source has a link to the draft."""
+        words = [i for i, token in enumerate(self.old) if is_word(token.text)]
+        return sum(i in self.forward for i in words) / max(len(words), 1)
+
+    def repairs(self, choice: Mapping[str, float]) -> list[tuple[Stretch, Replacement | None]]:
+        """Returns the stretches with their repairs; a change that stands in several places is
+        repaired alike in all of them, or in none."""
+        repairs = [(stretch, self.edit(*stretch, choice)) for stretch in self.stretches()]
+        by_change = defaultdict[tuple[tuple[str, ...], ...], list[set[str]]](list)
+        changes = [
+            tuple(side[s.start : s.stop] for side, s in zip(self.keys, stretch))
+            for stretch, _ in repairs
+        ]
+        for change, (_, edit) in zip(changes, repairs):
+            by_change[change].append(self.written(edit) if edit else set())
+        alike = {change for change, words in by_change.items() if set.intersection(*words)}
+        return [(s, e if change in alike else None) for change, (s, e) in zip(changes, repairs)]
+
+    def written(self, edit: Replacement) -> set[str]:
+        """Returns the words that a replacement puts in, "" where these are none."""
+        sides = edit.text, self.draft[edit.start : edit.end]
+        come, gone = ({token.key for token in tokens_of(side)} for side in sides)
+        return come - gone or {""}
+
+    def compounded(self, text: str, small: Container[str]) -> str:
+        """Returns a text in which two words that came together are one where the memory has them
+        as one: ``Quellen Cache`` as ``Quellencache``; "" where it does not show how two nouns that
+        it has not side by side are joined.
+
+        small: words that are no nouns, where nouns have a capital.
+        """
+        lookup, edits = self.lookup, list[tuple[int, int, str]]()
+        for left, right in pairwise(tokens_of(text)):
+            pair, apart = (left.key, right.key), text[left.start : right.end]
+            is_gap = text[left.end : right.start] == " "
+            if not is_gap or lookup.neighbours[pair] or apart in self.draft:
+                continue
+            if one := lookup.compounds.get("".join(pair)):
+                edits.append((left.start, right.end, one))
+            elif all(t.text.istitle() and t.key not in small for t in (left, right)):
+                return ""
+        return replaced(text, edits)
 
     def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Replacement | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
@@ -110,11 +150,7 @@ class Words:
                 best, least = edit, chance
         if not best and old and not new:
             best = self.deletion(old)
-        return None if best and self.is_closed(best) else best
-
-    def is_closed(self, edit: Replacement) -> bool:
-        """Returns whether a replacement is in a line that gets none."""
-        return any(start < edit.end and edit.start < end for start, end in self.closed)
+        return best
 
     def replacements(self, old: range, new: range) -> Iterator[Replacement]:
         """Yields the look-ups of the new words of a stretch, with neighbours on both sides."""
@@ -137,10 +173,8 @@ class Words:
         before, after = (keys[s.start : s.stop] for keys, s in zip(self.keys, (old, new)))
         start, end = span(self.target, there)
         features = {
-            "neighbours": neighbours / NEIGHBOURS,
             "known": self.lookup.share(before, self.draft[start:end]),
             "new words": math.log1p(len(after) - neighbours),
-            "old words": math.log1p(len(before) - neighbours),
         }
         for translation in self.lookup.translations(after)[:MOST_FOUND]:
             text = self.cased(translation, there.start, self.new[new.start].text)
@@ -170,14 +204,13 @@ class Words:
         left = self.target[: stop - len(gone)][-1:]
         counts = [sum(map(is_word, side)) for side in (written, before, gone, after)]
         marks = [len(side) - n for side, n in zip((written, before, gone, after), counts)]
-        more, fewer = (math.log((1 + x) * (1 + y)) for x, y in (counts[:2], counts[2:]))
+        more, fewer = ((1 + x) * (1 + y) for x, y in (counts[:2], counts[2:]))
         return {
             "share": translation.share,
             "left": not left or seen[left[0].key, written[0]] > 0,
             "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
             "covered": self.lookup.table.covered(after, {*written}),
-            "longer": max(more - fewer, 0.0),
-            "shorter": max(fewer - more, 0.0),
+            "longer": max(math.log(more / fewer), 0.0),
             "other marks": sum(marks[:2]) != sum(marks[2:]),
             "words": math.log1p(len(written)),
         }
@@ -186,8 +219,6 @@ class Words:
         """Returns a translation with a capital where it replaces one at the beginning, and in small
         letters as the replaced text where the memory shows it at the beginning alone."""
         text, old = translation.text, self.target[first].text
-        if text[:2].isupper() and len(text) > 1:
-            return text if new.isupper() or not text.isupper() else text.title()
         if old[:1].isupper() and (first == 0 or new[:1].isupper()):
             return text[:1].upper() + text[1:]
         if not translation.is_inner and old[:1].islower():
@@ -206,15 +237,10 @@ class Words:
         return f"{text} " if is_glued else text
 
     def agreed(self, there: range, text: str) -> tuple[int, str]:
-        """Returns where a replacement starts, and its text: its last word in the form that the
-        memory has before the next one, and the word before it in the form for its first."""
+        """Returns where a replacement starts, and its text: with the word before it in the form
+        that the memory has before its first one."""
         start, _ = span(self.target, there)
-        following, parts = self.target[there.stop : there.stop + 1], tokens_of(text)
-        if parts and following and is_word(following[0].text):
-            final = parts[-1]
-            form = self.lookup.agreeing(final.text, following[0].text)
-            text = text[: final.start] + form + text[final.end :]
-        if parts and there.start:
+        if there.start:
             small = self.target[there.start - 1]
             form = self.lookup.agreeing(small.text, tokens_of(text)[0].text)
             if form != small.text:
@@ -227,6 +253,8 @@ class Words:
         if not there or any(i not in self.forward for i in old):
             return None
         start, end = span(self.target, there)
+        if "-" in (self.draft[start - 1 : start], self.draft[end : end + 1]):
+            return None  # a compound
         if self.draft[:start].endswith(" "):
             start -= 1
         elif self.draft[end:].startswith(" "):
@@ -235,23 +263,21 @@ class Words:
 
 
 class Repairer:
-    """Repairs the drafts of a project from the pairs of its memory; terms: of a glossary."""
+    """Repairs the drafts of a project from the pairs of its memory."""
 
     def __init__(
         self,
         pairs: Sequence[tuple[str, str]],
         choice: Mapping[str, float] = CHOICE,
-        terms: Terms | None = None,
     ) -> None:
         self.lookup, self.habits, self.choice = Concordance(pairs), Habits(pairs), choice
-        self.terms = terms
         self.repeats = usual_repeats(target for _, target in pairs)
 
     def words(
         self, old: str, new: str, draft: str, category: Category
     ) -> tuple[Words, Repaired, set[str]]:
         """Returns an entry after its repairs by rule, marks and capitals; and their kinds."""
-        rule = repaired(old, new, draft, self.terms, category, self.habits.quotes)
+        rule = repaired(old, new, draft, category, self.habits.quotes)
         text, between, kinds = self.habits.marked(rule.sources.old.text, new, rule.text)
         if rule.text != draft:
             kinds.add(RULE)
@@ -268,27 +294,29 @@ class Repairer:
         if not old:
             return Repair(draft, (), False, 0.0, {})
         words, rule, kinds = self.words(old, new, draft, category)
-        repairs = [(stretch, words.edit(*stretch, self.choice)) for stretch in words.stretches()]
-        edits = sorted((edit for _, edit in repairs if edit), key=lambda edit: edit[:2])
+        repairs = words.repairs(self.choice)
+        edits = [edit for _, edit in repairs if edit]
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
-            edits = []
+            edits = []  # the draft has them in another order, or in one place
         stretches = [stretch for stretch, edit in repairs if edit not in edits]
         left = [words.unfollowed(*stretch) for stretch in stretches]
         opened = sum(sum(map(len, stretch)) for stretch in stretches)
         share = opened / max(len(words.old) + len(words.new), 1)
         text = replaced(words.draft, (edit[:3] for edit in edits))
+        text = words.compounded(text, self.habits.small) if edits else text
         text = with_right_marks(without_repeats(text, self.repeats, new, draft), new, draft)
         if draft[:1].isupper() and new[:1].isupper():
             text = text[:1].upper() + text[1:]
         kinds |= {edit.kind for edit in edits}
         is_small = kinds <= {MARKS, CASE} or kinds in ({LOOKED_UP}, {DELETED})
-        if opened and is_small:  # two of three need fewer edits: the rest of the text is wrong
+        # of what is small two of three need fewer edits: the rest of the text is wrong
+        if not text or (opened and is_small):
             return Repair(draft, (), False, 0.0, {}, left=left)
         features = {f"{kind} in part" if opened else kind: 1.0 for kind in kinds}
         if opened or kinds != {RULE}:  # the rule does not depend on the memory
             features |= means([edit.features for edit in edits if edit.kind == LOOKED_UP])
-            features |= words.fit()
             features |= {
+                "draft": words.covered(),
                 "edits": len(edits),
                 "open": share,
                 "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
@@ -323,5 +351,5 @@ def to_do(left: Iterable[Unfollowed]) -> str:
 
 def means(features: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Returns the mean features of several look-ups."""
-    names = features[0] if features else ()
+    names = SURE if features else ()
     return {name: sum(each[name] for each in features) / len(features) for name in names}

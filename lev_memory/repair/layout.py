@@ -1,17 +1,15 @@
-"""Follows a source in what is no language: code line by line, accelerators; and in what a memory
+"""Follows a source in what is no language: code alone, accelerators; and in what a memory
 shows: how a language writes marks and the first letter."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import regex
 
 from .code import ACCELERATORS, FIXED
-from .text import QUOTES, changes, places
+from .text import QUOTES, places
 
-FEED = "␊"  # a line break, see :mod:`text`
-_FENCE = regex.compile(r"\s*(?:```|~~~|\{% ?(?:end)?(?:highlight|raw|code)\b|</?pre\b)")
 # what programs have and prose seldom: of a line without its placeholders and its code in a text
 _PROGRAM = regex.compile(
     r"=>|->\w|::\w|&&|\|\||\w\(\)|\w\(['\"$\w]|\$\w|\w\s*[!<>=+-]?=\s|</\w|^\s*//"
@@ -19,18 +17,7 @@ _PROGRAM = regex.compile(
 )
 _INLINE = regex.compile(rf"{FIXED}|`[^`]*`")
 _PROSE = regex.compile(r"(?<!\S)\p{L}{2,}[.,:;!?]?(?!\S)")
-FEW_WORDS = 2  # that two languages may have alike
 _WORD = regex.compile(r"[\w\p{M}]+")
-Span = tuple[int, int]
-
-
-def lines_of(text: str) -> list[Span]:
-    """Returns the spans of a text's lines."""
-    spans, start = [], 0
-    for line in text.split(FEED):
-        spans.append((start, start + len(line)))
-        start += len(line) + 1
-    return spans
 
 
 def is_program(line: str) -> bool:
@@ -45,70 +32,11 @@ def is_wordless(line: str) -> bool:
     return bool(line.strip()) and not _PROSE.search(line)
 
 
-def code_lines(text: str) -> Iterator[tuple[Span, bool]]:
-    """Yields each line of a text, and whether it is code: between fences, or by itself."""
-    is_inside = False
-    for start, end in lines_of(text):
-        is_fence = bool(_FENCE.match(text, start, end))
-        is_inside ^= is_fence
-        yield (start, end), is_fence or is_inside or is_program(text[start:end])
-
-
-def bare(line: str) -> str:
-    """Returns a line with single spaces between its parts and none around them."""
-    return " ".join(line.split())
-
-
 def followed(old: str, new: str, draft: str) -> tuple[str, str]:
-    """Returns an older source and its draft with those lines of code as the new source has them
-    that the draft has as the older source had them."""
-    if FEED not in old:
-        is_code = all(is_program(text) or is_wordless(text) for text in (old, new))
-        return (new, new) if old == draft and is_code else (old, draft)
-    before, after, there = (
-        [text[slice(*span)] for span in lines_of(text)] for text in (old, new, draft)
-    )
-    code, code_after = (
-        [is_code or is_wordless(text[slice(*span)]) for span, is_code in code_lines(text)]
-        for text in (old, new)
-    )
-    for gone, come in [*changed_lines(before, after)][::-1]:
-        first = gone.start - (not gone and gone.start > 0)  # what comes goes after its neighbour
-        part = before[first : gone.stop]
-        places = [places_of(lines, part) for lines in (before, there)]
-        is_code = all(code[first : gone.stop]) and all(code_after[come.start : come.stop])
-        if part and is_code and len(places[0]) == len(places[1]):
-            start = places[1][places[0].index(first)]
-            lines = before[first : gone.start] + after[come.start : come.stop]
-            before[first : gone.stop] = there[start : start + len(part)] = lines
-    return FEED.join(before), FEED.join(there)
-
-
-def changed_lines(old: list[str], new: list[str]) -> Iterator[tuple[range, range]]:
-    """Yields what differs between lines, one by one where it is as many."""
-    for gone, come in changes(old, new):
-        if len(gone) == len(come):
-            for i, k in zip(gone, come):
-                yield range(i, i + 1), range(k, k + 1)
-        else:
-            yield gone, come
-
-
-def places_of(lines: list[str], part: list[str]) -> list[int]:
-    """Returns where some lines stand among others, one after the other."""
-    return [i for i in range(len(lines)) if lines[i : i + len(part)] == part]
-
-
-def closed(old: str, draft: str) -> list[Span]:
-    """Returns the lines of a draft that get no words of a memory: code, and what stands there as in
-    its source, in whose language it is."""
-    untranslated, spans = {bare(old[slice(*span)]) for span in lines_of(old)}, list[Span]()
-    for (start, end), is_code in code_lines(draft):
-        line = draft[start:end]
-        is_prose = len(_PROSE.findall(line)) >= FEW_WORDS
-        if is_code or (is_prose and bare(line) in untranslated):
-            spans.append((start, end))
-    return spans
+    """Returns an older source and its draft, or the new source for both where they are code and
+    the draft has it as the older source had it."""
+    is_code = old == draft and all(is_program(text) or is_wordless(text) for text in (old, new))
+    return (new, new) if is_code else (old, draft)
 
 
 # accelerators ------------------------------------------------------------------------------------

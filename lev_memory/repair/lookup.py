@@ -12,12 +12,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import regex
 
 from .text import Token, is_word, span, tokens_of
 
 MOST_CACHED = 20_000  # entries, and phrases
 MOST_ENTRIES = 60  # of a phrase that are read
-SHORT, ENDING = 4, 2  # letters of a small word, and those that tell a longer one's forms apart
+SHORT = 4  # letters of a small word
 WHOLE = 2  # times that an entry counts that is nothing but the phrase
 _APOSTROPHES = "'’"
 BETWEEN = "\0"  # words of a source that is searched: these have no such character
@@ -27,7 +28,7 @@ MOST_CELLS = 3_000_000  # of pairs of words, 120 MB; the shortest texts come fir
 LIKELY = 0.02  # least probability that links two words
 PRIOR = 0.5  # occurrences of other translations that a word is source
 SLANT = 0.15  # of a link from the first word to the last
-COGNATE, PREFIX = 0.05, 4  # probability of a word that begins alike, letters of that beginning
+_COMPOUND = regex.compile(r"\p{L}[\p{L}\p{M}-]{6,}\p{L}")
 Links = dict[int, int]
 
 
@@ -94,14 +95,12 @@ class TranslationTable:
     def links(self, source: Sequence[Token], target: Sequence[Token]) -> tuple[Links, Links]:
         """Returns which token of a translation each one of its source has, and the reverse: each at
         most one, the likeliest pairs first."""
-        where, alike = defaultdict(list), defaultdict(list)
+        where = defaultdict(list)
         for j, token in enumerate(target):
             where[token.key].append(j)
-            if is_word(token.text) and len(token.key) >= PREFIX:
-                alike[token.key[:PREFIX]].append(j)
         scored = []
         for i, token in enumerate(source):
-            chances = dict.fromkeys(alike.get(token.key[:PREFIX], ()), COGNATE)
+            chances = dict[int, float]()
             for word, chance in self.translations.get(token.key, {}).items():
                 chances |= dict.fromkeys(where.get(word, ()), chance)
             chances |= dict.fromkeys(where.get(token.key, ()), 1.0)
@@ -159,6 +158,12 @@ class Concordance:
             for entry in self.entries
             for left, right in pairwise(entry.target)
         )
+
+    @cached_property
+    def compounds(self) -> dict[str, str]:
+        """Returns longer words of translations, with their hyphens, by their small letters."""
+        words = (word for entry in self.entries for word in _COMPOUND.findall(entry.text))
+        return {word.lower().replace("-", ""): word for word in words}
 
     @cached_property
     def before(self) -> defaultdict[str, dict[str, int]]:
@@ -229,15 +234,12 @@ class Concordance:
         return form[:1].upper() + form[1:] if word[:1].isupper() else form
 
     def is_form(self, word: str, other: str) -> bool:
-        """Returns whether two words are forms of one: small ones by their source or an apostrophe,
-        others by their letters up to the last few."""
-        if max(len(word), len(other)) <= SHORT:
-            source = self.table.source_of.get(word, "")
-            bare = word.rstrip(_APOSTROPHES)
-            is_same = source == self.table.source_of.get(other)
-            return is_same or (bare != word and other.startswith(bare))
-        stem = max(len(word), len(other)) - ENDING
-        return stem >= SHORT and word[:stem] == other[:stem]
+        """Returns whether two small words are forms of one, by their source or an apostrophe."""
+        if max(len(word), len(other)) > SHORT:
+            return False
+        bare, source = word.rstrip(_APOSTROPHES), self.table.source_of.get(word, "")
+        is_same = source == self.table.source_of.get(other)
+        return is_same or (bare != word and other.startswith(bare))
 
 
 def in_line(words: Iterable[str]) -> str:

@@ -6,17 +6,23 @@ from typing import NamedTuple
 
 import regex
 
-_LISTS = {
-    name: " ".join(lines)
-    for name, lines in json.loads(
-        resources.files(__package__).joinpath("meaning.json").read_text("utf-8")
-    ).items()
-}
-#: pairs of words of nine languages, and of what opposites begin with (``en``able, ``dis``able)
-_OPPOSITES = {frozenset(pair.split()) for pair in _LISTS["opposites"].split("; ")}
-_PREFIXES = [pair.replace("-", "").split(" ") for pair in _LISTS["prefixes"].split("; ")]
-_NEGATIONS, _VERBS, _BEFORE_VERBS, _AFTER_VERBS = (
-    {*_LISTS[name].split()} for name in ("negations", "verbs", "before verbs", "after verbs")
+#: a row for each language of sources
+_LANGUAGES = json.loads(
+    resources.files(__package__).joinpath("languages.json").read_text("utf-8")
+).values()
+
+
+def _column(name: str, separator: str = " ") -> set[str]:
+    """Returns what all languages have in a column."""
+    texts = (" ".join(row.get(name, ())) for row in _LANGUAGES)
+    return {part for text in texts for part in text.split(separator) if part}
+
+
+#: pairs of words, and of what opposites begin with (``en``able, ``dis``able)
+_OPPOSITES = {frozenset(pair.split()) for pair in _column("opposites", "; ")}
+_PREFIXES = [pair.replace("-", "").split(" ") for pair in _column("prefixes", "; ")]
+_NEGATIONS, _VERBS, _BEFORE_VERBS, _AFTER_VERBS = map(
+    _column, ("negations", "verbs", "before verbs", "after verbs")
 )
 _WORD = regex.compile(r"\p{L}+(?:['’]\p{L}+)*")
 _NOT = regex.compile(r"n['’]t$")

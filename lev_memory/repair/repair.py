@@ -1,12 +1,11 @@
-"""Repair a draft where the change of its source needs no translation: names, code, numbers, terms.
+"""Repair a draft where the change of its source needs no translation: names, code, numbers.
 
 A word of the source language is never written into a translation.
 """
 
 import calendar
 import re
-import unicodedata
-from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import NamedTuple
@@ -30,7 +29,7 @@ _NAME = regex.compile(
 _PLAIN = regex.compile(r"\b\p{Ll}{4,}|^\W*\p{Ll}")  # where not each word has a capital
 _THOUSANDS = regex.compile(r"\d{1,3}(?:,\d{3})+")  # in English
 _DATES = {*calendar.month_name, *calendar.month_abbr, *calendar.day_name, *calendar.day_abbr} - {""}
-FREE = ("term", "code", "number", "name", "currency")  # kinds that need no translation
+FREE = ("code", "number", "name", "currency")  # kinds that need no translation
 _WORDS = regex.compile(r"(?<![&\p{L}])\p{L}{2}")
 # a noun after a number, some with what joins it in Romanian: no abbreviation of a unit
 _NOUN = regex.compile(
@@ -44,8 +43,6 @@ _NO_COUNT = regex.compile(
 )
 # marks around words: a translation has them in the same order
 _LAYOUT = regex.compile(r"[*_~#|=\"'\p{Pi}\p{Pf}„‚]")
-_APOSTROPHE = regex.compile(r"(?<=\p{L})['’](?=\p{L})")
-Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations, the first the usual
 Span = tuple[int, int]
 Stretch = tuple[range, range]  # of tokens that differ: in the older source, in the new one
 
@@ -71,11 +68,6 @@ def as_written(old: str, new: str, like: str) -> str | None:
     return _SIGNS.sub(lambda sign: signs[sign[0]], new) if known else None
 
 
-def plain(number: str) -> str:
-    """Returns a number with the digits 0 to 9."""
-    return "".join(str(unicodedata.decimal(sign, sign)) for sign in number)
-
-
 #: the category of a number as it is written; None for what counts nothing: a date, a version
 Category = Callable[[str], Hashable]
 _GROUPING = re.compile(r"[\s٬’'`*]")  # a mark of code may stand around a number, too
@@ -92,19 +84,14 @@ def locale_of(language: str) -> Locale | None:
 
 
 @lru_cache
-def counting(language: str, form_of: Callable[[int], int] | None = None) -> Category:
-    """Returns the categories of a language by CLDR, else by the formula of a file (``form_of``).
-
-    Where neither is known each number has a category of its own.
-    """
+def counting(language: str) -> Category:
+    """Returns the plural categories of a language by CLDR; without them each number has its own."""
     locale = locale_of(language)
 
     def category(written: str) -> Hashable:
-        number = _GROUPING.sub("", plain(to_text(written))).replace("٫", ".")
+        number = _GROUPING.sub("", to_text(written))
         try:
-            if locale:
-                return locale.plural_form(parse_decimal(number, locale, strict=True))
-            return form_of(int(number)) if form_of else number
+            return locale.plural_form(parse_decimal(number, locale, True)) if locale else number
         except (ValueError, ArithmeticError):
             return None
 
@@ -149,16 +136,13 @@ class _Text:
         """Returns where a part that is identified by its order stands; any quotation mark for
         another."""
         if QUOTES.fullmatch(part):
-            marks = QUOTES.finditer(self.prose)
-            return [m.span() for m in marks if not _APOSTROPHE.match(self.prose, m.start())]
+            return [match.span() for match in QUOTES.finditer(self.prose)]
         return self.places(part)
 
-    def ways(self, old: str, new: str, terms: Terms) -> Iterator[list[tuple[Span, str]]]:
+    def ways(self, old: str, new: str) -> Iterator[list[tuple[Span, str]]]:
         """Yields the ways to repair it: what would replace its characters."""
         if old.isdigit() and _THOUSANDS.fullmatch(new):  # nothing tells what parts them here
             return
-        if old in terms and new in terms:
-            yield [(span, terms[new][0]) for text in terms[old] for span in self.places(text)]
         yield [(span, new) for span in self.places(old)]
         like = [token for token in self.numbers if digits(token.text) == digits(old)]
         texts = [(token[:2], as_written(old, new, token.text)) for token in like]
@@ -179,10 +163,9 @@ class Source(NamedTuple):
 class Sources:
     """Both sources of a draft as tokens with their kinds, and where they differ."""
 
-    def __init__(self, old: str, new: str, terms: Collection[str] = ()) -> None:
-        self.has_terms = bool(terms)
+    def __init__(self, old: str, new: str) -> None:
         small = {*regex.findall(r"\b\p{Ll}+\b", f"{old} {new}")}
-        self.old, self.new = (Source(text, [*_kinds(text, small, terms)]) for text in (old, new))
+        self.old, self.new = (Source(text, [*_kinds(text, small)]) for text in (old, new))
 
     @cached_property
     def stretches(self) -> list[Stretch]:
@@ -200,9 +183,8 @@ class Sources:
         return stretches
 
     def after(self, old: str) -> "Sources":
-        """Returns the same with an older source that is repaired, without terms."""
-        is_same = old == self.old.text and not self.has_terms
-        return self if is_same else Sources(old, self.new.text)
+        """Returns the same with an older source that is repaired."""
+        return self if old == self.old.text else Sources(old, self.new.text)
 
 
 class Repaired(NamedTuple):
@@ -217,13 +199,8 @@ class Repaired(NamedTuple):
         return not self.sources.stretches
 
 
-@lru_cache(maxsize=8)
-def _glossary(terms: frozenset[str]) -> regex.Pattern[str]:
-    return regex.compile(r"(?<!\w)\L<terms>(?!\w)", terms=[*terms])
-
-
-def _kinds(text: str, small: set[str], terms: Collection[str]) -> Iterator[Token]:
-    """Yields the tokens of a source with their kinds; those of a term of the glossary are one.
+def _kinds(text: str, small: set[str]) -> Iterator[Token]:
+    """Yields the tokens of a source with their kinds.
 
     small: words that are no names with a capital, either.
     """
@@ -237,18 +214,12 @@ def _kinds(text: str, small: set[str], terms: Collection[str]) -> Iterator[Token
         is_acronym = len(name) > 1 and name.isupper()
         return "name" if is_acronym or is_plain else "part"  # of a name, if it has two
 
-    found = _glossary(frozenset(terms)).finditer(text) if terms else ()
-    spans = dict(match.span() for match in found)
-    end, kind = 0, ""  # of a term or a name
+    end, kind = 0, ""  # of a name
     for token in tokens:
-        if token.start in spans:
-            end, kind = spans[token.start], ""
-            yield Token(token.start, end, text[token.start : end], text[token.start : end], "term")
-        elif token.start >= end:
+        if token.start >= end:
             name = _NAME.match(text, token.start) if token.kind == "word" else None
             end, kind = (name.end(), kind_of(name[0])) if name else (token.end, token.kind)
-        if kind:
-            yield token._replace(kind=kind)
+        yield token._replace(kind=kind)
 
 
 def _runs(text: str, tokens: Sequence[Token]) -> list[Token]:
@@ -324,7 +295,7 @@ def _pairs(old: list[Token], new: list[Token]) -> list[Substitution]:
     """Returns what of a stretch may be repaired."""
     kinds = [token.kind for token in old], [token.kind for token in new]
     is_written_out = kinds != (["number"], ["name"])
-    if len(old) == len(new) == 1 and is_written_out and {*FREE[1:]} >= {*kinds[0], *kinds[1]}:
+    if len(old) == len(new) == 1 and is_written_out and {*FREE} >= {*kinds[0], *kinds[1]}:
         return [Substitution(old[0].start, old[0].text, new[0].text)]
     pairs = []
     for kind in FREE:
@@ -339,7 +310,6 @@ def repaired(
     old: str,
     new: str,
     draft: str,
-    terms: Terms | None = None,
     category: Category = UNKNOWN,
     quotes: Container[str] = ANY_QUOTES,
 ) -> Repaired:
@@ -347,7 +317,7 @@ def repaired(
 
     A text of the old source that is another one in the new source gives way to that where it
     stands in the draft, as often as it does in the old source: as it is and not inside a word, as a
-    number of the same value, or as a term of the glossary. A number before a noun gives way to one
+    number of the same value. A number before a noun gives way to one
     of its own plural category alone. A draft that is the old source is no translation and left
     alone.
 
@@ -359,8 +329,7 @@ def repaired(
     old, draft = accelerated(old, new, draft)
     if draft.strip() == old.strip() and _WORDS.search(WHOLE.sub(" ", old)):
         return Repaired(draft, Sources(old, new))
-    terms = terms or {}
-    sources = Sources(old, new, terms)
+    sources = Sources(old, new)
     source, target = _Text(old, sources.old.tokens, draft), _Text(draft, tokens_of(draft), old)
     pairs = _changes(sources)
     named = [pair for pair in pairs if _is_positional(pair.after) > _is_positional(pair.before)]
@@ -383,7 +352,7 @@ def repaired(
                 same |= zip(there, texts)
             continue
         after = group[0].after
-        way = next(filter(None, target.ways(before, after, terms)), [])
+        way = next(filter(None, target.ways(before, after)), [])
         if before == old.strip() in after:
             way = [((0, len(draft)), after.replace(before, draft.strip()))]
         ends = [*((draft, end) for (_, end), _ in way), *((old, end) for _, end in there)]
@@ -420,8 +389,6 @@ def _in_order(
     draft has not as many. Quotation marks of the language stay."""
     before, after = pair.before, pair.after
     span = pair.start, pair.start + len(before)
-    if _APOSTROPHE.match(source.prose, pair.start):
-        return span, []
     there, ways = source.ordered(before), target.ordered(before)
     if len(ways) != len(there) or span not in there:
         return None

@@ -22,8 +22,8 @@ def rows_of(project, is_better, seed):
         share = rng.random()
         better = (rng.random() < share) == is_better
         texts = "new", "old", "draft", "repair", "written"
-        sure = ("look-up",), True, {"share": share}
-        rows.append(history.Row(project, "fr", texts, *sure, 4, 4, 2 if better else 5, 8))
+        edits = 4, 4, 2 if better else 5, 8
+        rows.append(history.Row(project, "fr", texts, {"share": share}, *edits))
     return rows
 
 
