@@ -154,7 +154,8 @@ class Lexicon:
     @classmethod
     def read(cls, path: str) -> "Lexicon":
         """A file of words, one a line, each with its count after it or without."""
-        if arrays := read_arrays(path, ("words", *COUNTS)):
+        # its first array tells a lexicon from other lists
+        if arrays := read_arrays(path, ("words", *COUNTS, LetterModel.NAMES[0])):
             words = unpacked(arrays["words"])
             return cls(dict(zip(words, counts_of(arrays).tolist(), strict=True)), path)
 
