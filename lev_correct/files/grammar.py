@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from itertools import groupby
+from itertools import groupby, starmap
 from operator import itemgetter
 from typing import Any
 
@@ -123,8 +123,7 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
         if is_android or kind == "po":
             shown = backslashes(shown)
     else:
-        shown, strings, literals = _source(text, kind, knows)
-        stay = partial(keys, text, kind, literals, knows) if strings else tuple
+        shown, strings, stay = _source(text, kind, knows)
     parts = settled(entities(shown)).split("\n")
     pairs = zip(parts, lines, strict=True)
     code = [
@@ -137,11 +136,13 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
 # source -------------------------------------------------------------------------------------------
 
 
-def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String], list[Literal]]:
-    """Returns a text in which all but prose is hidden, also names in prose, and its strings: where
-    they stand, and what they say."""
+def _source(
+    text: str, lexer: str, knows: Knows
+) -> tuple[str, list[String], Callable[[], list[Span]]]:
+    """Returns a text in which all but prose is hidden, also names in prose; its strings of prose,
+    and what finds those that are keys."""
     pieces, strings, place, names = list[str](), list[String](), 0, set[str]()
-    literals = list[Literal]()
+    literals = list[tuple[int, int, str, bool]]()
     for role, group in groupby(_tokens(text, lexer), key=itemgetter(0)):
         run = [(start, value) for _, start, value in group]
         if role == "name":
@@ -158,13 +159,18 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String], lis
             if is_prose:
                 strings.append((start, place, apostrophe(lexer, value, before)))
             if role == "string" and (is_prose or value.isascii()):
-                literals.append(Literal(start, place, _QUOTES.sub("", value), is_prose))
+                literals.append((start, place, value, is_prose))
     shown = "".join([*pieces, _code(text[place:])])
     if len(shown) != len(text):  # a lexer that has lost its place
-        return hidden(text), [], []
+        return hidden(text), [], list
     if unknown := {name for name in names.intersection(_WORD.findall(shown)) if not knows(name)}:
         shown = _WORD.sub(lambda word: as_code(word) if word[0] in unknown else word[0], shown)
-    return shown, strings, literals
+
+    def found() -> list[Span]:
+        said = ((*place, _QUOTES.sub("", value), is_prose) for *place, value, is_prose in literals)
+        return keys(text, lexer, [*starmap(Literal, said)], knows) if strings else []
+
+    return shown, strings, found
 
 
 def _code(text: str) -> str:
