@@ -59,13 +59,13 @@ _CLIPPED = re.compile(r"\u2019|'(?i:tis|twas|twill|twere|twould)\b")
 _QUOTED = re.compile(r"[\w.,;:!?]'(?!\w)")
 # What parts or joins letters of a word and is none: the soft hyphen, zero-width marks.
 _JOINING = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
-# A character, or what is read as others: a ligature, a letter with marks on it, what joins Latin
-# letters (in other scripts joiners tell words apart).
+# What is read as others: a ligature, a letter with marks on it, what joins Latin letters (in other
+# scripts joiners tell words apart); this, or a character.
 _SIGN = re.compile(
-    rf"([\ufb00-\ufb06]|[^\W\d_][\u0300-\u036f\u3099\u309a]+"
-    rf"|(?<=[A-Za-z\u00c0-\u036f\ufb00-\ufb06])[{_JOINING}]+(?=[A-Za-z\u00c0-\u024f\ufb00-\ufb06]))|.",
-    re.DOTALL,
+    rf"[\ufb00-\ufb06]|[^\W\d_][\u0300-\u036f\u3099\u309a]+"
+    rf"|(?<=[A-Za-z\u00c0-\u036f\ufb00-\ufb06])[{_JOINING}]+(?=[A-Za-z\u00c0-\u024f\ufb00-\ufb06])"
 )
+_EACH = re.compile(f"({_SIGN.pattern})|.", re.DOTALL)
 _STRAIGHT = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -88,11 +88,11 @@ class ModelUnit(NamedTuple):
 def composed(line: str, by_letters: bool = True) -> tuple[str, Sequence[int]]:
     """Returns a line as its words are read by letters: accents and ligatures are a part of them,
     and nothing joins them; and where in the line each character begins, and where it ends."""
-    if line.isascii() or not by_letters:
+    if line.isascii() or not by_letters or not _SIGN.search(line):
         return line, range(len(line) + 1)
     read = [
         (sign.start(), normalize("NFKC", sign[1].strip(_JOINING)) if sign[1] else sign[0])
-        for sign in _SIGN.finditer(line)
+        for sign in _EACH.finditer(line)
     ]
     text = "".join(letters for _, letters in read)
     places = [start for start, letters in read for _ in letters]
