@@ -54,6 +54,15 @@ def test_a_difference_in_the_weights_is_noticed(capsys):
         untrained.check(peers, pairs, args)
 
 
+def test_a_system_of_other_iterations_than_stocks_is_not_timed():
+    def taking(steps: int) -> speed.System:
+        return speed.System(lambda rows: [("", steps)] * len(rows))
+
+    systems = {"stock": taking(20), "ours": taking(22), "hasty": taking(16)}
+    with refuses("hasty"):
+        speed.measure(systems, [("a", "b")], 1, lambda rows, texts: {})
+
+
 TEXTS = {
     "right_text/a.txt": "The cat.",
     "foreign/b.txt": "Der Hund.",
@@ -102,6 +111,19 @@ def run(tmp_path):
         return page.read_text()
 
     return run_with
+
+
+def test_a_number_of_a_page_needs_a_row_that_rounds_to_it_or_a_word(tmp_path, monkeypatch, capsys):
+    numbers = {"7 %": ["words", "PBD", "right", "Transformer", 100], "2": None, "3": "a date"}
+    rows = [row(71.0), row(1000.0, "Transformer")]
+    for name, lines in (("prose", [{"page": "A.md", "numbers": numbers}]), ("results", rows)):
+        (tmp_path / name).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    monkeypatch.setattr(prose, "LISTS", [tmp_path / "prose", tmp_path / "results"])
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    text = "7 % and 2.\n<!-- table: words -->\n| 5 |\n\nOn 3 and 4."
+    (tmp_path / "A.md").write_text(text)
+    assert prose.main() == 1
+    assert [line.split()[1] for line in capsys.readouterr().err.splitlines()] == ["4", "2"]
 
 
 def test_the_documents_say_what_the_list_says(capsys):

@@ -19,6 +19,8 @@ from lev_runtime.io.options import (
     text_processing,
 )
 
+from ..registration import register
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Returns the options of the command."""
@@ -67,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     require_extra("train", "export")
     if args.safetensors:
         require_extra("export", modules=["safetensors"])
+    register()
     from ..export.folder import export
 
     processing = text_processing(args)

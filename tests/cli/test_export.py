@@ -1,6 +1,8 @@
 """export: a folder for the runtime, whole or not at all."""
 
 import functools
+import subprocess
+import sys
 
 import pytest
 import saved
@@ -86,3 +88,10 @@ def test_an_export_that_answers_otherwise_is_refused(checkpoint, tmp_path, refus
     assert not (tmp_path / "out").exists()
     monkeypatch.setattr(blocks, "fed", fed)
     export.main([str(checkpoint), str(tmp_path / "out"), "--bpe", "characters"])
+
+
+@pytest.mark.slow
+def test_a_mistake_is_all_that_a_new_process_says(tmp_path):
+    words = [sys.executable, "-m", "lev_plugins", "export", "missing.pt", "out"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1

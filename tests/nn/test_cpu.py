@@ -48,14 +48,13 @@ def one_dnn():
 
 
 class Operators(TorchDispatchMode):
-    """Which of torch's operators are run inside the block, and whether a weight was laid out."""
+    """Whether the weights that oneDNN reads inside the block were laid out."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.names, self.ready = list[str](), list[bool]()
+        self.ready = list[bool]()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.names.append(func._schema.name)
         if func._schema.name == ONE_DNN:
             self.ready.append(args[1].is_mkldnn)
         return func(*args, **(kwargs or {}))
@@ -174,12 +173,26 @@ def test_bfloat16_is_multiplied_in_single_precision_where_the_cpu_does_not_know_
     torch.testing.assert_close(slopes, gradients(wanted, leaves), rtol=2**-6, atol=2**-6)
 
 
-# attention in bfloat16 ------------------------------------------------------------------------
+# attention ------------------------------------------------------------------------------------
 
 #: products of numbers rounded to 2**-9 of themselves, in a row
-CLOSE = 2**-6
+CLOSE = {torch.bfloat16: 2**-6, torch.float32: 1e-6}
 
 
+def plain_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    share: float,
+    scale: float | None,
+) -> Tensor:
+    scores = query @ key.transpose(2, 3) * (query.size(3) ** -0.5 if scale is None else scale)
+    scores = scores if mask is None else scores.masked_fill(~mask, float("-inf"))
+    return cpu.dropout(scores.softmax(3), share, True) @ value
+
+
+@pytest.mark.parametrize("dtype, share", [(torch.bfloat16, 0.0), (torch.float32, 0.4)])
 @pytest.mark.parametrize(
     "queries, keys, scale, mask",
     [
@@ -189,16 +202,19 @@ CLOSE = 2**-6
         (6, 3, None, torch.ones(6, 3).bool().tril()),
     ],
 )
-def test_its_results_and_gradients_are_torchs(queries, keys, scale, mask):
+def test_results_and_gradients_of_attention_are_those_of_its_steps(
+    queries, keys, scale, mask, dtype, share
+):
     # as a layer leaves them: B × T × H × D
-    rows = [torch.randn(3, length, 2, 8).bfloat16() for length in (queries, keys, keys)]
+    rows = [torch.randn(3, length, 2, 8).to(dtype) for length in (queries, keys, keys)]
 
     def results(attend: Any, dtype: torch.dtype) -> list[Tensor]:
         leaves = [row.to(dtype).requires_grad_() for row in rows]
-        out = attend(*(leaf.transpose(1, 2) for leaf in leaves), mask, scale=scale)
+        torch.manual_seed(2)  # of the weights that are dropped
+        out = attend(*(leaf.transpose(1, 2) for leaf in leaves), mask, share, scale)
         return [out, *gradients(out, leaves)]
 
-    wanted = results(F.scaled_dot_product_attention, torch.float64)
-    for tensor, other in zip(results(attention, torch.bfloat16), wanted, strict=True):
-        assert tensor.dtype == torch.bfloat16
-        assert (tensor.double() - other).norm() <= CLOSE * other.norm()
+    wanted = results(plain_attention, torch.float64)
+    for tensor, other in zip(results(attention, dtype), wanted, strict=True):
+        assert tensor.dtype == dtype
+        assert (tensor.double() - other).norm() <= CLOSE[dtype] * other.norm()

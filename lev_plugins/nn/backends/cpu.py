@@ -203,21 +203,21 @@ def attention(
 ) -> Tensor:
     """See :meth:`.Kernels.attention`.
 
-    The backward pass of torch's own kernel takes five times as long in bfloat16 as in single
-    precision. Products of whole batches are fast in both: there the scores and the softmax have
-    single precision, as in torch's kernel, and all other products bfloat16.
+    torch's own kernel has no dropout, and its backward pass takes five times as long in bfloat16 as
+    in single precision. Products of whole batches are fast: there the scores and the softmax have
+    single precision, as in torch's kernel, and all other products that of the queries.
     """
     dtype = query.dtype
     has_bias = mask is not None and mask.dtype != torch.bool
-    if dtype == torch.bfloat16:
-        learns = query.requires_grad
-        is_slow = needs_upcast(query)
-        is_short = query.size(2) * key.size(2) <= MAX_SCORES
-        if learns and is_short and not (dropout or has_bias or is_slow):
-            factor = query.size(-1) ** -0.5 if scale is None else scale
-            return _Attention.apply(query, key, value, mask, factor)
-        if learns or is_slow:
-            query, key, value = query.float(), key.float(), value.float()
+    learns = query.requires_grad
+    query, key, value = upcast(query), upcast(key), upcast(value)
+    is_half = query.dtype == torch.bfloat16
+    is_short = query.size(2) * key.size(2) <= MAX_SCORES
+    if learns and is_short and (is_half or dropout) and not has_bias:
+        factor = query.size(-1) ** -0.5 if scale is None else scale
+        return _Attention.apply(query, key, value, mask, factor, dropout).to(dtype)
+    if learns and is_half:
+        query, key, value = query.float(), key.float(), value.float()
     if mask is not None and has_bias:
         mask = mask.to(query.dtype)
     return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=scale).to(dtype)
@@ -226,31 +226,34 @@ def attention(
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        scale: float,
+        share: float,
     ) -> Tensor:
-        ctx.shape = query.shape[:2]
-        ctx.scale = scale
-        query, key, value = (x.reshape(-1, *x.shape[2:]) for x in (query, key, value))
-        scores = torch.bmm(query.float(), key.float().transpose(1, 2))
-        scores.mul_(scale)
+        ctx.scale, ctx.share = scale, share
+        query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
+        scores = (query.float() @ key.float().transpose(2, 3)).mul_(scale)
         if mask is not None:
-            scores.unflatten(0, ctx.shape).masked_fill_(~mask, float("-inf"))
-        weights = scores.softmax(2).to(value.dtype)
-        ctx.save_for_backward(query, key, value, weights)
-        out = torch.bmm(weights, value)
-        return out.unflatten(0, ctx.shape)
+            scores.masked_fill_(~mask, float("-inf"))
+        weights = scores.softmax(3).to(value.dtype)
+        looks = dropout(weights, share, True)
+        ctx.save_for_backward(query, key, value, weights, looks)
+        return looks @ value
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, weights = ctx.saved_tensors
-        grad = grad.reshape(query.shape)
-        slope = torch.bmm(grad, value.transpose(1, 2))  # of the weights, then of the scores
-        slope = torch._softmax_backward_data(slope, weights, 2, weights.dtype).mul_(ctx.scale)
-        query_grad = torch.bmm(slope, key)
-        key_grad = torch.bmm(slope.transpose(1, 2), query)
-        value_grad = torch.bmm(weights.transpose(1, 2), grad)
-        gradients = (query_grad, key_grad, value_grad)
-        return *(gradient.unflatten(0, ctx.shape) for gradient in gradients), None, None
+        query, key, value, weights, looks = ctx.saved_tensors
+        grad = grad.contiguous()
+        slope = grad @ value.transpose(2, 3)  # of the weights, then of the scores
+        if ctx.share:
+            slope.mul_(looks != 0).div_(1 - round(ctx.share * LEVELS) / LEVELS)
+        slope = torch._softmax_backward_data(slope, weights, 3, weights.dtype).mul_(ctx.scale)
+        gradients = (slope @ key, slope.transpose(2, 3) @ query, looks.transpose(2, 3) @ grad)
+        return *gradients, None, None, None
 
 
 # dropout ------------------------------------------------------------------------------------------
