@@ -27,7 +27,7 @@ T = TypeVar("T")
 #: Names of the arrays of :func:`counts_as_arrays`.
 COUNTS = ("counts", "count_places")
 ENCODING = ("utf-8", "surrogatepass")
-#: Lines that are asked for before it is noted where they begin.
+#: Lines that are asked for before the text is cut: that takes as long as finding so many in it.
 FEW = 1000
 
 
@@ -132,21 +132,23 @@ class SortedLines:
         self._asked = 0
 
     @cached_property
-    def _starts(self) -> memoryview:
-        """Returns where the lines begin, and the text ends."""
-        ends = np.flatnonzero(np.frombuffer(self.text, np.uint8) == ord("\n"))
-        return np.append(0, ends + 1).data
+    def _lines(self) -> list[bytes]:
+        return [*self.text.split(b"\n")[:-1], b"\xff"]  # which no UTF-8 has
 
     def after(self, beginning: str) -> str:
         """Returns the rest of the first line that begins so; nothing where none does."""
-        text, start = self.text, beginning.encode(*ENCODING)
+        start = beginning.encode(*ENCODING)
         self._asked += 1
-        places = self._starts if self._asked > FEW else range(len(text))
+        lines = self._lines if self._asked > FEW else ()
+        line = lines[bisect_left(lines, start)] if lines else self._found(start)
+        return line[len(start) :].decode(*ENCODING) if line.startswith(start) else ""
+
+    def _found(self, start: bytes) -> bytes:
+        text = self.text
 
         def head(place: int) -> bytes:
             begin = text.rfind(b"\n", 0, place) + 1
             return text[begin : begin + len(start)]
 
-        place = places[bisect_left(places, start, 0, len(places) - 1, key=head)]
-        line = text[place : text.find(b"\n", place)]
-        return line[len(start) :].decode(*ENCODING) if line.startswith(start) else ""
+        place = bisect_left(range(len(text)), start, key=head)
+        return text[place : text.find(b"\n", place)]
