@@ -254,17 +254,13 @@ class Corrector:
         read = [self._read(*text) for text in texts]
         for group in groups(read):
             # Equal units have equal answers: a text has many words twice.
-            units = (unit for text in group for line in text.read for unit in line.units)
-            asked = list(dict.fromkeys((unit.text, unit.context, unit.often) for unit in units))
-            words = [words for words, _, _ in asked]
-            contexts, often = [context for _, context, _ in asked], [often for *_, often in asked]
+            lines = [line for text in group for line in text.read]
+            asked = dict.fromkeys(unit[2:] for line in lines for unit in line.units)
+            words, contexts, often = zip(*asked, strict=True) if asked else ((), (), ())
             written = self.backend.write(words, batch_size, contexts, self._is_judged, often)
             answers = dict(zip(asked, written, strict=True))
-            for text in group:
-                for line in text.read:
-                    line.answers = [
-                        answers[unit.text, unit.context, unit.often] for unit in line.units
-                    ]
+            for line in lines:
+                line.answers = [answers[unit[2:]] for unit in line.units]
             for text in group:
                 rows = zip(text.lines, text.code, strict=True)
                 done = [Correction(line, line, (), code=is_code) for line, is_code in rows]

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from functools import cache
 
 #: Kinds that are neither a format of :mod:`.formats` nor a language of Pygments: prose; files with
@@ -180,23 +179,6 @@ def _listed(table: str, name: str, text: str) -> str:
     return next((kind for kind, listed, has in rows if names & listed and has.search(text)), "")
 
 
-def _has_language(name: str) -> bool:
-    """Returns whether a language of Pygments has files of such a name, which takes 10 ms to ask."""
-    simple, others = _globs()
-    endings = {f"*{name[place:]}" for place, char in enumerate(name) if char == "."}
-    return bool(simple & {name, *endings}) or any(fnmatchcase(name, glob) for glob in others)
-
-
-@cache
-def _globs() -> tuple[set[str], set[str]]:
-    """Returns the names that Pygments has, and their endings; other patterns of names."""
-    from pygments.lexers import LEXERS
-
-    globs = {glob for *_, globs, _ in LEXERS.values() for glob in globs}
-    simple = {glob for glob in globs if re.fullmatch(r"(?:\*\.)?[^*?\[]+", glob)}
-    return simple, globs - simple
-
-
 def _by_name(name: str, text: str) -> str:
     """Returns the kind of a file whose name the table or Pygments has, else nothing."""
     kind = _listed(_BY_NAME, name.lower(), text)
@@ -204,7 +186,7 @@ def _by_name(name: str, text: str) -> str:
         return kind
     from pygments.lexers import find_lexer_class_for_filename  # slow to import
 
-    names = filter(_has_language, dict.fromkeys((name, name.lower())))
+    names = dict.fromkeys((name, name.lower()))  # 10 ms each
     lexers = (find_lexer_class_for_filename(written, text) for written in names)
     if not (lexer := next(filter(None, lexers), None)):
         return ""
