@@ -25,7 +25,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -83,7 +83,7 @@ SYSTEMS: dict[str, Callable[[], Callable[[Path], list[str]]]] = {
 }
 
 #: Commands that look for misspellings in a tree, and how often each is run.
-CHECKS = {"codespell": ["."], "typos": ["."], "lev-correct": ["check", "."]}
+CHECKS = ("codespell .", "typos .", "lev-correct check .")
 TIMES = 5
 
 
@@ -110,15 +110,11 @@ def cost_of(command: Sequence[str], folder: str) -> list[float]:
 
 def tree_lines(folder: str) -> Iterator[str]:
     """Yields what each command takes to check a source tree, to be read."""
-    costs = defaultdict[str, list[list[float]]](list)
-    for number in range(TIMES):
-        for name in [*CHECKS][:: 1 if number % 2 else -1]:  # who begins changes
-            costs[name].append(cost_of([name, *CHECKS[name]], folder))
-    least = median(seconds for seconds, _ in costs["codespell"])
-    for name in CHECKS:
-        seconds, memory = map(median, zip(*costs[name], strict=True))
-        times = seconds / least
-        yield f"{folder}: {name}: {seconds:.2f} s ({times:.1f} times codespell), {memory:.0f} MB"
+    runs = [[cost_of(command.split(), folder) for command in CHECKS] for _ in range(TIMES)]
+    costs = [[*map(median, zip(*rows, strict=True))] for rows in zip(*runs, strict=True)]
+    for command, (seconds, memory) in zip(CHECKS, costs, strict=True):
+        times = seconds / costs[0][0]
+        yield f"{folder}: {command}: {seconds:.2f} s ({times:.1f} codespells), {memory:.0f} MB"
 
 
 def lines_of(path: Path) -> list[str]:
@@ -217,8 +213,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         help=f"of {', '.join(SYSTEMS)} (default: all)")  # fmt: skip
     add("--json", metavar="FILE", type=Path, help="also write all figures as JSON")
     args = parser.parse_args(argv)
-    for line in (line for folder in args.trees for line in tree_lines(folder)):
-        print(line, flush=True)
+    for folder in args.trees:
+        print(*tree_lines(folder), sep="\n", flush=True)
     systems = []
     for name in args.systems if args.data else ():
         systems.append(measure(name, args.data))

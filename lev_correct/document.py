@@ -32,28 +32,20 @@ class Document(TextReader):
     ) -> None:
         super().__init__(knows, path, text)
         self.judge = judge
-        self._last = ""  # the line before
+        self._divided = False  # a word, at the end of the line before
 
-    def leave_divided_words(self, texts: Sequence[str], lines: Iterable[Line]) -> None:
-        """Takes away the units of both halves of each word with a hyphen at the end of its line.
-
-        Args:
-            texts: the lines that were read last. lines: those of them that have words.
-        """
-        first, texts = self.lines_read - len(texts), [self._last, *texts]
-        for line in lines:
-            before, text, units = texts[line.number - first], line.text, line.units
-            if units and _is_divided(text) and len(text[units[-1].end :].strip()) == 1:
-                units.pop()
-            begins = bool(units) and not any(map(str.isalnum, text[: units[0].start]))
-            if begins and _is_divided(before):
-                units.pop(0)
-        self._last = texts[-1]
-
-
-def _is_divided(line: str) -> bool:
-    """Returns whether a line ends in a part of a word."""
-    return bool(_DIVIDED.match(line.rstrip()[-2:]))
+    def leave_divided_words(self, lines: Sequence[str], read: Iterable[Line]) -> None:
+        """Takes away the units of both halves of each word with a hyphen at the end of its line;
+        ``lines``: the next ones, ``read``: those of them that have words."""
+        units = {line.number: line.units for line in read}
+        for number, line in enumerate(lines, self.lines_read - len(lines)):
+            divided, line_units = bool(_DIVIDED.match(line.rstrip()[-2:])), units.get(number, [])
+            if divided and line_units and len(line[line_units[-1].end :].strip()) == 1:
+                line_units.pop()
+            begins = bool(line_units) and not any(map(str.isalnum, line[: line_units[0].start]))
+            if self._divided and begins:
+                line_units.pop(0)
+            self._divided = divided
 
 
 @dataclass(frozen=True)

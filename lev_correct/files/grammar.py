@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from itertools import groupby, starmap
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -33,7 +33,6 @@ from .places import String, apostrophe
 from .scanner import SCANNED, Token, scanned
 
 Knows = Callable[[str], bool]
-_COVERED = dict.fromkeys({*range(128)} - {ord("\n")}, CODE)
 _UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\4\5\ufeff"), " ")
 #: Lexers that have prose for text.
 _TEXT_LEXERS = {"tid", "typst", "wikitext"}
@@ -123,7 +122,8 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
         if is_android or kind == "po":
             shown = backslashes(shown)
     else:
-        shown, strings, stay = _source(text, kind, knows)
+        shown, strings, literals = _source(text, kind, knows)
+        stay = partial(keys, text, kind, literals, knows) if strings else tuple
     parts = settled(entities(shown)).split("\n")
     pairs = zip(parts, lines, strict=True)
     code = [
@@ -136,13 +136,11 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
 # source -------------------------------------------------------------------------------------------
 
 
-def _source(
-    text: str, lexer: str, knows: Knows
-) -> tuple[str, list[String], Callable[[], list[Span]]]:
-    """Returns a text in which all but prose is hidden, also names in prose; its strings of prose,
-    and what finds those that are keys."""
+def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String], list[Literal]]:
+    """Returns a text in which all but prose is hidden, also names in prose, and its strings: where
+    they stand, and what they say."""
     pieces, strings, place, names = list[str](), list[String](), 0, set[str]()
-    literals = list[tuple[int, int, str, bool]]()
+    literals = list[Literal]()
     for role, group in groupby(_tokens(text, lexer), key=itemgetter(0)):
         run = [(start, value) for _, start, value in group]
         if role == "name":
@@ -151,7 +149,7 @@ def _source(
             start, value = run[0][0], "".join(value for _, value in run)
             before = text[max(0, start - BEFORE) : start]
             piece = _PROSE[role](value, lexer, before)
-            pieces += [_code(text[place:start]), piece]
+            pieces += [hidden(text[place:start]), piece]
             place = start + len(value)
             if role not in ("string", "doc"):
                 continue
@@ -159,26 +157,13 @@ def _source(
             if is_prose:
                 strings.append((start, place, apostrophe(lexer, value, before)))
             if role == "string" and (is_prose or value.isascii()):
-                literals.append((start, place, value, is_prose))
-    shown = "".join([*pieces, _code(text[place:])])
+                literals.append(Literal(start, place, _QUOTES.sub("", value), is_prose))
+    shown = "".join([*pieces, hidden(text[place:])])
     if len(shown) != len(text):  # a lexer that has lost its place
-        return hidden(text), [], list
+        return hidden(text), [], []
     if unknown := {name for name in names.intersection(_WORD.findall(shown)) if not knows(name)}:
         shown = _WORD.sub(lambda word: as_code(word) if word[0] in unknown else word[0], shown)
-
-    def found() -> list[Span]:
-        said = ((*place, _QUOTES.sub("", value), is_prose) for *place, value, is_prose in literals)
-        return keys(text, lexer, [*starmap(Literal, said)], knows) if strings else []
-
-    return shown, strings, found
-
-
-def _code(text: str) -> str:
-    """Returns code as long that is hidden; whole lines at once, as no prose touches them."""
-    first, last = text.find("\n"), text.rfind("\n")
-    if first == last or not text.isascii():
-        return hidden(text)
-    return hidden(text[:first]) + text[first:last].translate(_COVERED) + hidden(text[last:])
+    return shown, strings, literals
 
 
 def _tokens(text: str, lexer: str) -> Iterator[Token]:
