@@ -254,7 +254,7 @@ class Corrector:
         read = [self._read(*text) for text in texts]
         for group in groups(read):
             # Equal units have equal answers: a text has many words twice.
-            lines = [line for text in group for line in text.read]
+            lines = [line for text in group for line in text.read.values()]
             asked = dict.fromkeys(unit[2:] for line in lines for unit in line.units)
             words, contexts, often = zip(*asked, strict=True) if asked else ((), (), ())
             written = self.backend.write(words, batch_size, contexts, self._is_judged, often)
@@ -264,8 +264,7 @@ class Corrector:
             for text in group:
                 rows = zip(text.lines, text.code, strict=True)
                 done = [Correction(line, line, (), code=is_code) for line, is_code in rows]
-                for line in text.read:
-                    number = line.number - text.first
+                for number, line in text.read.items():
                     done[number] = self._corrected(text, line, threshold, protections)
                 yield done
 
@@ -310,8 +309,8 @@ class Corrector:
                 for unit, word in pairs
                 if not (inside(unit.start, parts) or judge.leaves_alone(word))
             ]
-        may_change = [line for line in read if line.units or line.is_respaced]
-        return Text(lines, code, first, may_change, document, judge)
+        kept = {line.number - first: line for line in read if line.units or line.is_respaced}
+        return Text(lines, code, kept, document, judge)
 
     def _cut(self, shown: str, words_of: str) -> tuple[Sequence[Span], Sequence[ModelUnit], bool]:
         """Returns the words of a line, its units, and whether more than these may change."""

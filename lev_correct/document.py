@@ -1,9 +1,9 @@
 """Texts whose lines are corrected in order: what they tell together."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from .files.reader import TextReader
 from .judge.judge import Judge
@@ -50,23 +50,19 @@ class Document(TextReader):
 
 @dataclass(frozen=True)
 class Text:
-    """The next lines of a text as they are written, which of them are code, the number of the
-    first; those that may change, as they are read; the judge of their edits."""
+    """The next lines of a text as they are written, which of them are code; by their numbers among
+    these those that may change, as they are read; the judge of their edits."""
 
     lines: Sequence[str]
     code: Sequence[bool]
-    first: int
-    read: Sequence[Line]
+    read: Mapping[int, Line]
     document: Document | None
     judge: Judge
 
 
-T = TypeVar("T", bound=Any)
-
-
-def groups(texts: Iterable[T]) -> Iterator[list[T]]:
+def groups(texts: Iterable[Any]) -> Iterator[list[Any]]:
     """Yields some texts at a time, of :data:`LINES_TOGETHER` ``lines`` or more but for the last."""
-    group, lines = list[T](), 0
+    group, lines = list[Any](), 0
     for text in texts:
         group.append(text)
         lines += len(text.lines)
