@@ -30,10 +30,10 @@ updates and decoding: fairseq's own LevT (stock) beside ours, untrained, with th
 weights on the same random sentences (untrained.py). First it is checked that both do the same work;
 in decoding no system's iterations may differ by 15 % from stock's.
 
-Milliseconds are of a sentence, and of the processor's time unless they are named wall. With more
-than one sentence at a time these are of about one length. MB are of what is exported or converted.
-Each system is so many times as fast as the first: the median of all pairs, in brackets the lowest
-and highest; on a GPU by the clock on the wall.
+Milliseconds are of a sentence, and of the processor's time, on a GPU of the clock on the wall. With
+more than one sentence at a time these are of about one length. MB are of what is exported or
+converted. Each system is so many times as fast as the first: the median of all pairs, in brackets
+the lowest and highest.
 """
 
 import argparse
@@ -72,10 +72,10 @@ BEAMS = {"greedy": 1, "beam 5": 5}
 GUIDED = {"beam": 1, "draft_guided": True}
 MOST_APART = 0.15  # iterations from stock's, as a share of these
 LONGEST = 200  # tokens of an output: fairseq-generate's default
-FIGURES = "mean wall_mean median wall_median p95 wall_p95 steps equal mb ratio low high".split()
+FIGURES = "mean median p95 steps equal mb ratio low high".split()
 LINE = (
-    "{name}: {mean:.1f} ms (wall {wall_mean:.1f}), median {median:.1f} "
-    "({wall_median:.1f}), 95 % below {p95:.1f} ({wall_p95:.1f}); {steps:.2f} iterations or tokens; "
+    "{name}: {mean:.1f} ms (median {median:.1f}, 95 % below {p95:.1f}); {steps:.2f} iterations or "
+    "tokens; "
     "{scores}{equal} texts as the first system's; {mb:.1f} MB; {ratio:.2f} times as fast as the "
     "first ({low:.2f} … {high:.2f})"
 )
@@ -385,11 +385,12 @@ RUNNERS = {
 }
 
 
-def now() -> Any:
-    """Returns seconds of both clocks, all work on the device done."""
-    if torch.cuda.is_initialized():
-        torch.cuda.synchronize()
-    return np.array([time.process_time(), time.perf_counter()])
+def now() -> float:
+    """Returns seconds of the processor's time, or on a GPU of the clock, all work there done."""
+    if not torch.cuda.is_initialized():
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
 
 
 def size(row: Any) -> int:
@@ -414,17 +415,16 @@ def measure(systems: Systems, rows: Sequence[Any], batch: int, rate: Rate) -> li
     measured: list[dict[str, Any]] = []
     firsts: Sequence[str] = ()
     first_times: Sequence[Any] = ()
-    clock = int(torch.cuda.is_initialized())
     for name, (_, path) in systems.items():
         times, parts_written = zip(*noted[name][1:])
         texts, steps = zip(*itertools.chain(*parts_written))
         firsts, first_times = firsts or texts, first_times or times
         files = path.iterdir() if path and path.is_dir() else [path] if path else []
-        pairs = np.array(first_times)[:, clock] / np.array(times)[:, clock]
+        pairs = np.divide(first_times, times)
         values = [
-            *np.average(times, 0, [*map(len, parts)]),
-            *np.median(times, 0),
-            *np.percentile(times, 95, 0),
+            np.average(times, weights=[*map(len, parts)]),
+            np.median(times),
+            np.percentile(times, 95),
             np.mean(steps),
             sum(map(operator.eq, texts, firsts)),
             sum(file.stat().st_size for file in files) / 1e6,

@@ -32,7 +32,6 @@ from .lines import (
 from .packaged import ENGLISH_SPELLING
 from .propose import loading
 from .propose.backend import Backend
-from .propose.ranking import with_case
 from .settings import DEFAULTS, NAMES, Settings, chosen
 from .text.protection import (
     FOREIGN,
@@ -59,6 +58,7 @@ from .text.units import (
     context,
     pieces,
     spans,
+    with_case,
 )
 from .words.lexicon import KnownWords, installed_misspellings
 
@@ -253,14 +253,13 @@ class Corrector:
         batch_size = require_count("batch_size", options.get("batch_size", 64))
         read = [self._read(*text) for text in texts]
         for group in groups(read):
-            # Equal units have equal answers: a text has many words twice.
             lines = [line for text in group for line in text.read.values()]
-            asked = dict.fromkeys(unit[2:] for line in lines for unit in line.units)
-            words, contexts, often = zip(*asked, strict=True) if asked else ((), (), ())
-            written = self.backend.write(words, batch_size, contexts, self._is_judged, often)
+            # a text has many words twice
+            asked = [*dict.fromkeys(unit.asked for line in lines for unit in line.units)]
+            written = self.backend.write(asked, batch_size, self._is_judged)
             answers = dict(zip(asked, written, strict=True))
             for line in lines:
-                line.answers = [answers[unit[2:]] for unit in line.units]
+                line.answers = [answers[unit.asked] for unit in line.units]
             for text in group:
                 rows = zip(text.lines, text.code, strict=True)
                 done = [Correction(line, line, (), code=is_code) for line, is_code in rows]
@@ -293,6 +292,7 @@ class Corrector:
             read.append(Line(written, text, origins, shown, number, words, [*units], is_respaced))
         if document and by_letters:
             document.leave_divided_words([text for text, _ in forms], read)
+        judge.lines_read += len(lines)
         seen = [seen[line.number - first] for line in read]
         foreign = judge.foreign_parts(seen, [line.words for line in read])
         for line, words_of, parts in zip(read, seen, foreign, strict=True):

@@ -120,7 +120,7 @@ def test_a_number_of_a_page_needs_a_row_that_rounds_to_it_or_a_word(tmp_path, mo
         (tmp_path / name).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     monkeypatch.setattr(prose, "LISTS", [tmp_path / "prose", tmp_path / "results"])
     monkeypatch.setattr(prose, "ROOT", tmp_path)
-    text = "7 % and 2.\n<!-- table: words -->\n| 5 |\n\nOn 3 and 4."
+    text = "7 % and 2.\n<!-- table: words -->\n| 5 |\n\nOn 3 and 4.\n"
     (tmp_path / "A.md").write_text(text)
     assert prose.main() == 1
     assert [line.split()[1] for line in capsys.readouterr().err.splitlines()] == ["4", "2"]

@@ -97,6 +97,7 @@ class Evidence(Judge):
     def __init__(self, run: Run, path: str | None = None) -> None:
         self.run = run
         self.is_prose = os.path.splitext(path or "")[1].lower() in PROSE
+        self._is_of_file = bool(path)
         self._lines = self._foreign_lines = 0  # of several words
         self._read = self._misspelt = 0  # words; listed ones in small letters
 
@@ -141,6 +142,11 @@ class Evidence(Judge):
                     seen.add(place)
                     met.append(part)
         self.run.met.update(met)
+
+    @property
+    def is_typed(self) -> bool:
+        """Returns whether the text is a line of no file: people type more errors than they keep."""
+        return self.lines_read == 1 and not self._is_of_file
 
     @property
     def errors(self) -> float:

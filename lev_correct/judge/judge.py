@@ -54,6 +54,8 @@ class OfLine(Protocol):
 class Judge:
     """Takes the model's word; base of the others."""
 
+    #: So far, of the text.
+    lines_read = 0
     #: Whether most of the text is in another language.
     foreign = False
     why: Mapping[int, Mapping[str, float]] = {}  # nothing but the model

@@ -52,6 +52,7 @@ def evidence(*lines, run=None, path=None, foreign=()):
 def read(text, lines):
     """Where the lines of a text are in another language."""
     places = [[*spans(line, "letters")] for line in lines]
+    text.lines_read += len(lines)
     return text.foreign_parts(lines, places)
 
 
@@ -284,6 +285,12 @@ def test_a_word_is_judged_by_weights_of_few_errors_the_less_of_them_its_text_has
     of = {share: {"errors in the text": share, "slips": 1.0} for share in (0.0, 0.5, 1.0)}
     assert [weights.judged("word", features)[0] for features in of.values()] == [-1.0, 0.5, 2.0]
     assert Weights({"word": kinds["word"]}).judged("word", of[0.0])[0] == 2.0
+
+
+def test_a_line_that_somebody_types_has_more_errors_than_one_of_a_file():
+    texts = evidence(LINE), evidence(LINE, path="a.txt"), evidence(LINE, LINE)
+    typed, of_file, one_of_two = (chance(text, "runkle", "rumple") for text in texts)
+    assert of_file == one_of_two < typed
 
 
 def test_edits_are_measured_and_not_judged_where_a_fit_asks():
