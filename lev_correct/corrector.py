@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any, TypedDict, Unpack
 from unicodedata import is_normalized, normalize
@@ -64,6 +64,9 @@ from .words.lexicon import KnownWords, installed_misspellings
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
+#: Lines that are remembered, as those of tables and licences return in many files; and characters
+#: of one.
+LINES_KEPT, LONGEST_KEPT = 10_000, 200
 #: Probability of an edit from which it is made by default where a text tells (:mod:`.evidence`):
 #: at 0.5 5 in 100 misspelt words of learners fewer become right, and in right text as many change.
 DEFAULT_THRESHOLD = 0.3
@@ -119,6 +122,7 @@ class Corrector:
         settings: Settings = DEFAULTS,
     ):
         self.backend, self.settings = backend, settings
+        self._kept = lru_cache(LINES_KEPT)(self._cut)
         #: What every call leaves alone, besides what it is given itself.
         self.protections = [settings.protection()]
         knows_spaces = backend.knows_spaces
@@ -249,7 +253,7 @@ class Corrector:
         batch_size = require_count("batch_size", options.get("batch_size", 64))
         read = [self._read(*text) for text in texts]
         for group in groups(read):
-            lines = [line for text in group for line in text.lines]
+            lines = [line for text in group for line in text.read.values()]
             # a text has many words twice
             asked = [*dict.fromkeys(unit.asked for line in lines for unit in line.units)]
             written = self.backend.write(asked, batch_size, self._is_judged)
@@ -257,7 +261,11 @@ class Corrector:
             for line in lines:
                 line.answers = [answers[unit.asked] for unit in line.units]
             for text in group:
-                yield [self._corrected(text, line, threshold, protections) for line in text.lines]
+                rows = zip(text.lines, text.code, strict=True)
+                done = [Correction(line, line, (), code=is_code) for line, is_code in rows]
+                for number, line in text.read.items():
+                    done[number] = self._corrected(text, line, threshold, protections)
+                yield done
 
     def _read(
         self,
@@ -273,27 +281,24 @@ class Corrector:
         if document:
             code, first = document.code_lines(seen), document.lines_read - len(lines)
             forms, seen = document.forms(forms)
-        silent = [*map(any, zip(code, ignored, strict=True))]
-        read, nothing = list[Line](), list[Any]()  # what the many lines of code share
-        columns = zip(lines, forms, seen, code, silent, strict=True)
-        for number, (written, (text, origins), words_of, is_code, skipped) in enumerate(
-            columns, first
-        ):
-            has_words = not skipped and words_of.strip()
-            words = [*spans(words_of, "letters")] if has_words else nothing
+        read = list[Line]()
+        columns = zip(lines, forms, seen, code, ignored, strict=True)
+        for number, (written, (text, origins), words_of, *silent) in enumerate(columns, first):
             shown = words_of if by_letters else text
-            is_asked = not skipped and (words or not by_letters)
-            units = [*self._units(shown, words)] if is_asked else nothing
-            stays = bytearray(len(text) if is_asked else 0)
-            read.append(Line(written, text, origins, shown, number, is_code, words, units, stays))
-        if document and by_letters:
-            document.leave_divided_words(
-                [line.text for line in read], [line.units for line in read]
-            )
-        foreign = judge.foreign_parts(seen, silent, [line.words for line in read])
-        for line, words_of, parts in zip(read, seen, foreign, strict=True):
-            if not (line.words or line.units):
+            if any(silent) or not shown.strip():
                 continue
+            cut = self._cut if len(shown) > LONGEST_KEPT else self._kept
+            words, units, is_respaced = cut(shown, words_of)
+            read.append(Line(written, text, origins, shown, number, words, [*units], is_respaced))
+        if document and by_letters:
+            document.leave_divided_words([text for text, _ in forms], read)
+        judge.lines_read += len(lines)
+        seen = [seen[line.number - first] for line in read]
+        foreign = judge.foreign_parts(seen, [line.words for line in read])
+        for line, words_of, parts in zip(read, seen, foreign, strict=True):
+            if not (line.units or line.is_respaced):
+                continue
+            line.stays = bytearray(len(line.text))
             mark(line.stays, parts, FOREIGN)
             if not by_letters:  # what is hidden stands in the units
                 mark(line.stays, differing(line.text, words_of), PROTECTED)
@@ -304,7 +309,15 @@ class Corrector:
                 for unit, word in pairs
                 if not (inside(unit.start, parts) or judge.leaves_alone(word))
             ]
-        return Text(read, document, judge)
+        kept = {line.number - first: line for line in read if line.units or line.is_respaced}
+        return Text(lines, code, kept, document, judge)
+
+    def _cut(self, shown: str, words_of: str) -> tuple[Sequence[Span], Sequence[ModelUnit], bool]:
+        """Returns the words of a line, its units, and whether more than these may change."""
+        words = [*spans(words_of, "letters")]
+        spacing = self.backend.spacing if words else None
+        proposed = spacing.proposed(shown, words, ()) if spacing else ()
+        return words, [*self._units(shown, words)], self.settings.grammar or any(proposed)
 
     def document(
         self, others: Document | None = None, path: str | None = None, text: Sequence[str] = ()
@@ -398,8 +411,6 @@ class Corrector:
     ) -> Correction:
         """A line of a text with the edits that are sure enough and touch nothing protected."""
         source, origins = line.written, line.origins
-        if not (line.words or line.units):
-            return Correction(source, source, (), code=line.is_code)
         judge = text.judge.line(line.shown, line.words)
         wanted, respaced = self._wanted(line, judge), list[Change]()
         if self.backend.spacing and line.words:
@@ -422,11 +433,12 @@ class Corrector:
         edits = []
         for change in sorted([*wanted, *respaced]):
             start, end, after, chance = change
-            is_spaced, new = change in respaced, _written(text, line, change)
             if after == line.text[start:end]:
                 continue
+            is_spaced = change in respaced
             least = text.judge.threshold_for(threshold, is_spaced)
             is_sure = of_error(chance, judge.why.get(start, {})) >= least
+            new = _written(text, line, change, is_sure)
             reason = self._objection(line, change, is_spaced) if is_sure else "confidence"
             reason = "unknown" if UNREADABLE in after else reason
             if reason is None and (new is None or chance < least):
@@ -503,12 +515,15 @@ class Corrector:
         return wanted
 
 
-def _written(text: Text, line: Line, change: Change) -> str | None:
-    """Returns the new text of a change as its file has it; None where it does not fit there."""
-    start, end, after, _ = change
-    fitting: str | None = after
-    if text.document:
-        fitting = text.document.fitted(line.number, line.text, (start, end, after))
+def _written(text: Text, line: Line, change: Change, is_sure: bool) -> str | None:
+    """Returns the new text of a change as its file has it; None where it does not fit there, or,
+    as that takes long to tell, stands in a key where it would be made."""
+    (start, end, after, _), document = change, text.document
+    patch = start, end, after
+    fitting = document.fitted(line.number, line.text, patch) if document else after
     if fitting is None:
         return None
-    return as_escaped(fitting, (line.text, line.origins), line.written, (start, end))
+    new = as_escaped(fitting, (line.text, line.origins), line.written, (start, end))
+    if document and (is_sure or new != after) and document.is_key(line.number, start, end):
+        return None
+    return new

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from os.path import commonprefix
 from typing import Any, Literal, NamedTuple
@@ -38,8 +38,9 @@ class Line:
 
     written: as it stands there. text: as its words are read, of which all places are. origins:
     where each character of the text begins in ``written``. shown: as of :meth:`.TextReader.forms`.
-    number: in its text, from 0. words: where its words are. stays: of each character of the text
-    why no edit changes it, as of :func:`.protection.mark`. answers: the model's, one for each unit.
+    number: in its text, from 0. words: where its words are. is_respaced: whether more than units
+    may change. stays: of each character of the text why no edit changes it, as of
+    :func:`.protection.mark`. answers: the model's, one for each unit.
     """
 
     written: str
@@ -47,10 +48,10 @@ class Line:
     origins: Sequence[int]
     shown: str
     number: int
-    is_code: bool
     words: Sequence[Span]
     units: list[ModelUnit]
-    stays: bytearray
+    is_respaced: bool
+    stays: bytearray = field(default_factory=bytearray)
     answers: Sequence[Answer | None] = ()
 
 
@@ -89,8 +90,7 @@ class Edit:
         return {"offset": self.offset, "length": len(self.before)} | vars(self) | {"why": why}
 
 
-@dataclass(frozen=True)
-class Correction:
+class Correction(NamedTuple):
     """A line, what became of it, and all edits that the model wants, made or not, in order.
 
     unterminated: (start, end) in the line of units that stayed because the model's answer did not

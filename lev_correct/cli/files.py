@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import is_stream, progress, raw_lines
 from lev_runtime.io.output import rewrite_file
-from lev_runtime.io.text_files import read_lines, reading, require_files
+from lev_runtime.io.text_files import read_lines, require_files
 
+from ..document import groups
 from ..repository.checked_files import kind_left_out
 from ..repository.ignore import IgnoreComments
 from ..repository.kinds import BINARY, encoding_of
@@ -101,8 +102,7 @@ def require_text(paths: Sequence[str]) -> None:
 def read_file(path: str, name: str | None = None) -> FileText:
     """A file or standard input (``-``), with the name that it has elsewhere; raises UserError where
     it cannot be read."""
-    encoding = encoding_at(path)
-    return file_text(name or path, source_lines(path, encoding), encoding)
+    return file_text(name or path, *_lines_of(path))
 
 
 def file_text(path: str, raw_lines: Iterable[bytes], encoding: str | None = None) -> FileText:
@@ -118,33 +118,23 @@ def read_lines_of(paths: Iterable[str]) -> Iterator[str]:
     """Yields the lines of files without their ends; of one that cannot be read none."""
     for path in paths:
         with contextlib.suppress(UserError):
-            yield from map(_body, source_lines(path, encoding_at(path)))
+            yield from map(_body, _lines_of(path)[0])
 
 
 def _body(line: bytes) -> str:
     return line.removesuffix(b"\n").decode("utf-8", "surrogateescape")
 
 
-def source_lines(path: str, encoding: str | None = None) -> Iterator[bytes]:
-    """Yields the lines of a file, each with its end, in UTF-8 whatever its encoding is."""
-    if encoding is None:
-        yield from raw_lines(path)
-        return
-    with reading(path), open(path, "rb") as file:
-        data = file.read()
+def _lines_of(path: str) -> tuple[Iterable[bytes], str | None]:
+    """Returns the lines of a file, each with its end, in UTF-8, and its encoding, where a byte
+    order mark says that this is another one."""
+    raw = b"".join(raw_lines(path))
+    encoding = None if is_stream(path) else encoding_of(raw)
     try:
-        text = data.decode(encoding, "surrogatepass")
+        text = raw.decode(encoding, "surrogatepass") if encoding else ""
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not valid {encoding.upper()}: {error.reason}") from None
-    yield from io.BytesIO(text.encode("utf-8", "surrogatepass"))
-
-
-def encoding_at(path: str) -> str | None:
-    """Returns the encoding of a file in UTF-16 or UTF-32, by its byte order mark."""
-    if is_stream(path):
-        return None
-    with reading(path), open(path, "rb") as file:
-        return encoding_of(file.read(4))
+        raise UserError(f"{path} is not valid {encoding}: {error.reason}") from None
+    return io.BytesIO(text.encode("utf-8", "surrogatepass") or raw), encoding
 
 
 def corrected_files(
@@ -177,26 +167,25 @@ def _together(
     args: argparse.Namespace,
     others: "Document | None",
 ) -> Iterator[CorrectedFile]:
-    """Files in one process; ``others``: a text of the run, whose judge has counted its words."""
-    documents = [corrector.document(others, text.path, text.lines) for text in texts]
-
-    def parts() -> Iterator[tuple[Sequence[str], "Document | None", Sequence[bool]]]:
-        files = zip(texts, documents, strict=True)
-        for text, document in progress(files, "files read", total=len(texts)):
-            for start in range(0, len(text.lines), LINES_AT_ONCE):
-                part = slice(start, start + LINES_AT_ONCE)
-                yield text.lines[part], document, text.ignored[part]
-
-    corrected = corrector.correct_documents(
-        parts(), min_confidence=args.min_confidence, batch_size=args.batch_size
-    )
-    total = sum(len(text.lines) for text in texts)
-    first = next(corrected, [])  # all are read then, and their progress has been shown
-    lines = progress(chain(first, chain.from_iterable(corrected)), "lines", total=total)
-    for text, document in zip(texts, documents, strict=True):
-        corrections = list(islice(lines, len(text.lines)))
-        foreign, left_out = (document.judge.foreign, document.left_out) if document else (False, "")
-        yield CorrectedFile(text, corrections, foreign, left_out)
+    """Files in one process, some at a time; ``others``: a text of the run, whose judge has counted
+    its words."""
+    for group in groups(progress(texts, "files", total=len(texts))):
+        documents = [corrector.document(others, text.path, text.lines) for text in group]
+        parts = (
+            (text.lines[part], document, text.ignored[part])
+            for text, document in zip(group, documents, strict=True)
+            for start in range(0, len(text.lines), LINES_AT_ONCE)
+            for part in [slice(start, start + LINES_AT_ONCE)]
+        )
+        corrected = corrector.correct_documents(
+            parts, min_confidence=args.min_confidence, batch_size=args.batch_size
+        )
+        total = sum(len(text.lines) for text in group)
+        lines = progress(chain.from_iterable(corrected), "lines", total=total)
+        for text, document in zip(group, documents, strict=True):
+            done = list(islice(lines, len(text.lines)))
+            told = (document.judge.foreign, document.left_out) if document else (False, "")
+            yield CorrectedFile(text, done, *told)
 
 
 #: What a :class:`CorrectedFile` has besides its text.

@@ -23,6 +23,7 @@ from lev_runtime.io.lines import (
     STANDARD_STREAM,
     is_stream,
     progress,
+    raw_lines,
     with_pauses,
 )
 from lev_runtime.io.options import as_flags, say, text_processing
@@ -40,7 +41,6 @@ from .files import (
     protection_of,
     read_file,
     require_text,
-    source_lines,
 )
 from .options import build_parser as build_parser
 from .options import check, parse
@@ -212,7 +212,7 @@ class Correcting:
         ends: deque[bytes] = deque()  # of the lines that are not answered yet
 
         def bodies() -> Iterator[str]:
-            for line in progress(source_lines(path), "lines", STANDARD_STREAM, path):
+            for line in progress(raw_lines(path), "lines", STANDARD_STREAM, path):
                 body = line.removesuffix(b"\n")
                 ends.append(line[len(body) :])
                 yield body.decode("utf-8", "surrogateescape")

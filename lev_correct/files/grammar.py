@@ -18,7 +18,6 @@ from typing import Any
 from .escapes import REST, backslashes, entities, unescaped, with_rests, without_rests
 from .file_kinds import (
     DIFF,
-    HASH,
     MARKDOWN,
     NOTEBOOK,
     PROSE,
@@ -40,16 +39,6 @@ _TEXT_LEXERS = {"tid", "typst", "wikitext"}
 #: What a template puts in: code, of which no lexer of its base language knows.
 _TEMPLATE = re.compile(r"\.(?:ejs|erb|hbs|j2|jinja2?|liquid|mustache|sls|sql|te?mpl|tpl|twig)\b")
 _TEMPLATE_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|\$\{[^{}]*\}")
-#: Comments as they look: in files whose comments begin so, and in those of which nothing is known.
-_DIRECTIVE = r"(?!\s*(?:include|define|undef|ifn?def|if|el\w+|endif|error|pragma|import)\b)"
-_BY_LOOK = {
-    HASH: re.compile(rf"(?m)(?P<comment>^[^\S\n]*(?:#{_DIRECTIVE}|dnl\b).*)|\w+|\W"),
-    UNKNOWN: re.compile(
-        rf"(?m)(?P<comment>^[^\S\n]*(?:#{_DIRECTIVE}|//|--(?!\w)|;|%+(?=\s)|(?:dnl|REM)\b|[\"'!*]\s).*"
-        r"|\s(?://|#)\s.*|/\*(?s:.{,9999}?)\*/|<!--(?s:.{,9999}?)-->)|\w+|\W"
-    ),
-}
-
 _LETTER, _HIDDEN = re.compile(r"[^\W\d_]"), f"{CODE} "
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _COMMENT_SIGNS = re.compile(
@@ -172,21 +161,16 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String], lis
     shown = "".join([*pieces, hidden(text[place:])])
     if len(shown) != len(text):  # a lexer that has lost its place
         return hidden(text), [], []
-    unknown = {name for name in names if not knows(name)}
-    shown = _WORD.sub(lambda word: as_code(word) if word[0] in unknown else word[0], shown)
+    if unknown := {name for name in names.intersection(_WORD.findall(shown)) if not knows(name)}:
+        shown = _WORD.sub(lambda word: as_code(word) if word[0] in unknown else word[0], shown)
     return shown, strings, literals
 
 
 def _tokens(text: str, lexer: str) -> Iterator[Token]:
-    """Yields the tokens of a language, or of comments by their look. Space after a comment belongs
-    to it, and to a string what is to be put in."""
+    """Yields the tokens of a language. Space after a comment belongs to it, and to a string what is
+    to be put in."""
     if lexer in SCANNED:
         yield from scanned(text, lexer)
-        return
-    if lexer in _BY_LOOK:
-        for match in _BY_LOOK[lexer].finditer(text):
-            role = "name" if match[0].isidentifier() else "code"
-            yield "comment" if match["comment"] else role, match.start(), match[0]
         return
     from pygments.token import Generic, Name, String, Text
 

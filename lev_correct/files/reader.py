@@ -68,24 +68,31 @@ class TextReader:
 
     def fitted(self, number: int, line: str, patch: tuple[int, int, str]) -> str | None:
         """The new text of a change of the line of that number as it is written there
-        (:mod:`.places`); None where it does not fit, stands in a key (:mod:`.keys`), or the file is
-        only reported on."""
+        (:mod:`.places`); None where it does not fit, or the file is only reported on."""
         grammar = self._grammar
         if grammar is None or self.left_out:
             return None if grammar else patch[2]
 
         from .places import fitted
 
-        first = sum(len(line) + 1 for line in grammar.shown[:number])
-        _, columns = without_rests(grammar.shown[number])
-
         def written(column: int) -> str:
-            place = first + columns[column]
+            place = self._place(number, column)
             return next((mark for start, end, mark in grammar.strings if start <= place < end), "'")
 
-        begins, ends = first + columns[patch[0]], first + columns[patch[1]]
-        is_key = any(start < ends and begins < end for start, end in self._keys)
-        return None if is_key else fitted(line, patch, written)
+        return fitted(line, patch, written)
+
+    def is_key(self, number: int, start: int, end: int) -> bool:
+        """Returns whether a part of the line of that number touches a key (:mod:`.keys`)."""
+        if not self._keys:
+            return False
+        begins, ends = self._place(number, start), self._place(number, end)
+        return any(first < ends and begins < last for first, last in self._keys)
+
+    def _place(self, number: int, column: int) -> int:
+        """Returns where a character of the line of that number stands in its text as written."""
+        shown = self._grammar.shown if self._grammar else ()
+        _, columns = without_rests(shown[number])
+        return sum(len(line) + 1 for line in shown[:number]) + columns[column]
 
     @cached_property
     def _keys(self) -> Sequence[Span]:

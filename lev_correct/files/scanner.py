@@ -53,6 +53,7 @@ _IN_JAVASCRIPT = (
     r"|(?P<string>\"(?:[^\"\\]|\\(?s:.))*+\"|'(?:[^'\\]|\\(?s:.))*+'"
     rf"|`(?:{_TEMPLATE}\}}|[^`\\]|\\(?s:.))*+`))"
 )
+_NO_MACRO = r"(?!\s*(?:include|define|undef|ifn?def|if|el\w+|endif|error|pragma|import)\b)"
 _TOKENS = {
     name: re.compile(pattern, re.MULTILINE)
     for names, pattern in {
@@ -63,10 +64,14 @@ _TOKENS = {
         "java": rf"(?=[/\"'])(?:{_COMMENT}|(?P<string>\"\"\"(?s:.*?)\"\"\""
         rf"|\"(?:[^\"\\\n]|\\(?s:.))*+\")|{_CHARACTER})",
         "javascript typescript": _IN_JAVASCRIPT,
+        # comments as they look, where comments begin so, and where nothing is known
+        "hash": rf"(?P<comment>^[^\S\n]*(?:#{_NO_MACRO}|dnl\b).*)",
+        "unknown": rf"(?P<comment>^[^\S\n]*(?:#{_NO_MACRO}|//|--(?!\w)|;|%+(?=\s)|(?:dnl|REM)\b"
+        r"|[\"'!*]\s).*|\s(?://|#)\s.*|/\*(?s:.{,9999}?)\*/|<!--(?s:.{,9999}?)-->)",
     }.items()
     for name in names.split()
 }
-#: Languages that are cut here.
+#: Kinds of files that are cut here.
 SCANNED = frozenset(_TOKENS)
 #: How a string begins into which values are put, and these.
 _FORMATTED = {"python": re.compile(r"(?i)r?[ft]r?['\"]")}

@@ -97,24 +97,20 @@ class Evidence(Judge):
     def __init__(self, run: Run, path: str | None = None) -> None:
         self.run = run
         self.is_prose = os.path.splitext(path or "")[1].lower() in PROSE
-        self._is_of_file, self._all_lines = bool(path), 0
+        self._is_of_file = bool(path)
         self._lines = self._foreign_lines = 0  # of several words
         self._read = self._misspelt = 0  # words; listed ones in small letters
 
     def foreign_parts(
         self,
         lines: Sequence[str],
-        silent: Sequence[bool],
         places: Sequence[Sequence[Span]],
     ) -> list[list[Span]]:
         """See :class:`.Judge`."""
         foreign = []
-        self._all_lines += len(lines)
-        for line, skip, line_places in zip(lines, silent, places, strict=True):
+        for line, line_places in zip(lines, places, strict=True):
             parts = list[Span]()
             foreign.append(parts)
-            if skip or not line_places:
-                continue
             words = self._words_of(line, line_places)
             parts += self.run.languages.foreign(line, words)
             if len(line_places) >= 3:
@@ -130,28 +126,27 @@ class Evidence(Judge):
     def survey(self, lines: Iterable[str]) -> None:
         """See :class:`.Judge`."""
         self.run.often.clear()
+        seen, met = self.run.seen, list[str]()
         for line in dict.fromkeys(map(str.strip, lines)):  # half of a tree's stand there before
             parts = [*map(str.lower, _PART.findall(line))]
             last = len(parts) - PLACE
             if last <= 0:
-                self._meet(_WORD.findall(line.lower()), parts)
+                place = hash(tuple(_WORD.findall(line.lower())))
+                met += () if place in seen else parts
+                seen.add(place)
                 continue
             for number, part in enumerate(parts):
                 first = min(max(number - PLACE // 2, 0), last)
-                self._meet([number - first, *parts[first : first + PLACE]], [part])
-
-    def _meet(self, place: Sequence[object], parts: Sequence[str]) -> None:
-        """Counts the parts of words that stand at a place, by the words around, the first time."""
-        key = hash(tuple(place))
-        if key not in self.run.seen:
-            self.run.seen.add(key)
-            for part in parts:
-                self.run.met[part] += 1
+                place = hash((number - first, *parts[first : first + PLACE]))
+                if place not in seen:
+                    seen.add(place)
+                    met.append(part)
+        self.run.met.update(met)
 
     @property
     def is_typed(self) -> bool:
         """Returns whether the text is a line of no file: people type more errors than they keep."""
-        return self._all_lines == 1 and not self._is_of_file
+        return self.lines_read == 1 and not self._is_of_file
 
     @property
     def errors(self) -> float:

@@ -54,6 +54,8 @@ class OfLine(Protocol):
 class Judge:
     """Takes the model's word; base of the others."""
 
+    #: So far, of the text.
+    lines_read = 0
     #: Whether most of the text is in another language.
     foreign = False
     why: Mapping[int, Mapping[str, float]] = {}  # nothing but the model
@@ -61,13 +63,11 @@ class Judge:
     def foreign_parts(
         self,
         lines: Sequence[str],
-        silent: Sequence[bool],
         places: Sequence[Sequence[Span]],
     ) -> Sequence[Sequence[Span]]:
-        """Returns where each of the next lines is in another language.
+        """Returns where each of the next lines that are read is in another language.
 
         Args:
-            silent: lines that are not read.
             places: where the words of each line are, as of :func:`units.spans` with ``letters``.
         """
         return [()] * len(lines)

@@ -114,7 +114,7 @@ class WordLists:
         words = self.lexicon
         if not (self.bigrams and words and any(words.counts.values())):
             return None
-        return Spacing(words.counts, self.bigrams, words.letters, self.corrections)
+        return Spacing(words.counts, self.bigrams, words, self.corrections)
 
     def count(self, word: str) -> float:
         """How often the lexicon has a word; 0 for what has no letters, −1 if it has not."""
@@ -180,7 +180,7 @@ class WordLists:
         shape, letters = 0.0, 0
         if stays:
             capital = before[:1] != before[:1].lower()
-            shape = self.lexicon.letters.per_letter(before) - TYPICAL if self.lexicon else 0.0
+            shape = self.lexicon.per_letter(before) - TYPICAL if self.lexicon else 0.0
             letters = len(before) - SHORT
             short = len(before) <= ABBREVIATION and not corrections
         features = [
@@ -274,7 +274,7 @@ class WordRanker(Backend):
         self.is_confused = cached(self._may_be_another)
         if lexicon := vocabulary.lexicon:
             model.lexicon = lexicon if self.searches_lexicon else None
-            self.shape = lexicon.letters.per_letter
+            self.shape = lexicon.per_letter
         if self.spacing:
             self.rating = self.spacing.rating
         if vocabulary.bigrams:

@@ -30,6 +30,7 @@ from ..text.units import (
     looked_up,
     with_case,
 )
+from ..words.lexicon import Lexicon
 from ..words.ngrams import Bigrams, LetterModel
 
 #: Words of English: those that are met next to any others, other frequent ones, and names of which
@@ -113,7 +114,7 @@ class Spacing:
         self,
         counts: Mapping[str, float],
         bigrams: Bigrams,
-        letters: LetterModel,
+        letters: Lexicon | LetterModel,
         listed: Callable[[str], Sequence[str]] = lambda word: (),
     ) -> None:
         self._counts, self._bigrams, self._letters = counts, bigrams, letters

@@ -6,7 +6,6 @@ front belong to no unit, so nothing changes them. Offsets count characters of th
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 from unicodedata import category, normalize
 
@@ -27,9 +26,6 @@ NO_CONTEXT: Context = ("", "")
 _BYTE_ORDER_MARK = "\ufeff"
 #: Parts of a word with hyphens on each side that are looked for, at most, and letters of each.
 MOST_PARTS, LONGEST_PART = 4, 40
-#: Lines whose words are remembered, as those of tables and licences return in many files; and
-#: characters of one.
-MOST_KEPT, LONGEST_KEPT = 10_000, 200
 _WORD = re.compile(r"\S+")
 _WORD_OR_CONTROL = re.compile(r"[\S\x85]+")  # which is whitespace for Python
 #: What a line has in which words are clipped or in brackets.
@@ -63,13 +59,13 @@ _CLIPPED = re.compile(r"\u2019|'(?i:tis|twas|twill|twere|twould)\b")
 _QUOTED = re.compile(r"[\w.,;:!?]'(?!\w)")
 # What parts or joins letters of a word and is none: the soft hyphen, zero-width marks.
 _JOINING = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
-# A character, or what is read as others: a ligature, a letter with marks on it, what joins Latin
-# letters (in other scripts joiners tell words apart).
+# What is read as others: a ligature, a letter with marks on it, what joins Latin letters (in other
+# scripts joiners tell words apart); this, or a character.
 _SIGN = re.compile(
-    rf"([\ufb00-\ufb06]|[^\W\d_][\u0300-\u036f\u3099\u309a]+"
-    rf"|(?<=[A-Za-z\u00c0-\u036f\ufb00-\ufb06])[{_JOINING}]+(?=[A-Za-z\u00c0-\u024f\ufb00-\ufb06]))|.",
-    re.DOTALL,
+    rf"[\ufb00-\ufb06]|[^\W\d_][\u0300-\u036f\u3099\u309a]+"
+    rf"|(?<=[A-Za-z\u00c0-\u036f\ufb00-\ufb06])[{_JOINING}]+(?=[A-Za-z\u00c0-\u024f\ufb00-\ufb06])"
 )
+_EACH = re.compile(f"({_SIGN.pattern})|.", re.DOTALL)
 _STRAIGHT = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -97,11 +93,11 @@ class ModelUnit(NamedTuple):
 def composed(line: str, by_letters: bool = True) -> tuple[str, Sequence[int]]:
     """Returns a line as its words are read by letters: accents and ligatures are a part of them,
     and nothing joins them; and where in the line each character begins, and where it ends."""
-    if line.isascii() or not by_letters:
+    if line.isascii() or not by_letters or not _SIGN.search(line):
         return line, range(len(line) + 1)
     read = [
         (sign.start(), normalize("NFKC", sign[1].strip(_JOINING)) if sign[1] else sign[0])
-        for sign in _SIGN.finditer(line)
+        for sign in _EACH.finditer(line)
     ]
     text = "".join(letters for _, letters in read)
     places = [start for start, letters in read for _ in letters]
@@ -127,7 +123,7 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
     """
     start = len(_BYTE_ORDER_MARK) if line.startswith(_BYTE_ORDER_MARK) else 0
     if kind == "letters":
-        yield from (_letters if len(line) > LONGEST_KEPT else _kept_letters)(line, start)
+        yield from _letters(line, start)
         return
     words = [match.span() for match in _WORD.finditer(line, start)]
     if not words:
@@ -135,11 +131,6 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
     size = {"word": 1, "line": len(words)}.get(kind, window)
     for n in range(0, len(words), size):
         yield words[n][0], words[n : n + size][-1][1]
-
-
-@lru_cache(MOST_KEPT)
-def _kept_letters(line: str, begin: int) -> Sequence[Span]:
-    return tuple(_letters(line, begin))
 
 
 def _letters(line: str, begin: int) -> Iterator[Span]:

@@ -28,7 +28,6 @@ from .ngrams import LetterModel
 from .prepared import (
     COUNTS,
     ENCODING,
-    Arrays,
     SortedLines,
     counts_as_arrays,
     counts_of,
@@ -99,9 +98,9 @@ class Lexicon:
 
     OF_TREE = ("tree_letters", "tree_sizes")  #: of :meth:`arrays`
 
-    def __init__(self, counts: Mapping[str, float], arrays: Arrays | None = None) -> None:
+    def __init__(self, counts: Mapping[str, float], path: str | None = None) -> None:
         self.counts = counts
-        self._arrays = arrays or {}  # what it was prepared as
+        self._path = path  # of what it was prepared as: right text needs the words alone
         #: ``most`` words within two edits, the nearest first, of these the most frequent.
         self.near = lru_cache(MOST_KEPT)(self._near_of)
 
@@ -129,14 +128,19 @@ class Lexicon:
     @cached_property
     def letters(self) -> LetterModel:
         """Returns the letter model of the words."""
-        prepared = self._arrays and LetterModel.from_arrays(self._arrays)
-        return prepared or LetterModel(self.words)
+        arrays = self._path and read_arrays(self._path, LetterModel.NAMES)
+        return LetterModel.from_arrays(arrays) if arrays else LetterModel(self.words)
+
+    def per_letter(self, word: str) -> float:
+        """See :class:`.LetterModel`."""
+        return self.letters.per_letter(word)
 
     @cached_property
     def tree(self) -> WordTree:
         """The words by their letters, :data:`END_OF_WORD` after each."""
-        if self._arrays.keys() >= {*self.OF_TREE}:
-            return WordTree(*(self._arrays[name] for name in self.OF_TREE))
+        arrays = (self._path and read_arrays(self._path, (), optional=self.OF_TREE)) or {}
+        if arrays.keys() >= {*self.OF_TREE}:
+            return WordTree(*(arrays[name] for name in self.OF_TREE))
         return WordTree.of("\n".join([*self.words, ""]), END_OF_WORD)
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -150,10 +154,10 @@ class Lexicon:
     @classmethod
     def read(cls, path: str) -> "Lexicon":
         """A file of words, one a line, each with its count after it or without."""
-        names = ("words", *COUNTS, *LetterModel.NAMES)
-        if arrays := read_arrays(path, names, optional=cls.OF_TREE):
+        # its first array tells a lexicon from other lists
+        if arrays := read_arrays(path, ("words", *COUNTS, LetterModel.NAMES[0])):
             words = unpacked(arrays["words"])
-            return cls(dict(zip(words, counts_of(arrays).tolist(), strict=True)), arrays)
+            return cls(dict(zip(words, counts_of(arrays).tolist(), strict=True)), path)
 
         def parse(line: str) -> tuple[str, float]:
             word, count, *_ = [*line.split(maxsplit=1), "0"]

