@@ -32,7 +32,6 @@ from .lines import (
 from .packaged import ENGLISH_SPELLING
 from .propose import loading
 from .propose.backend import Backend
-from .propose.ranking import with_case
 from .settings import DEFAULTS, NAMES, Settings, chosen
 from .text.protection import (
     FOREIGN,
@@ -59,6 +58,7 @@ from .text.units import (
     context,
     pieces,
     spans,
+    with_case,
 )
 from .words.lexicon import KnownWords, installed_misspellings
 
@@ -249,18 +249,13 @@ class Corrector:
         batch_size = require_count("batch_size", options.get("batch_size", 64))
         read = [self._read(*text) for text in texts]
         for group in groups(read):
-            # Equal units have equal answers: a text has many words twice.
-            units = (unit for text in group for line in text.lines for unit in line.units)
-            asked = list(dict.fromkeys((unit.text, unit.context, unit.often) for unit in units))
-            words = [words for words, _, _ in asked]
-            contexts, often = [context for _, context, _ in asked], [often for *_, often in asked]
-            written = self.backend.write(words, batch_size, contexts, self._is_judged, often)
+            lines = [line for text in group for line in text.lines]
+            # a text has many words twice
+            asked = [*dict.fromkeys(unit.asked for line in lines for unit in line.units)]
+            written = self.backend.write(asked, batch_size, self._is_judged)
             answers = dict(zip(asked, written, strict=True))
-            for text in group:
-                for line in text.lines:
-                    line.answers = [
-                        answers[unit.text, unit.context, unit.often] for unit in line.units
-                    ]
+            for line in lines:
+                line.answers = [answers[unit.asked] for unit in line.units]
             for text in group:
                 yield [self._corrected(text, line, threshold, protections) for line in text.lines]
 

@@ -1,7 +1,6 @@
 """Choosing threshold and weights on a development set, for a goal."""
 
 import math
-import operator
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,11 +11,11 @@ from rapidfuzz.distance import Levenshtein
 
 from lev_runtime.errors import UserError, counted
 from lev_runtime.logistic import most_likely
-from lev_runtime.text.words import CorrectionCounts
+from lev_runtime.text.words import CorrectionCounts, correction_counts, line_counts
 
 from .corrector import Corrector
 from .judge.judge import calibrated
-from .lines import Correction, Edit
+from .lines import Correction, Edit, apply_edits
 from .propose.ranking import FEATURES, WordRanker
 from .text.units import (
     Context,
@@ -119,7 +118,10 @@ def tune(
             _weigh_unchanged(corrector, ranker, noisy, clean, goal)
     done = corrector.correct(noisy)
     best, counts = goal.best(curve(done, clean))
-    pairs = [(outcome.probability, outcome.is_right) for outcome in outcomes(done, clean)]
+    pairs = [
+        (edit.probability, corrected > miscorrected)
+        for _, edit, corrected, miscorrected in outcomes(done, clean)
+    ]
     warmth = 1.0 if is_judged else temperature(pairs)
     least = calibrated(best, warmth)
     corrector.settings = replace(use, temperature=warmth, min_confidence=least)
@@ -196,67 +198,48 @@ def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
 
 
 class EditOutcome(NamedTuple):
-    """Tells of an edit that was made whether it wrote what should stand there, how many words it
-    put right, and how many right ones are wrong then."""
+    """An edit that was made, the number of its line, from 1, and of the words of the reference how
+    many it put right, and how many are no longer right."""
 
-    probability: float
-    is_right: bool
+    line: int
+    edit: Edit
     corrected: int
     miscorrected: int
 
 
 def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[EditOutcome]:
-    """Yields one of each edit that was made; a word for which more or fewer are written is wrong
-    then."""
-    for correction, line in zip(done, clean, strict=True):
-        source, wanted = correction.source, line.split()
+    """Yields one of each edit that was made, as if it were the only one; words that are added count
+    as one that is no longer right."""
+    for number, (correction, line) in enumerate(zip(done, clean, strict=True), start=1):
+        source = correction.source
         for edit in (edit for edit in correction.edits if edit.applied):
-            # the words that it touches, whole
-            has_words = edit.before.strip() and edit.after.strip()
-            left = re.split(r"\s", source[: edit.offset])[-1] if has_words else ""
-            right = re.split(r"\s", source[edit.end :], maxsplit=1)[0] if has_words else ""
-            first = len(source[: edit.offset - len(left)].split())
-            sides = (f"{left}{side}{right}".split() for side in (edit.before, edit.after))
-            before, after = sides
-            meant = wanted[first : first + len(before)]
-            written = after if len(after) == len(before) else [""] * len(before)
-            was = [old == word for old, word in zip(before, meant, strict=True)]
-            now = [new == word for new, word in zip(written, meant, strict=True)]
-            lost = sum(map(operator.gt, was, now)) or int(not before)
-            yield EditOutcome(
-                edit.probability, meant == after, sum(map(operator.lt, was, now)), lost
-            )
+            counts = line_counts(source, apply_edits(source, [edit]), line)
+            lost = counts.miscorrected or int(not edit.before.strip())
+            yield EditOutcome(number, edit, counts.corrected, lost)
 
 
 def harmful(
     corrector: Corrector, noisy: Sequence[str], clean: Sequence[str]
 ) -> list[tuple[int, Edit]]:
     """Returns the edits with which a corrector changes right words, each with the number of its
-    line, from 1, the surest first; lines as of :func:`tune`."""
-    lines = enumerate(zip(noisy, clean, strict=True), start=1)
-    same = [(n, *pair) for n, pair in lines if len(pair[0].split()) == len(pair[1].split())]
-    done = corrector.correct([line for _, line, _ in same])
-    wrong = []
-    for (number, _, line), correction in zip(same, done, strict=True):
-        made = [edit for edit in correction.edits if edit.applied]
-        pairs = zip(made, outcomes([correction], [line]), strict=True)
-        wrong += [(number, edit) for edit, outcome in pairs if outcome.miscorrected]
+    line, from 1, the surest first."""
+    made = outcomes(corrector.correct(noisy), clean)
+    wrong = [(outcome.line, outcome.edit) for outcome in made if outcome.miscorrected]
     return sorted(wrong, key=lambda numbered: -numbered[1].probability)
 
 
 def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:
     """Returns what thresholds from 0 on give for corrections with all edits made."""
-    pairs: list[tuple[str, str]] = []
-    for correction, line in zip(done, clean, strict=True):
-        pairs += zip(correction.source.split(), line.split(), strict=True)
-    right = sum(word == meant for word, meant in pairs)
-    table = np.array(list(outcomes(done, clean))).reshape(-1, 4)
+    sources = [correction.source for correction in done]
+    before = correction_counts(sources, sources, clean)
+    made = [(edit.probability, *changed) for _, edit, *changed in outcomes(done, clean)]
+    table = np.array(made).reshape(-1, 3)
     chances = table[:, 0]
     steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if len(table) else []
     points = []
     for threshold in (0.0, *sorted(set(steps)), 1.0):
-        changed = table[chances >= threshold, 2:].sum(0).astype(int).tolist()
-        points.append((threshold, CorrectionCounts(len(pairs), right, *changed)))
+        changed = table[chances >= threshold, 1:].sum(0).astype(int).tolist()
+        points.append((threshold, CorrectionCounts(before.words, before.right_before, *changed)))
     return points
 
 

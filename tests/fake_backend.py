@@ -17,6 +17,7 @@ from lev_correct.propose.ranking import WordLists, WordRanker
 from lev_correct.propose.rescoring import Rescorer
 from lev_correct.propose.searching import Pair, Searching, Written
 from lev_correct.settings import DEFAULTS, Settings
+from lev_correct.text.units import ModelUnit
 from lev_correct.words.lexicon import Lexicon, Lookup
 from lev_runtime.text.codec import TextProcessing
 
@@ -84,13 +85,11 @@ class FakeBackend(Backend):
 
     def write(
         self,
-        units: Sequence[str],
+        units: Sequence[ModelUnit],
         batch_size: int,
-        contexts: Sequence[Any] = (),
         doubts: bool = False,
-        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
-        return list(map(self._answer, units))
+        return [self._answer(unit.text) for unit in units]
 
     def _answer(self, text: str) -> Answer | None:
         unit = self.processing.tokens(text)

@@ -18,7 +18,6 @@ in turn; of left-out right text as much changes as EDITS says. The table has wha
 kind of text, judged by the fit of other registers.
 """
 
-import argparse
 import gzip
 import json
 import math
@@ -32,6 +31,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 import numpy as np
+from lists import parser_of
 from made_up_typos import Typist
 
 from lev_correct import Corrector, settings
@@ -39,7 +39,7 @@ from lev_correct.corrector import DEFAULT_THRESHOLD
 from lev_correct.document import Document
 from lev_correct.files.markup import opens_sentence
 from lev_correct.judge.evidence import OF_LISTS, Evidence, Run
-from lev_correct.judge.features import FEW, Weights
+from lev_correct.judge.features import FEW, TYPED, Weights
 from lev_correct.judge.judge import Kind
 from lev_correct.words.lexicon import TEXT, KnownWords
 from lev_runtime.io.output import whole_file
@@ -66,6 +66,8 @@ COUNTS = {
 #: terms of lists.
 COUNTS_OF_FEW = {"right": 1.0, "term": 1.0, "commits": 2.0, "line": 0.4}
 EDITS = 0.03
+#: The same of right lines that are texts of their own and of no file: twice as many terms change.
+TYPED_EDITS = 0.05
 STRENGTH = 0.3  # of the regression's regularization, the inverse
 FEWEST = 30  # examples of either class that a kind needs; of one with fewer the model tells,
 UNLEARNT = -8.0  # nats: but not of spaces and slips, which it is sure of in any compound
@@ -359,7 +361,7 @@ def table(rows: Sequence[Example], counts: dict[str, float]) -> Table | None:
     right = np.array([row.is_right for row in rows], bool)
     if min(right.sum(), (~right).sum()) < FEWEST:
         return None
-    names = [name for name in rows[0].features if name not in BY_HAND]
+    names = [name for name in rows[0].features if name not in (*BY_HAND, TYPED)]
     values = np.array([[row.features[name] for name in names] for row in rows])
     mean, scale = values.mean(0), np.maximum(values.std(0), 1e-6)
     standard = np.column_stack([np.ones(len(rows)), (values - mean) / scale])
@@ -419,22 +421,17 @@ def report(rows: Sequence[Example], odds: np.ndarray) -> None:
             print(f"{source}: {edits} of {of} {'changed' if source in ALL_RIGHT else 'right'}")
     # terms are far more than met, and the rest of their lines is counted as right text
     met = np.array([not re.search("term|known", row.source) for row in rows])
-    right, listed = (np.array(column, bool) for column in zip(
-        *((row.is_right, row.kind in OF_LISTS) for row in rows), strict=True
-    ))  # fmt: skip
+    right = np.array([row.is_right for row in rows])
     for low, high in zip(STEPS, STEPS[1:]):
         inside = (chances >= low) & (chances < high) & met
         if inside.any():
-            share, unlisted = right[inside].mean(), right[inside & ~listed].mean()
             stated = f"stated {low} to {min(high, 1)}"
-            print(f"{stated}: {share:.1%} of {inside.sum()} right, {unlisted:.1%} if not listed")
+            print(f"{stated}: {right[inside].mean():.1%} of {inside.sum()} right")
 
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("texts", nargs="+", type=Path)
     parser.add_argument("--misspellings", nargs=2, required=True, metavar=("NOISY", "CLEAN"))
@@ -461,13 +458,19 @@ def main() -> None:
         ]
         kinds = stored["kinds"] | fitted_of_few(rows)
         odds = left_out(rows, fitted_of_few)
-        # the bias under which as much of left-out right text changes as it may
-        is_right_text = np.array([row.source == "right" for row in rows])
-        most = round(EDITS * sum(words.values()) * HIDDEN / 1000)
+        # the biases under which as much of left-out right text changes as it may
+        of_right_text = np.sort(odds[[row.source == "right" for row in rows]])[::-1]
+        most = (
+            round(edits * sum(words.values()) * HIDDEN / 1000) for edits in (EDITS, TYPED_EDITS)
+        )
         least = math.log(DEFAULT_THRESHOLD / (1 - DEFAULT_THRESHOLD))
-        shift = least - np.sort(odds[is_right_text])[::-1][most]
+        shift, of_typed = (least - of_right_text[number] for number in most)
         odds += shift
         kinds[FEW]["bias"] = (round(kinds[FEW]["bias"][0] + float(shift), 4), 0.0)
+        kinds[FEW][TYPED] = (round(float(of_typed - shift), 4), 0.0)
+        print("typed:")
+        report(rows, odds + of_typed - shift)
+        print("others:")
         told = stored["fitted on"] | {"few": {"words": words, "examples": len(rows)}}
     else:
         rows = [*collected(corrector, spoiler, texts)]

@@ -8,8 +8,7 @@ WORDS has a word a line, with its count behind it or without; `pip install symsp
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from lev_correct.propose.ranking import with_case
-from lev_correct.text.units import spans
+from lev_correct.text.units import spans, with_case
 from lev_correct.words.lexicon import Lexicon
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli

@@ -97,6 +97,7 @@ class Evidence(Judge):
     def __init__(self, run: Run, path: str | None = None) -> None:
         self.run = run
         self.is_prose = os.path.splitext(path or "")[1].lower() in PROSE
+        self._is_of_file, self._all_lines = bool(path), 0
         self._lines = self._foreign_lines = 0  # of several words
         self._read = self._misspelt = 0  # words; listed ones in small letters
 
@@ -108,6 +109,7 @@ class Evidence(Judge):
     ) -> list[list[Span]]:
         """See :class:`.Judge`."""
         foreign = []
+        self._all_lines += len(lines)
         for line, skip, line_places in zip(lines, silent, places, strict=True):
             parts = list[Span]()
             foreign.append(parts)
@@ -145,6 +147,11 @@ class Evidence(Judge):
             self.run.seen.add(key)
             for part in parts:
                 self.run.met[part] += 1
+
+    @property
+    def is_typed(self) -> bool:
+        """Returns whether the text is a line of no file: people type more errors than they keep."""
+        return self._all_lines == 1 and not self._is_of_file
 
     @property
     def errors(self) -> float:

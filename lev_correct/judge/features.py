@@ -50,6 +50,8 @@ class TextFacts(Protocol):
     is_prose: bool
 
     @property
+    def is_typed(self) -> bool: ...  # noqa: D102
+    @property
     def errors(self) -> float: ...  # noqa: D102
     def level(self, words: str) -> int: ...  # noqa: D102
     def is_term(self, word: str) -> bool: ...  # noqa: D102
@@ -92,19 +94,23 @@ class LineFeatures:
     def _of_channel(self, word: str, other: str, chance: float) -> Iterator[tuple[str, float]]:
         certainty = math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
         distance, together = OSA.distance(word, other), other.replace(" ", "")
+        is_slip, sounds_alike = distance == 1, _sound(word) == _sound(other)
+        swapped = len(word) == len(other) and is_slip and Counter(word) == Counter(other)
         yield "certain", between(certainty, *CERTAIN)
         yield "sure", between(certainty, CERTAIN[1], SUREST) - CERTAIN[1]
-        yield "one slip", distance == 1
+        yield "one slip", is_slip
         yield "slips", distance
         yield "slips by letters", distance / len(word)
-        yield "sounds alike", _sound(word) == _sound(other)
+        yield "sounds alike", sounds_alike
         yield "other first letter", word[:1] != other[:1]
         yield "other last letter", word[-1:] != other[-1:]
         same = len(commonprefix([word, other])), len(commonprefix([word[::-1], other[::-1]]))
         yield "letters that stay", min(sum(same) / len(word), 1)
-        swapped = len(word) == len(other) and distance == 1 and Counter(word) == Counter(other)
         yield "two letters exchanged", swapped
-        yield "doubled letter", distance == 1 and _SINGLE.sub("", word) == _SINGLE.sub("", other)
+        yield "doubled letter", is_slip and _SINGLE.sub("", word) == _SINGLE.sub("", other)
+        yield "a letter missing", is_slip and len(word) < len(other)
+        is_vowel = sounds_alike and is_slip and len(word) == len(other) and not swapped
+        yield "another vowel", is_vowel
         yield "letters", min(len(word), 12)
         yield "short", len(word) <= SHORT
         yield "only an affix", word.startswith(other) + word.endswith(other)
@@ -126,6 +132,7 @@ class LineFeatures:
         yield "plain line", self._others["simple"].mean(start, end)
         yield "errors in the text", self._text.errors
         yield "no prose", not self._text.is_prose
+        yield TYPED, self._text.is_typed
 
     def _of_material(self, start: int, before: str, after: str) -> Iterator[tuple[str, float]]:
         words = looked_up(after).split()
@@ -202,8 +209,9 @@ def between(value: float, least: float, most: float) -> float:
     return min(max(value, least), most)
 
 
-#: Kind of edits of words in a text that has few errors, or none.
-FEW = "few"
+#: Kind of edits of words in a text that has few errors, or none; the feature of these that one of a
+#: single line has, which is of no file.
+FEW, TYPED = "few", "typed"
 #: Those of English.
 ENGLISH = Path(__file__).parents[1] / "english_spelling" / "corrector.judge"
 
@@ -249,7 +257,7 @@ class Weights:
                 share = features["errors in the text"]
                 odds = share * odds + (1 - share) * of_few
                 terms = {
-                    n: share * term + (1 - share) * few.get(n, 0.0) for n, term in terms.items()
+                    n: share * terms.get(n, 0.0) + (1 - share) * term for n, term in few.items()
                 }
         except KeyError as error:
             fault = f"the judge's weights are of another version ({error})"

@@ -11,7 +11,7 @@ from lev_runtime.text.source_change import changes
 from lev_runtime.text.words import WordEdit, word_edits
 
 from ..lines import Answer
-from ..text.units import Context
+from ..text.units import ModelUnit
 from .spacing import Spacing
 
 
@@ -135,11 +135,9 @@ class Backend:
 
     def write(
         self,
-        units: Sequence[str],
+        units: Sequence[ModelUnit],
         batch_size: int,
-        contexts: Sequence[Context] = (),
         doubts: bool = False,
-        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """An answer for each unit, in order, however they are batched; None for one that did not
         come to an end. Units have 1 to ``limit`` tokens, and contexts where ``uses_context``.
@@ -147,6 +145,5 @@ class Backend:
         Args:
             doubts: whether a word of no list gets its likeliest change, though it would rather
                 stay: a judge has more to go by.
-            often: of each unit words of its files that it may be a slip of.
         """
         raise NotImplementedError

@@ -11,6 +11,7 @@ from lev_runtime.text.codec import TextProcessing
 from lev_runtime.text.sentences import TextEditor
 
 from ..lines import Edit, placed
+from ..text.units import ModelUnit
 from .backend import Answer, Backend, Rewriting
 
 _SMALLEST = 1e-9
@@ -39,16 +40,15 @@ class LevenshteinBackend(Backend):
 
     def write(
         self,
-        units: Sequence[str],
+        units: Sequence[ModelUnit],
         batch_size: int,
-        contexts: Sequence[object] = (),
         doubts: bool = False,
-        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; an answer always comes to an end."""
-        traces = self.editor.edit(units, units, max_iter=self.max_iter, batch_size=batch_size)
+        texts = [unit.text for unit in units]
+        traces = self.editor.edit(texts, texts, max_iter=self.max_iter, batch_size=batch_size)
         answers: list[Answer | None] = []
-        for text, trace in zip(units, traces, strict=True):
+        for text, trace in zip(texts, traces, strict=True):
             answers.append(rewriting(trace, self.editor.unknown).answer(text, self.processing))
         return answers
 

@@ -21,8 +21,10 @@ from ..text.units import (
     APOSTROPHES,
     NO_CONTEXT,
     Context,
+    ModelUnit,
     core_of,
     plain_apostrophes,
+    with_case,
 )
 from ..words.lexicon import Confusions, Lexicon, Lookup, distance
 from ..words.ngrams import Bigrams
@@ -74,9 +76,6 @@ _REPEATED = re.compile(r"(.)\1{2,}")
 _DOUBLED, _SILENT = re.compile(r"(.)\1+"), re.compile("[aeiouyhw'’]")
 #: Near words at most (of 681 learners' errors 508 become right with 4, 6 or 12).
 NEAR = 6
-#: Letters of a word that are wrong at most (of 3,414 misspellings 13 have more), and all letters of
-#: one that is no chain of symbols or words.
-MOST_EDITS, MOST_LETTERS = 5, 40
 #: What is remembered of changes, at most.
 MOST_KEPT = 100_000
 
@@ -145,7 +144,7 @@ class WordLists:
     ) -> list[str]:
         """Lists what a word may become, itself first: its listed corrections; where it has none,
         what the model wrote, and near words, the nearest first, but for what grows by more than
-        ``longest`` letters or is :func:`far`.
+        ``longest`` letters.
 
         Args:
             spelt: whether the model can write a text.
@@ -159,7 +158,7 @@ class WordLists:
         able = [
             text
             for text in dict.fromkeys([*others, *near])
-            if text != word and 0 < len(text) <= limit and not far(plain, text) and spelt(text)
+            if text != word and 0 < len(text) <= limit and spelt(text)
         ]
         return [word, *able]
 
@@ -203,11 +202,6 @@ class WordLists:
         return np.array(features, dtype=np.float64)
 
 
-def far(word: str, other: str) -> bool:
-    """Returns whether more differs than of any misspelling, as where a model reads no word."""
-    return distance(word, other.lower()) > MOST_EDITS or len(word) > MOST_LETTERS
-
-
 @lru_cache(MOST_KEPT)
 def consonants(text: str) -> str:
     """A text in small letters without its vowels, letters that are often silent, and doublings:
@@ -221,16 +215,6 @@ def consonants(text: str) -> str:
 def without_emphasis(word: str) -> str:
     """A word without more than two of a letter in a row (*soo* for *soooo*), unless it is short."""
     return word if len(word) <= ABBREVIATION else _REPEATED.sub(r"\1\1", word)
-
-
-def with_case(text: str, word: str) -> str:
-    """A text with the capitals of a word: none, all, or the first letter's."""
-    if len(word) > 1 and word == word.upper() != word.lower():
-        return text.upper()
-    first = word[:1]
-    if first == first.lower():
-        return text
-    return text[:1].upper() + text[1:]
 
 
 #: A unit, and words of its files that it may be a slip of.
@@ -305,28 +289,25 @@ class WordRanker(Backend):
 
     def write(
         self,
-        units: Sequence[str],
+        units: Sequence[ModelUnit],
         batch_size: int,
-        contexts: Sequence[Context] = (),
         doubts: bool = False,
-        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; an answer always comes to an end."""
-        read = [number for number, unit in enumerate(units) if self.readable(unit)]
-        asked = {n: (self.form(units[n]), tuple(often[n]) if often else ()) for n in read}
+        read = (unit for unit in units if self.readable(unit.text))
+        asked = {unit: (self.form(unit.text), unit.often) for unit in read}
         new = sorted({*asked.values()})
-        candidates_of = dict(zip(new, self.candidates(new, batch_size), strict=True))
-        contexts = contexts or [NO_CONTEXT] * len(units)
-        answers: list[Answer | None] = [{} for _ in units]
-        for n, pair in asked.items():
-            answers[n] = self._answer(units[n], candidates_of[pair], contexts[n], doubts)
-        return answers
+        candidates = dict(zip(new, self.candidates(new, batch_size), strict=True))
+        return [
+            self._answer(unit, candidates[asked[unit]], doubts) if unit in asked else {}
+            for unit in units
+        ]
 
-    def _answer(self, unit: str, candidates: Candidates, context: Context, doubts: bool) -> Answer:
-        chances = self.probabilities(candidates, unit, context)
-        best = self._best(candidates, unit, chances, doubts)
-        text = self.cased(candidates.texts[best], unit)
-        if text == unit:
+    def _answer(self, unit: ModelUnit, candidates: Candidates, doubts: bool) -> Answer:
+        chances = self.probabilities(candidates, unit.text, unit.context)
+        best = self._best(candidates, unit.text, chances, doubts)
+        text = self.cased(candidates.texts[best], unit.text)
+        if text == unit.text:
             return {}
         words = WordEdit(0, 1, tuple(text.split()))
         return {words: float(chances[best])}

@@ -7,9 +7,9 @@ import numpy as np
 
 from lev_runtime.text.words import WordEdit, word_edits
 
-from ..text.units import Context, core_of
+from ..text.units import Context, ModelUnit, core_of, with_case
 from .backend import Answer
-from .ranking import FEATURES, OF_WORDS, Candidates, Tokens, WordRanker, with_case
+from .ranking import FEATURES, OF_WORDS, Candidates, Tokens, WordRanker
 
 #: Weights where nothing was tuned; all others are 0.
 LINE_WEIGHTS = dict.fromkeys(FEATURES, 0.0) | {
@@ -87,10 +87,10 @@ class Rescorer(WordRanker):
         """Returns those of the candidates: what stands next to a line is not asked."""
         return candidates.features
 
-    def _answer(self, unit: str, candidates: Candidates, context: Context, doubts: bool) -> Answer:
+    def _answer(self, unit: ModelUnit, candidates: Candidates, doubts: bool) -> Answer:
         """Returns the edits of the best text; the probability of each is that of all texts that
         have it."""
-        chances = self.probabilities(candidates, unit)
-        edits = [word_edits(unit.split(), text.split()) for text in candidates.texts]
+        chances = self.probabilities(candidates, unit.text)
+        edits = [word_edits(unit.text.split(), text.split()) for text in candidates.texts]
         best = edits[int(chances.argmax())]
         return {edit: float(chances[[edit in made for made in edits]].sum()) for edit in best}

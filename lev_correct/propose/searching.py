@@ -24,7 +24,7 @@ from lev_runtime.errors import require_number
 from lev_runtime.folder import Folder
 from lev_runtime.text.codec import TextProcessing, Tokens
 
-from ..text.units import Context
+from ..text.units import ModelUnit
 from ..words.lexicon import END_OF_WORD, Lexicon
 from .backend import Answer, Backend, rewriting
 
@@ -240,15 +240,14 @@ class Exported(Searching):
 
     def write(
         self,
-        units: Sequence[str],
+        units: Sequence[ModelUnit],
         batch_size: int,
-        contexts: Sequence[Context] = (),
         doubts: bool = False,
-        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; probabilities are those of a checkpoint."""
-        sizes = [len(self.processing.tokens(unit)) for unit in units]
-        return in_batches(self._answers, units, sizes, batch_size)
+        texts = [unit.text for unit in units]
+        sizes = [len(self.processing.tokens(text)) for text in texts]
+        return in_batches(self._answers, texts, sizes, batch_size)
 
     def _answers(self, texts: Sequence[str]) -> list[Answer | None]:
         """Answers a batch by the best that the beam writes for each unit and that has an end."""

@@ -6,49 +6,31 @@ from collections.abc import Callable, Iterable, Iterator
 
 from lev_runtime.errors import UserError, strings
 
-from ..files.markup import is_prose, is_shouted, without_markup
+from ..files.markup import is_shouted, without_markup
 from ..files.places import differing_part
-from .units import Span, composed, core_of
+from .units import Span, composed, core_of, spans
 
 #: Why a character stays, from the weakest reason on: a word of the corrector's own list, between
 #: whose parts spaces come and go; what is protected, or hidden in what a model reads; another
 #: language; a misspelling that the line mentions.
 FREE, LISTED, PROTECTED, FOREIGN, MENTIONED = range(5)
 
-#: What is code, an address or a name inside a line of prose. A run of characters is read once,
-#: from its beginning: a long line would else take the square of its length.
+#: What is code inside a line of prose, of what may also be read as words: a run of characters is
+#: read once, from its beginning, since a long line would else take the square of its length.
 CODE = "|".join(
     (
         r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)",  # `backticks` of any number
-        r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*+://[^\s<>]+",  # addresses
-        r"\bwww\.[^\s<>]+",
-        r"(?<![\w.+%-])[\w.+%-]++@[\w-]++(?:\.[\w-]++)+",  # of people
-        r"(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@%+-]+)+/?",  # /a/path ./a/path ~/a/path
-        r"(?<![\w.-])[\w.-]++(?:/[\w.-]++){2,}/?",  # a/longer/path
-        r"\b[A-Za-z]:\\\S+|\\\\\S+",  # C:\a\path
         r"(?<![\w-])--?[A-Za-z][\w-]*(?:=\S*)?",  # --flags
-        r"\b\w++(?:\.\w++)*+\((?!(?:e?s|[A-Z]\w*)\))[^\s()]*\)?",  # calls(), but not word(s)
-        r"\b\w+(?:\.\w+)+\b|(?<!\w)\.\w+",  # a.b .ending
-        r"%\(\w+\)[-#0 +]*\w|%[-#0 +]*+\d*+(?:\.\d*+)?[a-zA-Z]\b",  # %(x)s %5d
-        r"\$?\{[^{}\s]*\}",  # {x} ${x}
-        r"[$@\\#]\w+",  # $HOME @name \command #tag
+        r"\b\w++\((?!(?:e?s|[A-Z]\w*)\))[^\s()]*\)?",  # calls(), but not word(s)
+        r"(?<!\w)\.\w+",  # .ending
         r"<(?P<tag>code|kbd|pre|samp|tt|var)\b[^<>]*>[^<]*</(?P=tag)>",  # <code>x</code>
-        r"<[/!?]?[A-Za-z][^<>]*>",  # <tags>
         r"(?<![\w\]])\[[\w.-]+\](?![\w(\[])",  # [label] of a link
         r"(?<![^\s>])\[[^\[\]]+\]:(?=\s)",  # [the label]: of its target
         r":[\w:]+:",  # :roles:
-        r"\b\w+=\S*",  # name=value
-        r"\b\w*(?:_|\d)\w*\b",  # snake_case, b2, utf8
         r"\b[A-Za-z]*[a-z][A-Z]\w*\b",  # camelCase
-        r"\b\w+(?:-\w+){3,}\b",  # four-words-with-hyphens
-        r"(?<![\w/])s/[^/\n]+/[^/\n]*/(?!\w{4})",  # s/a/b/
-        # base64
-        r"(?<![\w+/])(?=[A-Za-z+/]*(?:[a-z][A-Z]|[\d+]))[A-Za-z0-9+/]{24,}={,2}(?![\w+/])",
     )
 )
-
-#: What is a name where a line is no prose, or has small letters too.
-QUOTED = r"(?<![\w\"])\"\w+\"|(?<![\w'])'\w+'(?!\w)"  # "one" 'word'
+#: What is a name where a line has small letters too.
 CAPITALS = r"\b[A-Z]{2,6}s?\b"  # NATO, URLs
 
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -103,20 +85,21 @@ class Protection:
 
 
 class CodeProtection(Protection):
-    """Finds code and the like in a line: :data:`CODE`, a single word in quotes unless the line is
-    prose, and words in capitals unless all are."""
+    """Finds code and the like in a line: :data:`CODE`, words in capitals unless all are, and
+    what holds more than letters and punctuation (addresses, paths, *snake_case*), in which
+    :func:`.units.spans` finds no words."""
 
     def __init__(self) -> None:
         super().__init__([CODE])
-        self._quoted, self._capitals = Protection([QUOTED]), Protection([CAPITALS])
+        self._capitals = Protection([CAPITALS])
 
     def spans(self, line: str) -> list[Span]:
-        spans = super().spans(line)
-        if not is_prose(line):
-            spans += self._quoted.spans(line)
-        if not is_shouted(line):
-            spans += self._capitals.spans(line)
-        return spans
+        capitals = [] if is_shouted(line) else self._capitals.spans(line)
+        others = [*line]
+        for start, end in spans(line, "letters"):
+            others[start:end] = " " * (end - start)
+        code = (match.span() for match in _WORD.finditer("".join(others)))
+        return [*super().spans(line), *capitals, *code]
 
     def in_line(self, line: str, shown: str) -> list[Span]:
         """Returns the spans but for those of markup alone, such as tags, which end at words: an
@@ -155,64 +138,28 @@ def touched(stays: bytearray, start: int, before: str, after: str) -> int:
     return max(at_end, at_start) if is_onto or (at_end and at_start) else FREE
 
 
-# mentions: a line sets a misspelling next to its correction, marks it by [sic], says that it is
-# misspelt, or that a thing is called so
-
-#: Characters on each side of a word that tell whether it is mentioned, and those in which a line
-#: says that it is misspelt.
-AROUND, NEAR = 200, 60
+#: Characters of a sentence on each side of a word that tell whether it is mentioned.
+NEAR = 60
 _WORD, _SENTENCE_END = re.compile(r"\w+"), re.compile(r"[.!?…]\s|\n")
-_OPENS, _CLOSES = "\"'`“‘«*_", "\"'`”’»*_"
-#: Signs between a misspelling and its correction, with no word between: arrows, tags, a column.
-_AGAINST = re.compile(
-    rf"[-=~]>|<[-=~]|[→⇒⟶➔➜←↔≠|/=\t]|</?\w[^<>]*>|\s\s|[{_CLOSES}]\s?[,:;]?\s?[{_OPENS}]|\s[<>]\s"
+#: What says that a word is misspelt; what stands before the name of a thing; words that may stand
+#: between these, or a right form, and the misspelling, and those of them that lead away from what
+#: says so (*a typo in adress*).
+_SAYS = r"typo(?:s|'?ed)?|mis-?(?:sp|typ)\w*|mispel\w*|spellings?|spelled|spelt|sic"
+_CALLED = re.compile(r"(?<!were )\b(?:called|named|titled)\W*\Z")
+_LINKING = set(
+    "a actually alias also an and any are argument as attribute be became become becomes been "
+    "branch by changed class column command common commonly constant correct corrected "
+    "correctly deprecated directory each element entered enum error errors event field file fix "
+    "fixed flag folder for form former formerly from function have he header here i identifier "
+    "in include includes including incorrect incorrectly instead into is it its key keyword "
+    "known label legacy like macro mean means meant method mistake mistakes module must name no "
+    "node not noun now obsolete of often old one option or original ought over package param "
+    "parameter path previous proper property query rather renamed replaced right said seems "
+    "setting should sometimes spell still string such symbol table tag term than that the this "
+    "to token type typed use used usually variable verb versus vs was were when which with word "
+    "would write written wrong wrongly wrote you".split()
 )
-#: Words between two quotations, between any two, and those that tell with others that one is meant
-#: for the other.
-_BETWEEN_QUOTES = set("and as by for from or to with".split())
-_CONTRAST = set("into not now or over rather than use versus vs write".split())
-_TELLING = set(
-    "actually alias became become becomes changed correct corrected deprecated error fixed "
-    "formerly incorrect incorrectly instead mean means meant mistake must obsolete ought proper "
-    "rather renamed replaced right said should typed wrong wrongly wrote".split()
-)
-_FILLERS = set(
-    "a also an and are as be been by common commonly correctly for form from he here i in is it "
-    "its known not now of often place she some sometimes than the they to use usually was we were "
-    "with word would write you".split()
-)
-#: Beginnings of verbs whose object becomes another one, and what stands before the other.
-_CHANGE = "replac chang renam correct fix turn substitut swap switch convert".split()
-_BECOMES = set("by into to with".split())
-_MISSPELT = re.compile(
-    r"(?i)\b(?:typo(?:s|'?ed)?\b|mis-?sp|mispel|mis-?typ|spellings?\b|spelled|spelt)[\w']*"
-    r"(?: fix\w*)?"
-)
-#: What stands between that and the misspelling, besides things; words that name none.
-_LINKS = set(
-    "are as be error errors include includes including incorrectly is like looks mistake mistakes "
-    "of often seems such the was were wrongly".split()
-)
-_THINGS = set(
-    "alias argument attribute branch class column command constant directory element enum event "
-    "field file flag folder function header identifier key keyword label macro method module name "
-    "node noun option package param parameter path property query setting string symbol table tag "
-    "term token type variable verb word entered read say spell typed write wrote".split()
-)
-_NO_NAMES = set(
-    "a about after again all along and any are as at because been before between but by during "
-    "each either else every everywhere for from have if in inside instead into is it its later "
-    "like more of off on once only or other otherwise out outside over since so some still such "
-    "than that the their then there they this through throughout to today together too twice under "
-    "until upon using was were when whenever where whether which while will with within without "
-    "you".split()
-)
-#: What a thing is before its name: *a file called*, *the old name*.
-_CALLED = set("called dubbed entitled labeled labelled named titled".split())
-_FORMER = set("deprecated former incorrect legacy old original previous wrong".split())
-_ONE = set("a an any each it its no one some that the this".split())
-_LISTED = re.compile(r"\w+(?:,\s|\s(?:and|or)\s|/)\W{0,3}")
-_SIC = re.compile(r"(?i)\W{0,3}(?:\w+\W+)?[\[({<*_]+!?sic\b")
+_ELSEWHERE = set("and by for from in into or to use with".split())
 
 
 def mentioned(
@@ -220,7 +167,8 @@ def mentioned(
     changes: Iterable[tuple[int, int, str, float]],
     listed: Callable[[str], Iterable[str]],
 ) -> list[Span]:
-    """Returns where the words stand that a line mentions, of those that changes are of.
+    """Returns where the words stand that a line mentions, of those that changes are of: it sets a
+    misspelling against its correction, says that it is one, or that a thing is called so.
 
     Args:
         changes: each of ``line[start:end]``, its new text and its probability.
@@ -233,71 +181,21 @@ def mentioned(
             continue
         first = line.index(word, start)
         last = first + len(word)
-        before = _SENTENCE_END.split(line[max(first - AROUND, 0) : first])[-1]
-        behind = _SENTENCE_END.split(line[last : last + AROUND])[0]
-        rights = "|".join(map(re.escape, filter(None, (right, *listed(word.lower())))))
-        is_name = right.lower() not in _NO_NAMES and not right.endswith("ly")
-        if (
-            _SIC.match(behind)
-            or _is_beside(before, behind, rights, is_name)
-            or _is_said_misspelt(before, behind, is_name)
-            or (is_name and _is_called(before, behind))
-        ):
+        before = _SENTENCE_END.split(line[max(first - NEAR, 0) : first])[-1]
+        behind = _SENTENCE_END.split(line[last : last + NEAR])[0]
+        rights = "|".join(map(re.escape, (right, *listed(word.lower()))))
+        against = re.compile(rf"(?i)\b({rights})\b| ?\b(?:{_SAYS})\b ?")
+        gaps = [(before[match.end() :], match[1]) for match in against.finditer(before)][-1:]
+        gaps += [(behind[: match.start()], match[1]) for match in against.finditer(behind)][:1]
+        if _CALLED.search(before) or any(_is_linked(*gap) for gap in gaps):
             found.append((start, end))
     return found
 
 
-def _is_beside(before: str, behind: str, rights: str, is_name: bool) -> bool:
-    """Returns whether a right form stands next to a word, set against it."""
-    right = re.compile(rf"(?i)(?<!\w)(?:{rights})(?!\w)")
-    gaps = [before[match.end() :] for match in [*right.finditer(before)][-1:]]
-    gaps += [behind[: match.start()] for match in [*right.finditer(behind)][:1]]
-    is_change = any(word.startswith(tuple(_CHANGE)) for word in _words(before))
-    for gap in gaps:
-        words = _words(gap)
-        if not words:
-            is_beside = bool(_AGAINST.search(gap) or re.fullmatch(r"\s?\(\W{0,2}", gap))
-        elif words <= _BETWEEN_QUOTES and _is_quoted(gap, gap):
-            is_beside = True
-        elif words <= _FILLERS | _TELLING and (words & _TELLING or _MISSPELT.search(gap)):
-            is_beside = is_name
-        else:
-            is_object = is_change and words & _BECOMES and words <= _FILLERS | _THINGS
-            is_beside = is_name and bool(words <= _CONTRAST or is_object)
-        if is_beside:
-            return True
-    return False
-
-
-def _is_said_misspelt(before: str, behind: str, is_name: bool) -> bool:
-    """Returns whether a line says of a word that it is misspelt."""
-    before, behind = before[-NEAR:], behind[:NEAR]
-    gaps = [before[match.end() :] for match in [*_MISSPELT.finditer(before)][-1:]]
-    gaps += [behind[: match.start()] for match in [*_MISSPELT.finditer(behind)][:1]]
-    if _is_quoted(before, behind):
-        return bool(gaps)
-    return any(
-        re.search(r":\s\W*\Z", gap)
-        or (is_name and _words(_LISTED.sub("", gap)) <= _LINKS | _THINGS)
-        for gap in gaps
-    )
-
-
-def _is_called(before: str, behind: str) -> bool:
-    """Returns whether a word is the name of a thing."""
-    first, second, last = ["", "", "", *_WORD.findall(before.lower())][-3:]
-    following = ["", *_WORD.findall(behind.lower())][:2][-1]
-    if last in _CALLED:
-        return second in _THINGS or first in _ONE or second in ("is", "was")
-    is_thing = last in _THINGS
-    if _is_quoted(before, behind):
-        return is_thing or following in _THINGS
-    return is_thing and second in _FORMER
-
-
-def _is_quoted(before: str, behind: str) -> bool:
-    return before[-1:] in {*_OPENS} and behind[:1] in {*_CLOSES}
-
-
-def _words(text: str) -> set[str]:
-    return {*_WORD.findall(text.lower())}
+def _is_linked(gap: str, right: str | None) -> bool:
+    """Returns whether the text between a misspelling and its right form, or (None) what says that
+    it is one, sets one against the other."""
+    words = {*_WORD.findall(gap.lower())}
+    if right is None:
+        return words <= _LINKING - _ELSEWHERE
+    return bool(gap.strip(" ,")) and words <= _LINKING and not (words and right.lower() in _LINKING)

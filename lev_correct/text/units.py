@@ -88,6 +88,11 @@ class ModelUnit(NamedTuple):
     context: Context = NO_CONTEXT
     often: tuple[str, ...] = ()
 
+    @property
+    def asked(self) -> "ModelUnit":
+        """Returns it without its place: such units, if equal, have equal answers."""
+        return self._replace(start=0, end=0)
+
 
 def composed(line: str, by_letters: bool = True) -> tuple[str, Sequence[int]]:
     """Returns a line as its words are read by letters: accents and ligatures are a part of them,
@@ -175,6 +180,16 @@ def plain_apostrophes(text: str) -> str:
 def looked_up(word: str) -> str:
     """Returns a word in small letters, with plain apostrophes."""
     return plain_apostrophes(word.lower())
+
+
+def with_case(text: str, word: str) -> str:
+    """A text with the capitals of a word: none, all, or the first letter's."""
+    if len(word) > 1 and word == word.upper() != word.lower():
+        return text.upper()
+    first = word[:1]
+    if first == first.lower():
+        return text
+    return text[:1].upper() + text[1:]
 
 
 def letters_only(text: str) -> str:

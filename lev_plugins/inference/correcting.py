@@ -21,6 +21,7 @@ from lev_correct import settings
 from lev_correct.propose.backend import Answer, Backend, rewriting
 from lev_correct.propose.editor import LevenshteinBackend
 from lev_correct.propose.searching import Searching
+from lev_correct.text.units import ModelUnit
 from lev_runtime.batching import in_batches
 from lev_runtime.beam.search import LONGEST_MORE, LONGEST_RATIO, Floats, Numbers
 from lev_runtime.errors import UserError
@@ -115,16 +116,15 @@ class Generating(GeneratingModel, Backend):
 
     def write(
         self,
-        units: Sequence[str],
+        units: Sequence[ModelUnit],
         batch_size: int,
-        contexts: Sequence[object] = (),
         doubts: bool = False,
-        often: Sequence[Sequence[str]] = (),
     ) -> list[Answer | None]:
         """See :class:`~lev_correct.propose.backend.Backend`."""
-        read = list(map(self.processing.tokens, units))
+        texts = [unit.text for unit in units]
+        read = list(map(self.processing.tokens, texts))
         hypotheses = in_batches(self.search, read, map(len, read), batch_size)
-        return list(map(self._answer, units, read, hypotheses))
+        return list(map(self._answer, texts, read, hypotheses))
 
     def _answer(self, text: str, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
         """Returns the best hypothesis that ended by itself, within the unit's own limit."""

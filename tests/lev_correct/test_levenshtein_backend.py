@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from lev_correct.lines import apply_edits
 from lev_correct.propose.editor import LevenshteinBackend, trace_edits
+from lev_correct.text.units import ModelUnit
 from lev_plugins.inference.text_processing import TextProcessing
 from lev_runtime.history import EditTrace
 
@@ -16,7 +17,7 @@ def test_a_unit_longer_than_it_was_still_fits():
     assert ONE.limit == 51  # of 64 positions, with room for a longer correction
     short = editors.editor(characters=True, max_source_positions=20)
     assert LevenshteinBackend(short, knows_spaces=True).limit == 18  # between <s> and </s>
-    (answer,) = ONE.write(["abcdefgh" * 6], 1)
+    (answer,) = ONE.write([ModelUnit(0, 0, "abcdefgh" * 6)], 1)
     assert answer is not None
 
 

@@ -38,6 +38,8 @@ They said that they "recieve it every day".
 You recieve a letter, then you write one.
 The option is used when you recieve a letter.
 We changed how people recieve letters.
+Fix a typo in recieve handlers.
+They were called recieve, receive or both.
 """
 
 

@@ -17,9 +17,8 @@ The ‹`cofig`› and ‹``a`b``› of ‹getattr(x)›, ‹os.path› and ‹__
 See ‹https://a.example/teh?x=1› or ‹www.teh.example›, write to ‹teh@mail.example›.
 In ‹/usr/lib/teh›, ‹./teh/a› and ‹C:\\teh\\x›, and/or his/her.
 ‹camelCase›, ‹iPhone›, ‹utf8›, ‹snake_case›, ‹NATO› and ‹URLs›, but Teh goverment's.
-‹'abc'›: ‹"abc"›, "a b", the cat's.
 The old word "teh" or 'thier' stands in the quotes.
-‹[teh]› and [teh cat], [teh][a-b] [teh](x) in ‹<code>teh</code>› of a text.
+‹[teh]› and [teh cat], [teh]‹[a-b]› [teh]‹(x)› in ‹<code>teh</code>› of a text.
 ‹[teh cat]:› other
 THE OLD WORD STANDS IN CAPITALS, ‹B2› TOO.
 ‹:ref:›‹`x`› and ‹<b>›teh‹</b>› with ‹name=value›, ‹$HOME› and ‹@teh›.

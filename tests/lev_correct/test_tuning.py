@@ -88,9 +88,8 @@ def test_a_ranking_that_is_judged_fits_what_is_of_the_language_and_expects_error
     tuned = named(corrector)
     changed = {name for name in tuned if abs(tuned[name] - WEIGHTS[name]) > 1e-6}
     assert changed == {"unchanged", "length"} and corrector.settings.temperature == 1.0
-    right = ["the cat", "a b c", "teh cat"]
-    ((number, edit),) = harmful(corrector, right, ["the cat", "a b", "teh cat"])
-    assert (number, edit.before) == (3, "teh") and len(edit.why) == 3
+    ((number, edit),) = harmful(corrector, ["the cat", "teh cat"], ["cat", "teh cat"])
+    assert (number, edit.before) == (2, "teh") and len(edit.why) == 3
 
 
 def test_fitting_finds_that_neighbours_matter():
