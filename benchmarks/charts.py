@@ -104,7 +104,7 @@ CHARTS = {
         Axis("made_right", "learners' misspellings corrected, %", 0, 100, (0, 25, 50, 75, 100)),
         """lev-correct | lev-correct | ours | start
         lev-correct --min-confidence 0.9 | lev-correct --min-confidence 0.9 | ours | start, below
-        lev-correct --eager | lev-correct --eager | ours | start
+        lev-correct --min-confidence 0.05 | lev-correct --min-confidence 0.05 | ours | start
         codespell | codespell | other | start, below
         typos | typos | other | start
         symspellpy | symspellpy | other | end

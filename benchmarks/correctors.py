@@ -79,7 +79,7 @@ SYSTEMS: dict[str, Callable[[], Callable[[Path], list[str]]]] = {
     "lev-correct": ours,
     "lev-correct, each line a text": lambda: in_place(sys.executable, "-c", EACH_LINE),
     "lev-correct --min-confidence 0.9": lambda: ours("--min-confidence", "0.9"),
-    "lev-correct --eager": lambda: ours("--eager"),
+    "lev-correct --min-confidence 0.05": lambda: ours("--min-confidence", "0.05"),
 }
 
 #: Commands that look for misspellings in a tree, and how often each is run.

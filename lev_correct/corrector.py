@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any, TypedDict, Unpack
@@ -144,7 +143,7 @@ class Corrector:
         cls, path: str | os.PathLike[str] | None = None,
         data: str | os.PathLike[str] | None = None,
         device: Any = None, precision: str = "fp32", settings: str | None = None,
-        eager: bool = False, **options: Any,
+        **options: Any,
     ) -> "Corrector":  # fmt: skip
         """Loads a checkpoint of one of the tasks of :mod:`.loading`.
 
@@ -153,7 +152,6 @@ class Corrector:
                 default the package's English model.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` next to
                 the checkpoint where there is one.
-            eager: make every edit that the model wants, also of what may well be a term.
             **options: fields of :class:`.settings.Settings`, before what the file says; others are
                 text processing, as of ``LevenshteinEditor.from_pretrained``.
 
@@ -169,7 +167,6 @@ class Corrector:
             given["lookup"] = given.get("lookup") or installed_misspellings()
         place, folder = os.fspath(path or ENGLISH_SPELLING), os.fspath(data) if data else None
         use, file = chosen(place, settings, given)
-        use = replace(use, known=None) if eager else use  # nothing judges then
         # a file that is missing is told before the model loads
         require_files([path for path in (use.protect_words, use.known) if path])
         backend = loading.load_backend(place, folder, device, use.beam, precision, options)

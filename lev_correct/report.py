@@ -66,7 +66,6 @@ class Report:
             precision=args.precision,
             unit=corrector.unit,
             threshold=float(corrector.min_confidence if sure is None else sure),
-            eager="yes" if args.eager else "no",
         )
         say(f"signature: {line}")
         self.signature = {"signature": line}

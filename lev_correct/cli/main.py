@@ -82,7 +82,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     names = "path data device unit window beam precision settings lexicon lookup bigrams confusions"
     options: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     if args.command != "tune":
-        options |= {"eager": args.eager, "grammar": args.grammar}
+        options["grammar"] = args.grammar
     if named := [name for name in args.protect or () if name in NAMED]:
         options["protect_code"] = named[-1] == "code"
     if args.command == "tune":

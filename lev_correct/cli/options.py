@@ -81,7 +81,6 @@ def _add_edits(add: Add) -> None:
         "minimum probability of an edit (default: as tuned; 0.3 or more where words are judged)",
         type=float,
     )
-    add("--eager", "apply every proposed edit, even to words that are probably technical terms")
     add(
         "--protect REGEX",
         "do not edit text that matches REGEX; code protects code, none nothing; repeatable",

@@ -143,7 +143,7 @@ NEAR = 60
 _WORD, _SENTENCE_END = re.compile(r"\w+"), re.compile(r"[.!?…]\s|\n")
 #: What says that a word is misspelt; what stands before the name of a thing; words that may stand
 #: between these, or a right form, and the misspelling, and those of them that lead away from what
-#: says so (*a typo in adress*).
+#: says so (*a typo in the name*).
 _SAYS = r"typo(?:s|'?ed)?|mis-?(?:sp|typ)\w*|mispel\w*|spellings?|spelled|spelt|sic"
 _CALLED = re.compile(r"(?<!were )\b(?:called|named|titled)\W*\Z")
 _LINKING = set(

@@ -28,8 +28,8 @@ def outcomes(lines, batch_size=2, **options):
 
 
 OPTIONS = """
-{"eager": true, "beam": 2}
-{"eager": true}
+{"beam": 2}
+{}
 {"settings": "none", "unit": "window", "window": 1}
 """
 
