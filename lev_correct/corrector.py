@@ -289,7 +289,7 @@ class Corrector:
             read.append(Line(written, text, origins, shown, number, words, [*units], is_respaced))
         if document and by_letters:
             document.leave_divided_words([text for text, _ in forms], read)
-        judge.lines_read += len(lines)
+        judge.lines_read += sum(map(bool, map(str.strip, lines)))
         seen = [seen[line.number - first] for line in read]
         foreign = judge.foreign_parts(seen, [line.words for line in read])
         for line, words_of, parts in zip(read, seen, foreign, strict=True):

@@ -97,7 +97,6 @@ class Evidence(Judge):
     def __init__(self, run: Run, path: str | None = None) -> None:
         self.run = run
         self.is_prose = os.path.splitext(path or "")[1].lower() in PROSE
-        self._is_of_file = bool(path)
         self._lines = self._foreign_lines = 0  # of several words
         self._read = self._misspelt = 0  # words; listed ones in small letters
 
@@ -145,8 +144,8 @@ class Evidence(Judge):
 
     @property
     def is_typed(self) -> bool:
-        """Returns whether the text is a line of no file: people type more errors than they keep."""
-        return self.lines_read == 1 and not self._is_of_file
+        """Returns whether the text is one line: people type more errors than they keep in files."""
+        return self.lines_read == 1
 
     @property
     def errors(self) -> float:

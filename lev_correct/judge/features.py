@@ -210,7 +210,7 @@ def between(value: float, least: float, most: float) -> float:
 
 
 #: Kind of edits of words in a text that has few errors, or none; the feature of these that one of a
-#: single line has, which is of no file.
+#: single line has.
 FEW, TYPED = "few", "typed"
 #: Those of English.
 ENGLISH = Path(__file__).parents[1] / "english_spelling" / "corrector.judge"

@@ -54,7 +54,7 @@ class OfLine(Protocol):
 class Judge:
     """Takes the model's word; base of the others."""
 
-    #: So far, of the text.
+    #: So far, of the text, without empty ones.
     lines_read = 0
     #: Whether most of the text is in another language.
     foreign = False

@@ -287,10 +287,10 @@ def test_a_word_is_judged_by_weights_of_few_errors_the_less_of_them_its_text_has
     assert Weights({"word": kinds["word"]}).judged("word", of[0.0])[0] == 2.0
 
 
-def test_a_line_that_somebody_types_has_more_errors_than_one_of_a_file():
+def test_a_text_of_one_line_has_more_errors_than_one_of_two_whichever_door_it_comes_by():
     texts = evidence(LINE), evidence(LINE, path="a.txt"), evidence(LINE, LINE)
     typed, of_file, one_of_two = (chance(text, "runkle", "rumple") for text in texts)
-    assert of_file == one_of_two < typed
+    assert typed == of_file > one_of_two
 
 
 def test_edits_are_measured_and_not_judged_where_a_fit_asks():

@@ -174,3 +174,17 @@ def test_it_is_small_names_no_place_and_has_no_list_that_may_not_be_passed_on():
     files = list(ENGLISH_SPELLING.iterdir())
     assert sum(path.stat().st_size for path in files) <= 6_000_000
     assert ENGLISH_SPELLING / "corrector.lookup" not in files
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+def test_a_sentence_alone_is_corrected_the_same_by_every_door(packaged, monkeypatch, tmp_path, end):
+    wrong, right = (f"Please send me the invoic{last}.{end}" for last in ("", "e"))
+    monkeypatch.setattr(correct, "load_corrector", lambda args: packaged)
+    typed, saved = io.BytesIO(wrong.encode()), io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(typed))
+    monkeypatch.setattr(sys, "stdout", saved)
+    assert correct.main([]) == 0 and saved.buffer.getvalue().decode() == right
+    (tmp_path / "a.txt").write_text(wrong)
+    assert correct.main(["--in-place", str(tmp_path / "a.txt")]) == 0
+    assert (tmp_path / "a.txt").read_text() == right
+    assert packaged.correct([wrong])[0].text == right
