@@ -1,7 +1,6 @@
 """The corrector: lines in, corrected lines and their edits out."""
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from operator import attrgetter, itemgetter
@@ -13,7 +12,6 @@ from lev_runtime.errors import UserError, require_count, require_number, strings
 from lev_runtime.io.text_files import require_files
 
 from .document import Document, Text, groups
-from .files.escapes import as_escaped
 from .files.markup import as_asked, is_shouted
 from .judge.evidence import Evidence, Run, inside
 from .judge.features import ENGLISH, Weights
@@ -46,14 +44,12 @@ from .text.protection import (
     touched,
 )
 from .text.units import (
-    HYPHENS,
     UNREADABLE,
     ModelUnit,
     Span,
     UnitKind,
     check_unit,
     composed,
-    compound,
     context,
     pieces,
     spans,
@@ -273,11 +269,12 @@ class Corrector:
         ignored, by_letters = ignored or [False] * len(lines), self.unit == "letters"
         judge = document.judge if document else self.judge()
         forms = [composed(line, by_letters) for line in lines]
-        seen = [text for text, _ in forms]
-        code, first = [False] * len(lines), 0
+        seen: Sequence[str] = [text for text, _ in forms]
+        code: Sequence[bool] = [False] * len(lines)
+        first = 0
         if document:
-            code, first = document.code_lines(seen), document.lines_read - len(lines)
-            forms, seen = document.forms(forms)
+            first = document.lines_read
+            code, seen = document.read(seen)
         read = list[Line]()
         columns = zip(lines, forms, seen, code, ignored, strict=True)
         for number, (written, (text, origins), words_of, *silent) in enumerate(columns, first):
@@ -381,7 +378,7 @@ class Corrector:
             return
         shown = as_asked(line, places) if self.unit == "letters" else line
         for number, (start, end) in numbered:
-            if words and (not readable(shown[start:end]) or self._is_compound(line, start, end)):
+            if words and not readable(shown[start:end]):
                 continue
             for unit in pieces(shown, start, end, lambda text: len(tokens(text)) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):
@@ -389,25 +386,11 @@ class Corrector:
                 if tokens(unit.text):
                     yield unit
 
-    def _is_compound(self, line: str, start: int, end: int) -> bool:
-        """Returns whether a word is a part of one with hyphens that the lists have, written as one
-        word (*co-ordinate*) or as a phrase (*de-facto*)."""
-        compound_word = compound(line, start, end)
-        if compound_word is None:
-            return False
-        parts = re.split(f"[{HYPHENS}]", compound_word.lower())
-        return self.backend.knows("".join(parts)) or " ".join(parts) in self._phrases
-
-    @cached_property
-    def _phrases(self) -> set[str]:
-        """That stay, by the settings, in small letters."""
-        return {phrase.lower() for phrase in self.protections[0].words}
-
     def _corrected(
         self, text: Text, line: Line, threshold: float, protections: Sequence[Protection]
     ) -> Correction:
         """A line of a text with the edits that are sure enough and touch nothing protected."""
-        source, origins = line.written, line.origins
+        source, origins, document = line.written, line.origins, text.document
         judge = text.judge.line(line.shown, line.words)
         wanted, respaced = self._wanted(line, judge), list[Change]()
         if self.backend.spacing and line.words:
@@ -435,16 +418,12 @@ class Corrector:
             is_spaced = change in respaced
             least = text.judge.threshold_for(threshold, is_spaced)
             is_sure = of_error(chance, judge.why.get(start, {})) >= least
-            new = _written(text, line, change, is_sure)
             reason = self._objection(line, change, is_spaced) if is_sure else "confidence"
             reason = "unknown" if UNREADABLE in after else reason
-            if reason is None and (new is None or chance < least):
+            fits = document is None or reason or document.fits(line, change)
+            if reason is None and (chance < least or not fits):
                 reason = "reported"
-            place, before, after = (
-                origins[start],
-                source[origins[start] : origins[end]],
-                new or after,
-            )
+            place, before = origins[start], source[origins[start] : origins[end]]
             if not is_normalized("NFC", source):
                 after = normalize("NFD", after)
             terms = next((judge.why[at] for at in range(start, end) if at in judge.why), {})
@@ -510,17 +489,3 @@ class Corrector:
                 after = cased if unit.text != written else after
                 wanted.append(Change(start, end, after, chance))
         return wanted
-
-
-def _written(text: Text, line: Line, change: Change, is_sure: bool) -> str | None:
-    """Returns the new text of a change as its file has it; None where it does not fit there, or,
-    as that takes long to tell, stands in a key where it would be made."""
-    (start, end, after, _), document = change, text.document
-    patch = start, end, after
-    fitting = document.fitted(line.number, line.text, patch) if document else after
-    if fitting is None:
-        return None
-    new = as_escaped(fitting, (line.text, line.origins), line.written, (start, end))
-    if document and (is_sure or new != after) and document.is_key(line.number, start, end):
-        return None
-    return new

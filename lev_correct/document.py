@@ -1,26 +1,37 @@
-"""Texts whose lines are corrected in order: what they tell together."""
+"""Texts whose lines are corrected in order: which are code, and each as its words are read."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from .files.reader import TextReader
+from lev_runtime.io.lines import STANDARD_STREAM
+
+from .files.markup import APOSTROPHES, Span, differing_part
+from .files.places import is_quoted, may_be_code
 from .judge.judge import Judge
-from .lines import Line
+from .lines import Change, Line
 from .text.units import HYPHENS
 
 #: Lines whose units are answered together, of texts that are corrected together.
 LINES_TOGETHER = 10_000
 _DIVIDED = re.compile(rf"[^\W\d_][{HYPHENS}]")
+_FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
+_INDENTED = re.compile(r" {4}| {0,3}\t")
+_PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
+#: A line of Python after its prompt, which mails quote by, too.
+_DOCTEST = re.compile(r"\s*>>> (?:.*[(=\[]|(?:from|import) |['\"\d])")
 
 
-class Document(TextReader):
-    """Keeps what the lines of one text tell together; they are read in order, some at a time.
+class Document:
+    """Reads the lines of one text in order, some at a time; keeps what they tell together.
 
     Args:
         judge: of its edits.
-        knows, path, text: as of :class:`.TextReader`.
+        knows: whether a word exists.
+        path: the name of its file, where it has one.
+        text: all of its lines; by its path, they are then read by a grammar.
     """
 
     def __init__(
@@ -30,9 +41,75 @@ class Document(TextReader):
         path: str | None = None,
         text: Sequence[str] = (),
     ) -> None:
-        super().__init__(knows, path, text)
-        self.judge = judge
+        self.judge, self._grammar = judge, None
+        if path and text:
+            from .files.grammar import read_grammar  # slow to import
+
+            self._grammar = read_grammar(path, text, knows)
+        self._named = path not in (None, STANDARD_STREAM)
+        self.lines_read = 0  # so far
+        self._fence, self._blank, self._indented, self._doctest = "", False, False, False
         self._divided = False  # a word, at the end of the line before
+
+    def read(self, lines: Sequence[str]) -> tuple[Sequence[bool], Sequence[str]]:
+        """Returns of the next lines which are code, and each as its words are read, as long as it
+        is: with spaces for markup and signs of code."""
+        first = self.lines_read
+        self.lines_read += len(lines)
+        if self._grammar is None:
+            return list(map(self._is_code, lines)), lines
+        code = self._grammar.code[first : self.lines_read]
+        is_code = [
+            mark or bool(_PROMPT.match(line)) for mark, line in zip(code, lines, strict=True)
+        ]
+        return is_code, self._grammar.shown[first : self.lines_read]
+
+    def fits(self, line: Line, change: Change) -> bool:
+        """Returns whether a change of a line may be written: it would end no string, changes no
+        code and no key (:mod:`.keys`), and the file is not one that is only reported on."""
+        start, end, after, _ = change
+        if self._grammar is None:
+            return True
+        same, old, new = differing_part(line.text[start:end], after)
+        around = after[max(same - 1, 0) : same + len(new) + 1]
+        is_of_escape = line.text[max(start - 2, 0) : start] == "\\" + after[:1]  # \temperature
+        if self.left_out or is_of_escape or may_be_code(old + new, around):
+            return False
+        place = sum(len(other) + 1 for other in self._grammar.shown[: line.number])
+        span = place + start, place + end
+        if not {*old, *new}.isdisjoint(APOSTROPHES) and (
+            is_quoted(line.text, start + same) or _touches(span, self._grammar.strings)
+        ):
+            return False
+        return not _touches(span, self._keys)
+
+    @cached_property
+    def _keys(self) -> Sequence[Span]:
+        return self._grammar.keys() if self._grammar else ()
+
+    @property
+    def left_out(self) -> str:
+        """The kind of a file whose comments alone are read."""
+        return self._grammar.left_out if self._grammar else ""
+
+    def _is_code(self, line: str) -> bool:
+        """Returns whether the next line is code in Markdown: a fence or between fences, indented by
+        four spaces or a tab after an empty line, after a prompt, or what Python answers there."""
+        mark = _FENCE.fullmatch(line.rstrip())
+        if self._fence:
+            if mark and mark["mark"].startswith(self._fence) and not mark["told"].strip():
+                self._fence = ""
+            return True
+        if mark and "`" not in mark["told"] and (mark["mark"][0] == "`" or self._blank):
+            self._fence = mark["mark"]  # a row of ~ below a line is a heading of other markups
+            return True
+        blank = not line.strip()
+        if not blank:
+            indented = bool(_INDENTED.match(line)) and not self._named
+            self._indented = indented and (self._blank or self._indented)
+        self._blank = blank
+        self._doctest = not blank and (self._doctest or bool(_DOCTEST.match(line)))
+        return not blank and (self._indented or self._doctest or bool(_PROMPT.match(line)))
 
     def leave_divided_words(self, lines: Sequence[str], read: Iterable[Line]) -> None:
         """Takes away the units of both halves of each word with a hyphen at the end of its line;
@@ -46,6 +123,11 @@ class Document(TextReader):
             if self._divided and begins:
                 line_units.pop(0)
             self._divided = divided
+
+
+def _touches(span: Span, others: Iterable[Span]) -> bool:
+    """Returns whether one of other spans has a character of this one."""
+    return any(first < span[1] and span[0] < last for first, last in others)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Line:
     """A line of a text.
 
     written: as it stands there. text: as its words are read, of which all places are. origins:
-    where each character of the text begins in ``written``. shown: as of :meth:`.TextReader.forms`.
+    where each character of the text begins in ``written``. shown: as of :meth:`.Document.read`.
     number: in its text, from 0. words: where its words are. is_respaced: whether more than units
     may change. stays: of each character of the text why no edit changes it, as of
     :func:`.protection.mark`. answers: the model's, one for each unit.

@@ -22,6 +22,7 @@ from typing import Any
 from rapidfuzz.distance import OSA
 
 from lev_correct import Corrector
+from lev_correct.document import Document
 from lev_correct.propose.backend import Backend
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
@@ -96,8 +97,8 @@ def excerpts(repository: str, commit: str, corrector: Corrector) -> Iterator[dic
         if not any(words for *_, words in rows):
             continue
         lines = git(repository, "show", f"{commit}^:{path}").split("\n")
-        document = corrector.document(None, path, lines)
-        is_code = document.code_lines(lines) if document else [False] * len(lines)
+        document = Document(corrector.judge(), corrector.backend.knows, path, lines)
+        is_code, _ = document.read(lines)
         for number, new, words in rows:
             if words:
                 first = max(number - AROUND, 0)

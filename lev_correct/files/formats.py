@@ -398,11 +398,11 @@ def masked(text: str, name: str) -> str:
 
 
 def _decoded(entity: re.Match[str]) -> str:
-    """Returns the character that an entity means before spaces; code for a letter."""
+    """Returns the character that an entity means before spaces; code for what words have."""
     size, char = len(entity[0]), unescape(entity[0])
     if len(char) > 1:
         return _CODE * size
-    return CODE * size if char.isalnum() else char.strip().ljust(size)
+    return CODE * size if char.isalnum() or char in "'\u2019" else char.strip().ljust(size)
 
 
 def hidden(text: str, sign: str = _CODE) -> str:

@@ -6,7 +6,6 @@ that are sentences are prose, everything else is code. Formats of text (reStruct
 pages, .po, patches, ...) are in :mod:`.formats`.
 """
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from .escapes import REST, backslashes, entities, unescaped, with_rests, without_rests
+from .escapes import of_json, without_backslashes, without_escapes
 from .file_kinds import (
     DIFF,
     MARKDOWN,
@@ -29,7 +28,7 @@ from .formats import CODE, FORMATS, as_code, hidden, masked, one_of, settled
 from .keys import Literal, headings, keys
 from .markdown import Prose, read_markdown
 from .markup import Span, is_prose
-from .places import String, apostrophe
+from .places import takes_apostrophes
 from .scanner import SCANNED, Token, scanned
 
 Knows = Callable[[str], bool]
@@ -108,7 +107,7 @@ def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Prose 
 def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
     if kind in (PROSE, MARKDOWN):
         return read_markdown(lines) if kind == MARKDOWN else Prose([False] * len(lines), lines)
-    text, strings = "\n".join(lines).translate(_UNREADABLE), list[String]()
+    text, strings = "\n".join(lines).translate(_UNREADABLE), list[Span]()
     stay: Callable[[], Sequence[Span]] = tuple
     if kind == NOTEBOOK:
         shown = _notebook(text, knows)
@@ -118,13 +117,13 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
         shown, stay = masked(text, kind), partial(headings, text)
         is_android = "<resources" in text
         if is_android:
-            strings.append((0, len(text), r"\'"))
+            strings.append((0, len(text)))
         if is_android or kind == "po":
-            shown = backslashes(shown)
+            shown = without_backslashes(shown)
     else:
         shown, strings, literals = _source(text, kind, knows)
-        stay = partial(keys, text, kind, literals, knows) if strings else tuple
-    parts = settled(entities(shown)).split("\n")
+        stay = partial(keys, text, kind, literals, knows)
+    parts = settled(shown).split("\n")
     pairs = zip(parts, lines, strict=True)
     code = [
         bool(line.strip()) and not (part.strip(_HIDDEN) and _LETTER.search(part))
@@ -136,10 +135,10 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
 # source -------------------------------------------------------------------------------------------
 
 
-def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String], list[Literal]]:
-    """Returns a text in which all but prose is hidden, also names in prose, and its strings: where
-    they stand, and what they say."""
-    pieces, strings, place, names = list[str](), list[String](), 0, set[str]()
+def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[Span], list[Literal]]:
+    """Returns a text in which all but prose is hidden, also names in prose, where strings stand to
+    which no apostrophe comes, and what strings say."""
+    pieces, strings, place, names = list[str](), list[Span](), 0, set[str]()
     literals = list[Literal]()
     for role, group in groupby(_tokens(text, lexer), key=itemgetter(0)):
         run = [(start, value) for _, start, value in group]
@@ -154,8 +153,8 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[String], lis
             if role not in ("string", "doc"):
                 continue
             is_prose = bool(_LETTER.search(piece))
-            if is_prose:
-                strings.append((start, place, apostrophe(lexer, value, before)))
+            if is_prose and not takes_apostrophes(value):
+                strings.append((start, place))
             if role == "string" and (is_prose or value.isascii()):
                 literals.append(Literal(start, place, _QUOTES.sub("", value), is_prose))
     shown = "".join([*pieces, hidden(text[place:])])
@@ -224,16 +223,15 @@ def _comment_line(line: str) -> str:
 def _doc(text: str, language: str, before: str) -> str:
     if not _QUOTES.match(text):
         return _comment(text)
-    return masked(_QUOTES.sub(_blank, unescaped(text, language, before)), "docstring")
+    return masked(_QUOTES.sub(_blank, without_escapes(text, language, before)), "docstring")
 
 
 def _string(text: str, language: str, before: str) -> str:
     """Returns a string that is a sentence, without its quotes and escapes; others hidden."""
     if not _SEVERAL.search(text):
         return hidden(text)
-    shown = _QUOTES.sub(_blank, _PUT_IN.sub(as_code, unescaped(text, language, before)))
-    read = shown.replace(REST, "")
-    is_read = is_sentence(read) or (is_sentence(read, is_said=True) and _SAYS.search(before))
+    shown = _QUOTES.sub(_blank, _PUT_IN.sub(as_code, without_escapes(text, language, before)))
+    is_read = is_sentence(shown) or (is_sentence(shown, is_said=True) and _SAYS.search(before))
     return shown if is_read and not _BYTES.match(text) else hidden(text)
 
 
@@ -316,7 +314,7 @@ _CELL = re.compile(
 )
 _STRING = re.compile(_JSON_STRING)
 _CELL_LINE = re.compile(r"((?:[^\\]|\\[^n])*+)(?:\\n|\Z)")
-_JSON_ESCAPE = re.compile(r"\\(?:u[\dA-Fa-f]{4}|[^u])")
+_JSON_ESCAPES = re.compile(r"(?P<code>(?:\\u[\dA-Fa-f]{4}|\\\\[uUxN][\dA-Fa-f{])+)|(?:\\[^u])+")
 _LANGUAGE = re.compile(r"\"language\":\s*\"(\w+)\"")
 
 
@@ -330,13 +328,10 @@ def _notebook(text: str, knows: Knows) -> str:
         spans = _lines_of(text, *cell.span("source")) if cell["source"] else []
         if not spans or kind not in kinds:
             continue
-        meant = (_JSON_ESCAPE.sub(_of_json, text[start:end]) for start, end in spans)
-        forms = [*map(without_rests, meant)]
-        read = _read(kinds[kind], [line for line, _ in forms], knows)
-        rows = zip(spans, forms, read.shown, read.code, strict=True)
-        for (start, end), (_, origins), shown, is_code in rows:
-            seen = with_rests(hidden(shown) if is_code else shown, origins)
-            pieces += [hidden(text[place:start]), seen]
+        lines = [_JSON_ESCAPES.sub(of_json, text[start:end]) for start, end in spans]
+        read = _read(kinds[kind], lines, knows)
+        for (start, end), shown, is_code in zip(spans, read.shown, read.code, strict=True):
+            pieces += [hidden(text[place:start]), hidden(shown) if is_code else shown]
             place = end
     return "".join([*pieces, hidden(text[place:])])
 
@@ -350,9 +345,3 @@ def _lines_of(text: str, start: int, end: int) -> list[Span]:
         for line in _CELL_LINE.finditer(text, begin + 1, close - 1)
         if line[0]
     ]
-
-
-def _of_json(escape: re.Match[str]) -> str:
-    """Returns what an escape means, white space for one of no print."""
-    character = json.loads(f'"{escape[0]}"')
-    return (character if character.isprintable() else " ") + REST * (len(escape[0]) - 1)

@@ -10,11 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .escapes import entities
 from .formats import hidden, masked, settled
 from .keys import headings
 from .markup import Span
-from .places import String
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -28,16 +26,16 @@ _LABEL = re.compile(r"\[([^\[\]]+)\](?:\[\])?")
 
 
 class Prose(NamedTuple):
-    """The lines of a text: which are code, and each as its words are read, as long as it is, with
-    :data:`.escapes.REST`.
+    """The lines of a text: which are code, and each as its words are read, as long as it is.
 
-    strings, keys: of source code, and titles that links name, by places of the whole text; keys
-    are asked for where an edit is. left_out: the kind of a file whose comments alone are read.
+    strings: of source code to which no apostrophe comes; keys: of it, and titles that links name,
+    by places of the whole text, asked for where an edit is. left_out: the kind of a file whose
+    comments alone are read.
     """
 
     code: Sequence[bool]
     shown: Sequence[str]
-    strings: Sequence[String] = ()
+    strings: Sequence[Span] = ()
     keys: Callable[[], Sequence[Span]] = tuple
     left_out: str = ""
 
@@ -71,7 +69,7 @@ def read_markdown(lines: Sequence[str]) -> Prose:
     texts = [block.map for block in blocks if block.type in ("inline", "html_block")]
     for first, end in (*targets, *filter(None, texts)):
         part = masked("\n".join(prose[first:end]), "markdown")
-        shown[first:end] = settled(entities(_LABEL.sub(named, part))).split("\n")
+        shown[first:end] = settled(_LABEL.sub(named, part)).split("\n")
     return Prose(code, shown, keys=linked)
 
 

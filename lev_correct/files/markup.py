@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from os.path import commonprefix
 
 from .formats import BREAK, masked, settled
 
@@ -92,3 +93,12 @@ def is_prose(line: str) -> bool:
     quotes."""
     words = len(_PLAIN_WORD.findall(line))
     return words >= 4 and 2 * words > len(line.split())
+
+
+def differing_part(before: str, after: str) -> tuple[int, str, str]:
+    """Returns where two texts begin to differ, and what stands in either between what they begin
+    and end with alike."""
+    same = len(commonprefix([before, after]))
+    before, after = before[same:], after[same:]
+    alike = len(commonprefix([before[::-1], after[::-1]]))
+    return same, before[: len(before) - alike], after[: len(after) - alike]

@@ -25,7 +25,6 @@ from ..lines import Change
 from ..text.units import (
     Span,
     context,
-    hyphens_beside,
     letters_only,
     looked_up,
     with_case,
@@ -69,17 +68,11 @@ SURE = 0.8
 #: Letters of a word in which spaces are sought, at most.
 LONGEST = 40
 MOST_KEPT = 100_000
-#: Words that right text never has twice in a row; others, which it may have after a word that
-#: opens a clause with a gap (*what it is is*).
-NEVER_TWICE = frozenset("a an and because but every or our than the their they we your".split())
-TWICE_AFTER_GAPS = frozenset(
-    "about as at be by for from if in into is it of on to was were when with without".split()
+#: Words that right text never, or hardly ever, has twice in a row.
+NEVER_TWICE = frozenset(
+    "a about an and as at be because but by every for from if in into is it of on or our than the "
+    "their they to was we were when with without your".split()
 )
-_GAPS = frozenset(
-    "all anything everything guy how man nothing ones people person something thing things way "
-    "ways what whatever where which who whoever whom whose woman".split()
-)
-_CLAUSE = re.compile(r"[^.;:!?]*\Z")
 
 Words = tuple[str, ...]
 
@@ -146,7 +139,7 @@ class Spacing:
         function, frequent, names = (" ".join(lines).split() for lines in lists.values())
         most = nlargest(MOST_MET, self._counts.values())
         if most == nlargest(MOST_MET, (self._counts.get(word, 0.0) for word in {*function})):
-            self._common, self._once = {*function}, NEVER_TWICE | TWICE_AFTER_GAPS
+            self._common, self._once = {*function}, NEVER_TWICE
             frequent += function
         else:
             self._common = self._bigrams.common(COMMON)
@@ -283,11 +276,6 @@ class Spacing:
         for first, last in self._openings(words):
             slot_words = tuple(words[first : last + 1])
             slot_places = places[first : last + 1]
-            if any(hyphens_beside(line, *place) for place in slot_places):
-                continue
-            is_doubled = len({*slot_words}) < len(slot_words)
-            if is_doubled and may_be_twice(slot_words[0], line[: slot_places[0][0]]):
-                continue
             has_space = line[slot_places[0][1] : slot_places[-1][0]] == " "
             case, *others = ["small" if shouted else case_of(line, *at) for at in slot_places]
             if case == "mixed" or (others and not (has_space and others == ["small"])):
@@ -354,10 +342,3 @@ def as_written(letters: str, words: Words) -> str:
         text = "".join(mark if mark == "'" else next(rest) for mark in word)
         parts.append(text.capitalize() if word.split("'")[0] == "i" else text)
     return " ".join(parts)
-
-
-def may_be_twice(word: str, before: str) -> bool:
-    """Returns whether a word may rightly stand twice after the text of its line before it."""
-    found = _CLAUSE.search(before)
-    words = found[0].lower().split() if found else []
-    return word not in NEVER_TWICE and not _GAPS.isdisjoint(words)

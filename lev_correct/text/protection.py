@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from lev_runtime.errors import UserError, strings
 
-from ..files.markup import is_shouted, without_markup
-from ..files.places import differing_part
+from ..files.markup import differing_part, is_shouted, without_markup
 from .units import Span, composed, core_of, spans
 
 #: Why a character stays, from the weakest reason on: a word of the corrector's own list, between

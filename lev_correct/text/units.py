@@ -24,12 +24,8 @@ Context = tuple[str, str]
 NO_CONTEXT: Context = ("", "")
 
 _BYTE_ORDER_MARK = "\ufeff"
-#: Parts of a word with hyphens on each side that are looked for, at most, and letters of each.
-MOST_PARTS, LONGEST_PART = 4, 40
 _WORD = re.compile(r"\S+")
 _WORD_OR_CONTROL = re.compile(r"[\S\x85]+")  # which is whitespace for Python
-#: What a line has in which words are clipped or in brackets.
-_MARKS = re.compile(r"['\u2019()\[\]]")
 # Letters, with apostrophes inside; not in what holds more than letters and punctuation: numbers,
 # addresses, paths, names of programs; nor in words cut short (goin', heav'n, ev'ry, giv'st), nor
 # next to what was no text: controls, bytes that are no UTF-8, a ? for a letter.
@@ -51,12 +47,10 @@ _NO_WORDS = re.compile(
 # Words and numbers with no spaces between.
 _FIELD = rf"[\"'(]*(?:[^\W\d_{_NUMERALS}]+|\d[\d.:/-]*)[\"')]*"
 _FIELDS = re.compile(rf"[,;|]*{_FIELD}(?:[,;|]+{_FIELD})+[,;|.]*")
-# What stands inside a word, but for the ending of word(s).
-_INSIDE_WORD = re.compile(r"(?<=[^\W\d_])(?:-?[)\]]|[(\[](?!e?s\)))(?=[^\W\d_])")
-# The first letters are left out (\u2019tis); a straight mark may begin a quotation, which ends.
-_BEGINS_WITH_MARK = re.compile(r"(?<!\w)['\u2019](?=\w)")
-_CLIPPED = re.compile(r"\u2019|'(?i:tis|twas|twill|twere|twould)\b")
-_QUOTED = re.compile(r"[\w.,;:!?]'(?!\w)")
+# What stands inside a word, but for the ending of word(s); what begins one with a hyphen (mis-).
+_INSIDE_WORD = re.compile(
+    r"(?<=[^\W\d_])(?:-?[)\]]|[(\[](?!e?s\)))(?=[^\W\d_])|(?<![\w-])[^\W\d_]{1,3}(?=-[^\W\d_])"
+)
 # What parts or joins letters of a word and is none: the soft hyphen, zero-width marks.
 _JOINING = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
 # What is read as others: a ligature, a letter with marks on it, what joins Latin letters (in other
@@ -136,10 +130,7 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
 def _letters(line: str, begin: int) -> Iterator[Span]:
     """The units of kind ``letters`` from a place of a line on."""
     written, line = line, without_markup(with_marks_as_letters(line))
-    left_alone, parted = set[int](), set[int]()
-    if _MARKS.search(line):
-        left_alone = {*_clipped(line)}
-        parted = {place for match in _INSIDE_WORD.finditer(line) for place in match.span()}
+    parted = {place for match in _INSIDE_WORD.finditer(line) for place in match.span()}
     stretches = [(begin, len(line))]  # no word goes beyond its token
     if _NO_WORDS.search(line, begin):
         tokens = _WORD_OR_CONTROL.finditer(line, begin)
@@ -147,20 +138,12 @@ def _letters(line: str, begin: int) -> Iterator[Span]:
     letters = _ASCII_LETTERS if line.isascii() else _LETTERS
     for stretch in stretches:
         for start, end in (match.span() for match in letters.finditer(line, *stretch)):
-            if start not in left_alone and parted.isdisjoint((start, end)):
+            if parted.isdisjoint((start, end)):
                 yield start, start + len(written[start:end].rstrip(_JOINING))
 
 
 def _may_have_words(line: str, token: re.Match[str]) -> bool:
     return not _NO_WORDS.search(line, *token.span()) or bool(_FIELDS.fullmatch(token[0]))
-
-
-def _clipped(line: str) -> Iterator[int]:
-    """Where words begin whose first letters an apostrophe stands for."""
-    last_end = max((match.start() for match in _QUOTED.finditer(line)), default=0)
-    for match in _BEGINS_WITH_MARK.finditer(line):
-        if match.start() > last_end or _CLIPPED.match(line, match.start()):
-            yield match.end()
 
 
 def plain_apostrophes(text: str) -> str:
@@ -204,29 +187,6 @@ def core_of(word: str) -> str:
     """A word without punctuation around it, with the marks on its letters."""
     places = [n for n, char in enumerate(with_marks_as_letters(word)) if char.isalnum()]
     return word[places[0] : places[-1] + 1] if places else ""
-
-
-_BEFORE_HYPHEN = re.compile(rf"[^\W\d_]+[{HYPHENS}]$")
-_BEHIND_HYPHEN = re.compile(rf"[{HYPHENS}][^\W\d_]+")
-
-
-def hyphens_beside(line: str, start: int, end: int) -> bool:
-    """Returns whether a hyphen is next to a word."""
-    beside = line[max(start - 1, 0) : start] + line[end : end + 1]
-    return not {*HYPHENS}.isdisjoint(beside)
-
-
-def compound(line: str, start: int, end: int) -> str | None:
-    """The word with hyphens that a unit of letters is a part of; None where it is none."""
-    parts = [line[start:end]]
-    for _ in range(MOST_PARTS if hyphens_beside(line, start, end) else 0):
-        if before := _BEFORE_HYPHEN.search(line, max(0, start - LONGEST_PART), start):
-            start = before.start()
-            parts.insert(0, before[0])
-        if behind := _BEHIND_HYPHEN.match(line, end):
-            end = behind.end()
-            parts.append(behind[0])
-    return "".join(parts) if len(parts) > 1 else None
 
 
 def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Context:

@@ -273,12 +273,6 @@ def test_a_misspelling_whose_word_is_not_sure_is_reported_and_stays(tmp_path, wr
     assert [edit.reason for edit in correction.edits] == [reason]
 
 
-def test_parts_of_a_word_with_hyphens_that_lists_have_stay():
-    lexicon = Lexicon({"coordinator": 5.0, "the": 9.0, "de": 1.0, "co": 1.0, "fact": 3.0})
-    corrector = ranking(Scripted(likes={"fact": 9.0}), lexicon=lexicon)
-    assert corrector.correct(["the co-ordinator, facto"])[0].text == "the co-ordinator, fact"
-
-
 def test_a_word_is_judged_by_weights_of_few_errors_the_less_of_them_its_text_has():
     kinds = {"word": {"bias": (2.0, 0.0)}, "few": {"bias": (-2.0, 0.0), "slips": (1.0, 0.0)}}
     weights = Weights(kinds)

@@ -53,10 +53,10 @@ def test_units_are_in_order_and_only_spaces_lie_outside_of_them(line, kind, wind
 #: line | its words
 LETTERS = r"""
 "Teh" cat, (sat)! | Teh cat sat
-isn\u2019t don't 'tis | isn\u2019t don't
+isn\u2019t don't 'tis | isn\u2019t don't tis
 don\u00b4t don\u2018t don\u201bt don\u2032t don\u2035t don\uff07t don\u02bct | don\u00b4t \
 don\u2018t don\u201bt don\u2032t don\u2035t don\uff07t don\u02bct
-\u2019Twas 'tis, 'teh cat' an\u2019 \u2018teh cat\u2019 | teh cat an teh cat
+'teh cat' an\u2019 \u2018teh cat\u2019 | teh cat an teh cat
 caf\udce9 na\x92ve caf?s so\x85teh a\ufffdb What? teh | What teh
 go\u200bverment te\u2060h teh\u200b \u200bhte | go\u200bverment te\u2060h teh hte
 well\u2010known non\u2011breaking Teh- A word | well known non breaking Teh A word

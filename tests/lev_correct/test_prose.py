@@ -73,7 +73,7 @@ def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():
 +>   ```
 """
     lines = text.splitlines()
-    code = document().code_lines([line[1:] for line in lines])
+    code, _ = document().read([line[1:] for line in lines])
     assert code == [line.startswith("+") for line in lines]
 
 

@@ -70,8 +70,6 @@ the cant of the home
 we see the toolchain in the home
 in the Onthe home
 we do n't see the home
-the the- of the home
-what the home is is very very important
 we sat in the, the home
 we sat in the  the home
 we sat in lonodn

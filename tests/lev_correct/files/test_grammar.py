@@ -1,7 +1,6 @@
 """Of a file prose is read, by the grammar of its kind; code, keys and names stay."""
 
 import json
-import re
 import time
 from itertools import product
 from pathlib import Path
@@ -13,14 +12,14 @@ from hypothesis import strategies as st
 from tables import rows
 
 from lev_correct import Corrector
-from lev_correct.files.escapes import REST
 from lev_correct.files.file_kinds import PROSE, kind_of
 from lev_correct.files.formats import FORMATS, masked
 from lev_correct.files.grammar import is_sentence, read_grammar
 from lev_correct.files.scanner import SCANNED, scanned
+from lev_correct.lines import Change, Line
 from lev_correct.repository.kinds import left_alone
 from lev_correct.settings import Settings
-from lev_correct.text.units import composed, spans
+from lev_correct.text.units import spans
 
 #: What is prose says *teh*, what is code *hte*.
 TEXTS = {
@@ -112,7 +111,6 @@ def test_prose_is_read_and_code_is_not(name, text):
     read = read_grammar(f"in/{name}", lines, lambda word: word != "hte")
     assert (read is None) == (kind_of(name, lines) == PROSE)
     shown, code = (read.shown, read.code) if read else (lines, [False] * len(lines))
-    shown = [line.replace(REST, "") for line in shown]
     for line, read_line, is_code in zip(lines, shown, code, strict=True):
         places = [] if is_code else spans(read_line, "letters")
         words = [read_line[start:end].lower() for start, end in places]
@@ -126,69 +124,54 @@ def test_a_file_is_of_the_kind_that_its_name_and_text_tell(name, kind, text):
     assert (kind_of(name, ()) == PROSE) <= (kind == PROSE)
 
 
-@pytest.mark.parametrize("name, before, after", table("apostrophes.tsv"))
-def test_an_apostrophe_is_written_by_the_rule_of_its_string_or_not_at_all(name, before, after):
-    lines = before.split("\n")
-    text = document(path=name, text=lines)
-    number = next(n for n, line in enumerate(lines) if "dont" in line)
-    place = lines[number].index("dont")
-    written = text.fitted(number, lines[number], (place, place + 4, "don't"))
-    assert (written and before.replace("dont", written) or "") == after
-
-
 @pytest.mark.parametrize("name, text, words", table("escapes.tsv"))
-def test_an_escape_is_the_character_that_it_means_and_knows_its_place(name, text, words):
+def test_an_escape_parts_words_or_makes_a_word_code(name, text, words):
     lines = text.split("\n")
-    forms, shown = prose(name, lines)
-    read = " ".join(re.sub("[\0\x1e]+", "", line) for line in shown)
-    assert " ".join(read.split()) == " ".join(words.split())
-    for line, (meant, origins), seen in zip(lines, forms, shown, strict=True):
-        assert len(meant) == len(seen) == len(origins) - 1 and origins[-1] == len(line)
+    _, shown = document(path=name, text=lines).read(lines)
+    assert [*map(len, shown)] == [*map(len, lines)]
+    read = [line[start:end] for line in shown for start, end in spans(line, "letters")]
+    assert " ".join(read) == words
 
 
-def prose(name, lines):
-    """Returns the lines of a file as they are meant, and as their words are read."""
-    text = document(path=name, text=lines)
-    text.code_lines(lines)
-    return text.forms([composed(line) for line in lines])
+def test_no_letter_is_put_in_after_an_escape_that_has_it():
+    """*\\temperature* is a space and *emperature*."""
+    (line,) = corrections("a.py", r'x = "It is \temperature"', "emperature", "temperature")
+    assert [edit.reason for edit in line.edits] == ["reported"]
 
 
-#: file | text | the same corrected
-ESCAPED = r"""
-a.py | x = "Both (clich\\u00e9,teh) is" | x = "Both (clich\\u00e9,the) is"
-a.js | x = 'It isn\\'t\\nteh one' | x = 'It isn\\'t\\nthe one'
-a.html | <p>caf&eacute;-teh of it</p> | <p>caf&eacute;-the of it</p>
-"""
-
-
-@pytest.mark.parametrize("name, text, corrected", rows(ESCAPED))
-def test_an_edit_writes_the_escapes_next_to_it_as_they_were(name, text, corrected):
-    (correction,) = corrections(name, text)
-    assert correction.text == corrected
-
-
-def corrections(name, text):
-    """Returns the corrections of a file by a model that writes *the* for *teh*."""
+def corrections(name, text, old="teh", new="the"):
+    """Returns the corrections of a file by a model that writes one word for another."""
     settings = Settings(protect_code=True)
-    corrector = Corrector(FakeBackend(replaced("teh", "the")), "letters", settings=settings)
+    corrector = Corrector(FakeBackend(replaced(old, new)), "letters", settings=settings)
     lines = text.split("\n")
-    return corrector.correct(lines, document=document(lambda word: word == "teh", name, lines))
+    return corrector.correct(lines, document=document(lambda word: word == old, name, lines))
 
 
 @pytest.mark.parametrize("name, text, is_written", table("keys.tsv"))
 def test_an_edit_of_a_key_is_reported_and_not_made(name, text, is_written):
-    edits = [edit for line in corrections(name, text) for edit in line.edits]
-    wanted = (True, None) if is_written == "1" else (False, "reported")
-    assert edits and {(edit.applied, edit.reason) for edit in edits} == {wanted}
+    assert outcome(corrections(name, text)) == is_written
+
+
+@pytest.mark.parametrize("name, text, is_written", table("apostrophes.tsv"))
+def test_an_apostrophe_is_written_where_it_ends_no_string_else_reported(name, text, is_written):
+    assert outcome(corrections(name, text, "dont", "don't")) == is_written
+
+
+def outcome(lines):
+    """Returns whether all edits of a file are written (1), or all reported (0)."""
+    outcomes = {(edit.applied, edit.reason) for line in lines for edit in line.edits}
+    return {(True, None): "1", (False, "reported"): "0"}[outcomes.pop()] if outcomes else "none"
 
 
 @pytest.mark.parametrize(
     "after", ["a\\b", "a{b", "a%b", "a*/b", "a\nb", "'ab", "a--b", 'a"b', "a_b"]
 )
-def test_no_edit_brings_what_code_may_be(after):
-    for name in ("a.py", "a.c", "a.md", "a.po"):
-        text = document(path=name, text=["# ab so"])
-        assert text.fitted(0, "# ab so", (2, 4, after)) is None
+@pytest.mark.parametrize("name", ["a.py", "a.c", "a.md", "a.po"])
+def test_no_edit_brings_what_code_may_be(name, after):
+    text, line = document(path=name, text=["# ab so"]), "# ab so"
+    read = Line(line, line, range(8), line, 0, (), [], False)
+    assert not text.fits(read, Change(2, 4, after))
+    assert text.fits(read, Change(2, 4, "so"))
 
 
 SENTENCES = """

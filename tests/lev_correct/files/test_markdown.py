@@ -2,7 +2,6 @@
 
 from fake_backend import document, ranking
 
-from lev_correct.files.escapes import REST
 from lev_correct.files.markdown import read_markdown
 from lev_correct.text.units import spans
 from lev_correct.words.lexicon import Lexicon
@@ -93,7 +92,6 @@ def test_prose_of_markdown_is_read_and_code_is_not():
     lines = TEXT.split("\n")
     markdown = read_markdown(lines)
     for line, shown, code in zip(lines, markdown.shown, markdown.code, strict=True):
-        shown = shown.replace(REST, "")
         places = [] if code else spans(shown, "letters")
         words = [shown[start:end].lower() for start, end in places]
         assert words.count("teh") == line.lower().count("teh"), line
