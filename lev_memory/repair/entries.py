@@ -20,7 +20,7 @@ from .layout import CASE, MARKS, Habits
 from .lookup import Concordance, Translation, joined, stretch
 from .meaning import Unfollowed
 from .repair import UNKNOWN, Category, Repaired, Sources, Stretch, repaired
-from .text import goes_on, is_word, replaced, span, to_text, tokens_of
+from .text import changes, goes_on, is_word, replaced, span, to_text, tokens_of
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 ENDING = 2  # letters that tell forms of a word apart
@@ -81,10 +81,7 @@ class Words:
 
     def stretches(self) -> Iterator[Stretch]:
         """Yields what differs but for capitals."""
-        before, after = self.keys
-        for old, new in self.sources.stretches:
-            if before[old.start : old.stop] != after[new.start : new.stop]:
-                yield old, new
+        return changes(*self.keys)
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""

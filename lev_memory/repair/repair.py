@@ -169,18 +169,9 @@ class Sources:
 
     @cached_property
     def stretches(self) -> list[Stretch]:
-        """Returns what differs: tokens of the older source and those of the new one; words that
-        differ in capitals alone one by one."""
-        old, new = self.old.tokens, self.new.tokens
-        keys = ([token.key for token in side] for side in (old, new))
-        stretches, i, k = list[Stretch](), 0, 0
-        for gone, come in [*changes(*keys), (range(len(old), len(old)), range(len(new), len(new)))]:
-            same = zip(range(i, gone.start), range(k, come.start))
-            cased = ((a, b) for a, b in same if old[a].text != new[b].text)
-            stretches += [(range(a, a + 1), range(b, b + 1)) for a, b in cased]
-            stretches += [(gone, come)] if gone or come else []
-            i, k = gone.stop, come.stop
-        return stretches
+        """Returns what differs: tokens of the older source and those of the new one."""
+        sides = (self.old.tokens, self.new.tokens)
+        return [*changes(*([token.text for token in side] for side in sides))]
 
     def after(self, old: str) -> "Sources":
         """Returns the same with an older source that is repaired."""
