@@ -321,9 +321,8 @@ class TranslationMemory:
         changes = [self.change(*pair) for pair in zip(drafts, repairs)]
         outputs: Sequence[Proposal | None] = [None] * len(changes)
         if self.model and self.model.has_learnt(document):
-            settings = self.model.settings
-            how = settings.delete_threshold, self.memory, settings.max_iter
-            outputs = propose(self.model.editor, changes, *how)
+            threshold = self.model.settings.delete_threshold
+            outputs = propose(self.model.editor, changes, threshold, self.memory)
         entries = zip(drafts, repairs, changes, outputs, strict=True)
         made = [*others, *(self.decision(document, *entry) for entry in entries)]
         made = [each if each.is_new else Decision(each.unit, "left", STANDING) for each in made]
