@@ -43,8 +43,8 @@ Rows = Sequence[Row]
 
 
 class Case(NamedTuple):
-    """Holds what may be proposed for a row: the text, features of how sure it is, and the edits that
-    it saves. A text with a made-up word is never proposed."""
+    """Holds what may be proposed for a row: the text, features of how sure it is, and the edits
+    that it saves. A text with a made-up word is never proposed."""
 
     text: str
     features: dict[str, float]
