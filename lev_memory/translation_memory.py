@@ -253,9 +253,6 @@ class TranslationMemory:
         language = language_of(document)
         if not same_language(language, self.language):
             raise UserError(f"{path} is {language}, and the memory {self.language}")
-        if self.memory.is_reversed(unit.source for unit in document.units):
-            raise UserError(f"{path}: its sources are in the language that the memory translates "
-                            "into: prepare it with the languages the other way round")  # fmt: skip
         decisions = self.decisions(document)
         after = document.with_proposals(proposals_of(decisions))
         if write and (after != before or target != path):
@@ -321,9 +318,8 @@ class TranslationMemory:
         changes = [self.change(*pair) for pair in zip(drafts, repairs)]
         outputs: Sequence[Proposal | None] = [None] * len(changes)
         if self.model and self.model.has_learnt(document):
-            settings = self.model.settings
-            how = settings.delete_threshold, self.memory, settings.max_iter
-            outputs = propose(self.model.editor, changes, *how)
+            threshold = self.model.settings.delete_threshold
+            outputs = propose(self.model.editor, changes, threshold, self.memory)
         entries = zip(drafts, repairs, changes, outputs, strict=True)
         made = [*others, *(self.decision(document, *entry) for entry in entries)]
         made = [each if each.is_new else Decision(each.unit, "left", STANDING) for each in made]

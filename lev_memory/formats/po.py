@@ -3,7 +3,7 @@
 import gettext
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,7 +38,7 @@ _HEADER = re.compile(
 _CHARSET = re.compile(rb"Content-Type:[^\\]*?charset\s*=\s*([^\s\\;]+)", re.IGNORECASE)
 _PLURAL = re.compile(r"^Plural-Forms:.*?\bplural\s*=\s*([^;\n]+)", re.MULTILINE | re.IGNORECASE)
 _LANGUAGE = re.compile(r"^Language:[^\S\n]*(\S+)", re.MULTILINE)
-_WAS = re.compile(r"#  (was|earlier|to do)(?:\[(\d+)\])?: (.*)")
+_WAS = re.compile(r"#  (was|to do)(?:\[(\d+)\])?: (.*)")
 # flags of formats in which a blank may stand after the per cent sign
 _SPACED_FORMATS = {
     f"{language}-format"
@@ -79,13 +79,9 @@ def quoted(keyword: str, text: str, width: int = WIDTH) -> list[str]:
     return lines
 
 
-def commented(kind: str, texts: Mapping[int | None, Sequence[str]]) -> list[str]:
-    """Returns lines of comment with the texts of forms, which are strings in quotes."""
-    return [
-        f"#  {kind}{'' if form is None else f'[{form}]'}: {row}"
-        for form, rows in texts.items()
-        for row in rows
-    ]
+def index_of(form: int | None) -> str:
+    """Returns how a form of a plural is named behind its keyword, "" for no plural."""
+    return "" if form is None else f"[{form}]"
 
 
 def line_end(content: str) -> str:
@@ -126,7 +122,7 @@ class Entry:
 
     fields: by keyword, of msgstr by (keyword, form) too. comments: that of a proposal and the
     lines of the texts before it, as spans of the file; marks: the fingerprints in that comment;
-    was: for each form the text before, as strings in quotes; earlier: comments with older ones.
+    was: for each form the text before, in quotes.
     """
 
     line: int
@@ -136,8 +132,7 @@ class Entry:
     previous: dict[str, Field] = field(default_factory=dict)
     comments: list[tuple[int, int]] = field(default_factory=list)
     marks: Sequence[str] = ()
-    was: dict[int | None, list[str]] = field(default_factory=dict)
-    earlier: list[str] = field(default_factory=list)
+    was: dict[int | None, str] = field(default_factory=dict)
 
     def text(self, keyword: str) -> str:
         """Returns a field's text, "" without it."""
@@ -157,7 +152,7 @@ class Entry:
     @cached_property
     def before(self) -> dict[int | None, str]:
         """Returns the texts before proposals; none where somebody has edited one of either."""
-        before = {form: unquoted("".join(rows)) for form, rows in self.was.items()}
+        before = {form: unquoted(strings) for form, strings in self.was.items()}
         is_proposal = bool(before) and "fuzzy" in self.flags
         is_same = is_proposal and self.marks == (self.fingerprint(), self.state_of({}, before))
         return before if is_same else {}
@@ -318,9 +313,7 @@ class PoParser:
             kind, form, strings = match.groups()
             if kind == "was":
                 key = None if form is None else int(form)
-                entry.was.setdefault(key, []).append(strings)
-            elif kind == "earlier":
-                entry.earlier.append(body)
+                entry.was[key] = entry.was.get(key, "") + strings
 
 
 class PoFile(BilingualFile):
@@ -402,15 +395,11 @@ class PoFile(BilingualFile):
                 yield first, first, self.joined(["#, fuzzy", ""], first)
             for unit, proposal in changed:
                 span = entry.fields["msgstr", unit.form]
-                form = "" if unit.form is None else f"[{unit.form}]"
-                rows = quoted(f"msgstr{form}", proposal.text, self.width(entry))
+                keyword = f"msgstr{index_of(unit.form)}"
+                rows = quoted(keyword, proposal.text, self.width(entry))
                 yield span.start, span.end, self.joined(rows, span.start)
-            rows_of = {
-                form: [row.strip() for row in quoted("", text) if row != ' ""'] or ['""']
-                for form, text in was.items()
-            }
-            lines += commented("was", rows_of)
-            lines += commented("earlier", {} if entry.before else entry.was) + entry.earlier
+            for form, text in was.items():
+                lines.append(f'#  was{index_of(form)}: "{text.translate(_QUOTED)}"')
             yield entry.start, entry.start, self.joined([*lines, ""], entry.start)
 
     def encodable(self, text: str) -> str:

@@ -3,7 +3,7 @@ else stays byte for byte."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +25,6 @@ _MARKUP = re.compile(
 )
 _NOTE = re.compile(rf"{NOTE}(?:; segment ([^;]*))?(?:; to do: .*?)?(?:; was: (.*))?$", re.DOTALL)
 _SEGMENTS = ("segment", "ignorable")
-_EARLIER = "; earlier: "
 _STATE = re.compile(r"(\sstate\s*=\s*)(?:\"[^\"]*\"|'[^']*')")
 _REFERENCE = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|quot|apos);")
 _FEED = re.compile(r"(?<!\r)\n")
@@ -111,7 +110,7 @@ class XliffFile(BilingualFile):
             state = "fuzzy" if matches else state
         notes = [match for _, match in self.notes(segment)]
         is_proposal = any(match[1] == fingerprint(source) for match in notes)
-        before = texts_before(notes)[0]
+        before = next((match[4] or "" for match in notes), "")
         is_untouched = any(match[2] == fingerprint(target, before, str(raw)) for match in notes)
         standing = ""
         if state == "fuzzy" and is_proposal and is_untouched:
@@ -278,11 +277,8 @@ class XliffFile(BilingualFile):
             content += f"; segment {escape(segment.mid)}"
         if proposal.left:
             content += f"; to do: {escape(proposal.left)}"
-        before = texts_before([match for _, match in self.notes(segment)])
-        older = filter(None, before[1:] if unit.standing else before)
-        kept = _EARLIER.join(map(escape, [unit.target, *older]))
-        if kept:
-            content += f"; was: {kept}"
+        if unit.target:
+            content += f"; was: {escape(unit.target)}"
         named = "category" if self.is_2 else "from"
         return f'<{self.prefix}note {named}="lev_plugins">{content}</{self.prefix}note>'
 
@@ -343,11 +339,6 @@ def marks(part: Element | None) -> dict[str, Element]:
     """Returns the segments of a source or a target by their numbers."""
     elements = part.all("mrk") if part else ()
     return {mark.get("mid", "0"): mark for mark in elements if mark.get("mtype") == "seg"}
-
-
-def texts_before(notes: Sequence[re.Match[str]]) -> list[str]:
-    """Returns the texts before proposals that their notes have, the last one first."""
-    return [text for match in notes for text in (match[4] or "").split(_EARLIER)] or [""]
 
 
 def quality(match: Element) -> float:

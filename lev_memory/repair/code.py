@@ -162,12 +162,8 @@ def _text_mismatch(source: str, text: str, printf: bool) -> str:
 
 
 def is_nested_like(source: str, text: str) -> bool:
-    """Returns whether tags are closed in order if those of the source are, and all of the text is
-    inside tags if all of the source is."""
-    bare_source, bare_text = map(_outside_tags, (source, text))
-    if bare_source is None:
-        return True
-    return bare_text is not None and (bool(bare_source.strip()) or not bare_text.strip())
+    """Returns whether tags are closed in order if those of the source are."""
+    return is_nested(text) or not is_nested(source)
 
 
 def is_paired_like(text: str, *others: str) -> bool:
@@ -182,23 +178,19 @@ def _lone(text: str) -> set[str]:
     return lone | ({'"'} if len(_DOUBLE_QUOTES.findall(text)) % 2 else set())
 
 
-def _outside_tags(text: str) -> str | None:
-    """Returns the text outside of elements, None if tags are not closed in order."""
-    outside, position = "", 0
+def is_nested(text: str) -> bool:
+    """Returns whether tags are closed in order."""
     names: list[str] = []
-    for match in TAG.finditer(text):
-        name = re.match(r"</?([\w:.-]+)", match[0])
+    for tag in TAG.findall(text):
+        name = re.match(r"</?([\w:.-]+)", tag)
         # a comment, or an element of one tag
-        if name is None or match[0].endswith("/>") or VOID.fullmatch(match[0]):
+        if name is None or tag.endswith("/>") or VOID.fullmatch(tag):
             continue
-        if not names:
-            outside += text[position : match.start()]
-        if not match[0].startswith("</"):
+        if not tag.startswith("</"):
             names.append(name[1])
         elif not names or names.pop() != name[1]:
-            return None
-        position = match.end()
-    return None if names else outside + text[position:]
+            return False
+    return not names
 
 
 def _drop_percents(named: Counter[str], others: Counter[str], *texts: str) -> None:

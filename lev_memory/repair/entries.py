@@ -6,10 +6,7 @@ by deleting what the deleted words are linked to. What finds no repair stays.
 """
 
 import math
-import re
-from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
@@ -20,14 +17,11 @@ from .layout import CASE, MARKS, Habits
 from .lookup import Concordance, Translation, joined, stretch
 from .meaning import Unfollowed
 from .repair import UNKNOWN, Category, Repaired, Sources, Stretch, repaired
-from .text import goes_on, is_word, replaced, span, to_text, tokens_of
+from .text import changes, goes_on, is_word, replaced, span, to_text, tokens_of
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 ENDING = 2  # letters that tell forms of a word apart
 MOST_FOUND = 5  # translations of a phrase that are tried
-# code, brackets and quotation marks that have a space before or after them
-_OPENING = re.compile(r"[%{$<`(\[«“„:@#]\S")
-_CLOSED = re.compile(r"[}>`)\]»”]|[sd](?:\)\w+\(|\$\d)?%")
 #: features of look-ups that tell how sure a repair is. With the others, the number of repairs, what
 #: is left and the length 81.2 % of 25.9 % need fewer edits in projects left out, not 82.9 of 26.1
 SURE = "covered", "known", "left", "new words", "old words", "other marks", "shorter", "words"
@@ -81,10 +75,7 @@ class Words:
 
     def stretches(self) -> Iterator[Stretch]:
         """Yields what differs but for capitals."""
-        before, after = self.keys
-        for old, new in self.sources.stretches:
-            if before[old.start : old.stop] != after[new.start : new.stop]:
-                yield old, new
+        return changes(*self.keys)
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""
@@ -103,43 +94,8 @@ class Words:
         return sum(i in self.forward for i in words) / max(len(words), 1)
 
     def repairs(self, choice: Mapping[str, float]) -> list[tuple[Stretch, Replacement | None]]:
-        """Returns the stretches with their repairs; a change that stands in several places is
-        repaired alike in all of them, or in none."""
-        repairs = [(stretch, self.edit(*stretch, choice)) for stretch in self.stretches()]
-        by_change = defaultdict[tuple[tuple[str, ...], ...], list[set[str]]](list)
-        changes = [
-            tuple(side[s.start : s.stop] for side, s in zip(self.keys, stretch))
-            for stretch, _ in repairs
-        ]
-        for change, (_, edit) in zip(changes, repairs):
-            by_change[change].append(self.written(edit) if edit else set())
-        alike = {change for change, words in by_change.items() if set.intersection(*words)}
-        return [(s, e if change in alike else None) for change, (s, e) in zip(changes, repairs)]
-
-    def written(self, edit: Replacement) -> set[str]:
-        """Returns the words that a replacement puts in, "" where these are none."""
-        sides = edit.text, self.draft[edit.start : edit.end]
-        come, gone = ({token.key for token in tokens_of(side)} for side in sides)
-        return come - gone or {""}
-
-    def compounded(self, text: str, small: Container[str]) -> str:
-        """Returns a text in which two words that came together are one where the memory has them
-        as one: ``Quellen Cache`` as ``Quellencache``; "" where it does not show how two nouns that
-        it has not side by side are joined.
-
-        small: words that are no nouns, where nouns have a capital.
-        """
-        lookup, edits = self.lookup, list[tuple[int, int, str]]()
-        for left, right in pairwise(tokens_of(text)):
-            pair, apart = (left.key, right.key), text[left.start : right.end]
-            is_gap = text[left.end : right.start] == " "
-            if not is_gap or lookup.neighbours[pair] or apart in self.draft:
-                continue
-            if one := lookup.compounds.get("".join(pair)):
-                edits.append((left.start, right.end, one))
-            elif all(t.text.istitle() and t.key not in small for t in (left, right)):
-                return ""
-        return replaced(text, edits)
+        """Returns the stretches with their repairs."""
+        return [(stretch, self.edit(*stretch, choice)) for stretch in self.stretches()]
 
     def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Replacement | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
@@ -229,15 +185,11 @@ class Words:
         return text
 
     def apart(self, start: int, end: int, text: str) -> str:
-        """Returns a replacement with spaces where a word would go on, or would touch code or an
-        opening mark as it did not before."""
-        before, gone, after = self.draft[:start], self.draft[start:end], self.draft[end:]
-        if touches(before[-1:], text) and not touches(before[-1:], gone):
+        """Returns a replacement with spaces where a word would go on as it did not before."""
+        before, gone, after = self.draft[:start][-1:], self.draft[start:end], self.draft[end:][:1]
+        if goes_on(before, text[:1]) and not goes_on(before, gone[:1]):
             text = f" {text}"
-        backwards = text[::-1], gone[::-1]
-        is_new = _CLOSED.match(backwards[0]) and not _CLOSED.match(backwards[1])
-        is_glued = goes_on(text[-1:], after[:1]) or (is_new and is_word(after[:1]))
-        return f"{text} " if is_glued else text
+        return f"{text} " if goes_on(text[-1:], after) else text
 
     def agreed(self, there: range, text: str) -> tuple[int, str]:
         """Returns where a replacement starts, and its text: with the word before it in the form
@@ -260,7 +212,9 @@ class Words:
             return None  # a compound
         if self.draft[:start].endswith(" "):
             start -= 1
-        elif self.draft[end:].startswith(" "):
+        elif self.draft[end:].startswith(" ") and not goes_on(
+            self.draft[:start][-1:], self.draft[end + 1 :][:1]
+        ):
             end += 1
         return Replacement(start, end, "", DELETED)
 
@@ -303,7 +257,6 @@ class Repairer:
             edits = []
         left = [words.unfollowed(*stretch) for stretch, edit in repairs if edit not in edits]
         text = replaced(words.draft, (edit[:3] for edit in edits))
-        text = words.compounded(text, self.habits.small) if edits else text
         text = with_right_marks(without_repeats(text, self.repeats, new, draft), new, draft)
         if draft[:1].isupper() and new[:1].isupper():
             text = text[:1].upper() + text[1:]
@@ -327,11 +280,6 @@ class Repairer:
         """Returns what a text of the older source does not follow."""
         words = Words(self.lookup, Sources(old, new), "")
         return [words.unfollowed(*stretch) for stretch in words.stretches()]
-
-
-def touches(left: str, text: str) -> bool:
-    """Returns whether a text goes on with the word before it, or has code or an opening mark."""
-    return goes_on(left, text[:1]) or bool(is_word(left) and _OPENING.match(text))
 
 
 def stated(chance: float, left: Iterable[Unfollowed]) -> float:

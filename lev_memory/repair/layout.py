@@ -7,35 +7,17 @@ from typing import NamedTuple
 
 import regex
 
-from .code import ACCELERATORS, FIXED
+from .code import ACCELERATORS
 from .text import QUOTES, places
 
-# what programs have and prose seldom: of a line without its placeholders and its code in a text
-_PROGRAM = regex.compile(
-    r"=>|->\w|::\w|&&|\|\||\w\(\)|\w\(['\"$\w]|\$\w|\w\s*[!<>=+-]?=\s|</\w|^\s*//"
-    r"|[;{(\[]\s*$|^\s*[})\]]+[;,]?\s*$"
-)
-_INLINE = regex.compile(rf"{FIXED}|`[^`]*`")
 _PROSE = regex.compile(r"(?<!\S)\p{L}{2,}[.,:;!?]?(?!\S)")
 _WORD = regex.compile(r"[\w\p{M}]+")
 
 
-def is_program(line: str) -> bool:
-    """Returns whether a line is one of a program, by the signs in it and the words between them."""
-    prose = _INLINE.sub("", line)
-    signs, words = len(_PROGRAM.findall(prose)), len(_PROSE.findall(prose))
-    return words <= 2 * signs if signs > 1 else signs == 1 and not words
-
-
-def is_wordless(line: str) -> bool:
-    """Returns whether a line has no word that stands between spaces."""
-    return bool(line.strip()) and not _PROSE.search(line)
-
-
 def followed(old: str, new: str, draft: str) -> tuple[str, str]:
-    """Returns an older source and its draft, or the new source for both where they are code and
-    the draft has it as the older source had it."""
-    is_code = old == draft and all(is_program(text) or is_wordless(text) for text in (old, new))
+    """Returns an older source and its draft, or the new source for both where they have no word
+    between spaces and the draft is the older source."""
+    is_code = old == draft and not any(map(_PROSE.search, (old, new)))
     return (new, new) if is_code else (old, draft)
 
 

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import regex
 
 from .text import Token, is_word, span, tokens_of
 
@@ -28,7 +27,6 @@ MOST_CELLS = 3_000_000  # of pairs of words, 120 MB; the shortest texts come fir
 LIKELY = 0.02  # least probability that links two words
 PRIOR = 0.5  # occurrences of other translations that a word is source
 SLANT = 0.15  # of a link from the first word to the last
-_COMPOUND = regex.compile(r"\p{L}[\p{L}\p{M}-]{6,}\p{L}")
 Links = dict[int, int]
 
 
@@ -158,12 +156,6 @@ class Concordance:
             for entry in self.entries
             for left, right in pairwise(entry.target)
         )
-
-    @cached_property
-    def compounds(self) -> dict[str, str]:
-        """Returns longer words of translations, with their hyphens, by their small letters."""
-        words = (word for entry in self.entries for word in _COMPOUND.findall(entry.text))
-        return {word.lower().replace("-", ""): word for word in words}
 
     @cached_property
     def before(self) -> defaultdict[str, dict[str, int]]:

@@ -18,15 +18,13 @@ def _column(name: str, separator: str = " ") -> set[str]:
     return {part for text in texts for part in text.split(separator) if part}
 
 
-#: pairs of words, and of what opposites begin with (``en``able, ``dis``able)
+#: pairs of words
 _OPPOSITES = {frozenset(pair.split()) for pair in _column("opposites", "; ")}
-_PREFIXES = [pair.replace("-", "").split(" ") for pair in _column("prefixes", "; ")]
 _NEGATIONS, _VERBS, _BEFORE_VERBS, _AFTER_VERBS = map(
     _column, ("negations", "verbs", "before verbs", "after verbs")
 )
 _WORD = regex.compile(r"\p{L}+(?:['’]\p{L}+)*")
 _NOT = regex.compile(r"n['’]t$")
-LEAST_LETTERS = 4  # of a word without its prefix
 LONGEST = 60  # characters of a text that is shown
 FEW = 4  # words on a side of a change that is read; what a longer one leaves is seen
 
@@ -61,22 +59,10 @@ class Unfollowed(NamedTuple):
             return False
         if any(word in _NEGATIONS or _NOT.search(word) for word in gone | come):
             return True
-        if any(are_opposites(word, other) for word in gone for other in come):
+        if any({word, other} in _OPPOSITES for word in gone for other in come):
             return True
         is_first = not before or before[-1] in _BEFORE_VERBS
         if not (old and new and is_first) or old[0] == new[0]:
             return False
         following = {*[*old, *after][1:2], *[*new, *after][1:2]}
         return bool({old[0], new[0]} & _VERBS or following & _AFTER_VERBS)
-
-
-def are_opposites(word: str, other: str) -> bool:
-    """Returns whether two words are opposites, by the lists of both directions."""
-    if {word, other} in _OPPOSITES:
-        return True
-    for left, right in ((word, other), (other, word)):
-        for one, two in _PREFIXES:
-            stem = left[len(one) :]
-            if len(stem) >= LEAST_LETTERS and left == one + stem and right == two + stem:
-                return True
-    return False

@@ -15,7 +15,7 @@ from babel import Locale, localedata
 from babel.core import get_global
 from babel.numbers import parse_decimal
 
-from .code import FORMAT, ORDERED, TAG
+from .code import ORDERED, TAG
 from .layout import accelerated, followed
 from .text import QUOTES, SINGLE, WHOLE, Token, changes, places, replaced, span, to_text, tokens_of
 
@@ -31,16 +31,7 @@ _THOUSANDS = regex.compile(r"\d{1,3}(?:,\d{3})+")  # in English
 _DATES = {*calendar.month_name, *calendar.month_abbr, *calendar.day_name, *calendar.day_abbr} - {""}
 FREE = ("code", "number", "name", "currency")  # kinds that need no translation
 _WORDS = regex.compile(r"(?<![&\p{L}])\p{L}{2}")
-# a noun after a number, some with what joins it in Romanian: no abbreviation of a unit
-_NOUN = regex.compile(
-    rf"(?V1)(?<=\d`*)[*_`\"'’”»]*(?:[\s\p{{Cf}}⍽⎵␊]|&nbsp;|&\#160;|{TAG.pattern})+[*_`\"'«„“]*(?:de\s)?"
-    r"(?!(?:min|sec|sek|dpi|ppi|fps|bps|rpm|ppm|mph)\b)"
-    rf"(?:{FORMAT[0].pattern}|\p{{Lu}}{{4}}|[\p{{L}}--[{SINGLE}]][[\p{{Ll}}\p{{Lo}}\p{{M}}]--[{SINGLE}]]{{2}})"
-)
-# after a number in English that counts no noun
-_NO_COUNT = regex.compile(
-    r"\s(?:of|and|or|to|from|in|on|at|by|for|with|than|as|if|the|per|out|into|until)\b"
-)
+_NOUN = regex.compile(r"(?<=\d)\W*[\s⍽⎵␊]\W*\p{L}[\p{Ll}\p{Lo}\p{M}]{2}")  # after a number
 # marks around words: a translation has them in the same order
 _LAYOUT = regex.compile(r"[*_~#|=\"'\p{Pi}\p{Pf}„‚]")
 Span = tuple[int, int]
@@ -169,18 +160,9 @@ class Sources:
 
     @cached_property
     def stretches(self) -> list[Stretch]:
-        """Returns what differs: tokens of the older source and those of the new one; words that
-        differ in capitals alone one by one."""
-        old, new = self.old.tokens, self.new.tokens
-        keys = ([token.key for token in side] for side in (old, new))
-        stretches, i, k = list[Stretch](), 0, 0
-        for gone, come in [*changes(*keys), (range(len(old), len(old)), range(len(new), len(new)))]:
-            same = zip(range(i, gone.start), range(k, come.start))
-            cased = ((a, b) for a, b in same if old[a].text != new[b].text)
-            stretches += [(range(a, a + 1), range(b, b + 1)) for a, b in cased]
-            stretches += [(gone, come)] if gone or come else []
-            i, k = gone.stop, come.stop
-        return stretches
+        """Returns what differs: tokens of the older source and those of the new one."""
+        sides = (self.old.tokens, self.new.tokens)
+        return [*changes(*([token.text for token in side] for side in sides))]
 
     def after(self, old: str) -> "Sources":
         """Returns the same with an older source that is repaired."""
@@ -356,9 +338,7 @@ def repaired(
         if before == old.strip() in after:
             way = [((0, len(draft)), after.replace(before, draft.strip()))]
         ends = [*((draft, end) for (_, end), _ in way), *((old, end) for _, end in there)]
-        is_counted = any(_NOUN.match(*end) for end in ends)
-        is_counted &= not any(_NO_COUNT.match(*end) for end in ends)
-        is_agreeing = not is_counted or all(
+        is_agreeing = not any(_NOUN.match(*end) for end in ends) or all(
             category(draft[start:end]) == category(text) for (start, end), text in way
         )
         is_free = is_one and not any(span in edits for span, _ in way)

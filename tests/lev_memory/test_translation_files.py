@@ -3,7 +3,6 @@ is proposed changes in them; texts as lines, placeholders, numbers, matches."""
 
 import math
 import os
-import string
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,7 +53,7 @@ def proposer(editor, *pairs, learnt=None, usual=math.inf, **options):
     outcomes = dict.fromkeys(proposals.WAYS, [(0.801, True)] * confidence.FEWEST)
     weights = dict.fromkeys(proposals.WAYS, [{"bias": 9, "score": 1}, {"bias": 1.02, "repair": 1}])
     known = memory.Memory(pairs)
-    settings = proposals.ModelSettings(0.9, 10, weights, outcomes)
+    settings = proposals.ModelSettings(0.9, weights, outcomes)
     learner = proposals.Model(editor, settings, learnt or known, usual)
     return translation_memory.TranslationMemory(known, model=learner, **options)
 
@@ -276,17 +275,6 @@ def test_a_difference_is_shown_in_the_encoding_of_the_file_whatever_its_name(tmp
     shown = translation_memory.Filled(files.read_document(path), old, new, []).diff()
     print(shown)
     assert '-msgstr "Chiudi perché 3"\n\\ No newline at end of file\n+msgstr' in shown
-
-
-def test_a_memory_the_other_way_round_is_refused(tmp_path):
-    words = [f"parola{letter}" for letter in string.ascii_lowercase]
-    text = "".join(f'\n#, fuzzy\nmsgid "{word}"\nmsgstr "a"\n' for word in words)
-    path = written(tmp_path, HEADER + text)
-    sides = " ".join(words), "quite other words"
-    with refuses("a.po", "other way round"):
-        fill(path, proposer(Editor(), sides[::-1]))
-    assert path.read_text() == HEADER + text
-    fill(path, proposer(Editor(), sides))
 
 
 # texts --------------------------------------------------------------------------------------------
