@@ -171,6 +171,7 @@ def updated(editor: Editor, settings: ModelSettings, rows: Sequence[Row]) -> lis
         [row.draft for row in rows],
         old_sources=[row.old for row in rows],
         delete_threshold=settings.delete_threshold,
+        max_iter=settings.max_iter,
         history=False,
     )
     return [(trace.text, trace.steps) for trace in traces]

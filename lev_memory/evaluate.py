@@ -37,18 +37,22 @@ from .repair.text import to_text
 from .scores import bleu, corpus, edits, ter
 
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.5)
+ITERATIONS = (1, 2, 10)  # at most: each costs as long as the first
 EDGES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
+SAME = 0.003  # edits a word, 0.3 TER: ten iterations take 1.2 times as long as two for less
 USUAL = 0.7  # the least similarity at which translators' tools show a match
+How = tuple[float, int]  # the deletion threshold, and the most iterations
 Rows = Sequence[Row]
 
 
 class Case(NamedTuple):
-    """Holds what may be proposed for a row: the text, features of how sure it is, and the edits
-    that it saves. A text with a made-up word is never proposed."""
+    """Holds what may be proposed for a row: the text, features of how sure it is, the edits that it
+    saves, and the words of the right text. A text with a made-up word is never proposed."""
 
     text: str
     features: dict[str, float]
     saved: float
+    words: int
     is_possible: bool
 
     @property
@@ -92,24 +96,24 @@ def gain(cases: Sequence[Judged]) -> float:
     return sum(each.case.saved for each in cases if each.probability > RATHER)
 
 
-def best(tried: Mapping[float, Cases], half: slice) -> tuple[float, list[Weights]]:
-    """Returns the deletion threshold that saves the most edits in a half of the rows, of equals the
-    first, and the weights of that half."""
-    weights = {threshold: weights_of(cases[half]) for threshold, cases in tried.items()}
+def best(tried: Mapping[How, Cases], half: slice) -> tuple[How, list[Weights]]:
+    """Returns the way to decode that saves the most edits in a half of the rows, with the fewest
+    iterations that save as many, and the weights of that half."""
+    weights = {how: weights_of(cases[half]) for how, cases in tried.items()}
+    gains = {how: gain(judged(cases[half], weights[how])) for how, cases in tried.items()}
+    words = sum(case.words for case, _ in next(iter(tried.values()))[half])
+    enough = max(gains.values()) - SAME * words
+    fewest = min(most for (_, most), saved in gains.items() if saved >= enough)
+    how = max((how for how in tried if how[1] == fewest), key=gains.__getitem__)
+    return how, weights[how]
 
-    def saved(threshold: float) -> float:
-        return gain(judged(tried[threshold][half], weights[threshold]))
 
-    threshold = max(tried, key=saved)
-    return threshold, weights[threshold]
-
-
-def crossed(tried: Mapping[float, Cases]) -> list[Outcome]:
+def crossed(tried: Mapping[How, Cases]) -> list[Outcome]:
     """Returns the outcomes of each half of the rows, by what is best for the other one."""
     halves, outcomes = (slice(0, None, 2), slice(1, None, 2)), list[Outcome]()
     for half, other in zip(halves, halves[::-1]):
-        threshold, weights = best(tried, other)
-        for chance, case in judged(tried[threshold][half], weights):
+        how, weights = best(tried, other)
+        for chance, case in judged(tried[how][half], weights):
             if chance:
                 outcomes.append((round(chance, 4), case.saved > 0))
     return outcomes
@@ -130,18 +134,19 @@ class Evaluation:
         self.editor, self.memory, self.category, self.say = editor, memory, category, say
         self.repairer = Repairer(memory.all_pairs)
 
-    def cases(self, name: str, rows: Rows, thresholds: Iterable[float]) -> dict[float, Cases]:
-        """Repairs and decodes rows, with each threshold, and says so."""
+    def cases(self, name: str, rows: Rows, hows: Iterable[How]) -> dict[How, Cases]:
+        """Repairs and decodes rows, in each way, and says so."""
         repairs = [self.repairer.repair(row.old, row.new, row.raw, self.category) for row in rows]
         changes = [
             SourceChange(row.new, row.old, repair.text) for row, repair in zip(rows, repairs)
         ]
-        tried = dict[float, Cases]()
-        for threshold in thresholds:
-            self.say(f"{name}: decoding {len(rows)} sentences, threshold {threshold}")
-            outputs = propose(self.editor, changes, threshold, self.memory)
+        tried = dict[How, Cases]()
+        for threshold, most in hows:
+            described = f"threshold {threshold}, iterations at most {most}"
+            self.say(f"{name}: decoding {len(rows)} sentences, {described}")
+            outputs = propose(self.editor, changes, threshold, self.memory, most)
             entries = zip(rows, repairs, changes, outputs, strict=True)
-            tried[threshold] = [self.pair(*entry) for entry in entries]
+            tried[threshold, most] = [self.pair(*entry) for entry in entries]
         return tried
 
     def pair(
@@ -155,22 +160,23 @@ class Evaluation:
         """Returns a text that may be proposed."""
         is_possible = text != row.raw and not self.memory.made_up(text, row.new, row.old, row.raw)
         saved = edits(row.raw, row.tgt) - edits(text, row.tgt)
-        return Case(text, features, saved, is_possible)
+        return Case(text, features, saved, len(row.tgt.split()), is_possible)
 
     def tune(self, rows: Rows) -> ModelSettings:
-        """Returns the settings that save the most edits, of equals the most careful, and how often
-        their proposals are better, for each way to an older source."""
-        tried = self.cases("valid", rows, THRESHOLDS)
-        threshold, _ = best(tried, slice(None))
+        """Returns the settings that save the most edits, of equals the quickest and most careful,
+        and how often their proposals are better, for each way to an older source."""
+        hows = [(threshold, most) for most in ITERATIONS for threshold in THRESHOLDS]
+        tried = self.cases("valid", rows, hows)
+        how, _ = best(tried, slice(None))
         asked = [(row.new, row.raw) for row in rows]
         olds = self.memory.translated_from(asked, itself=False)
         traced = [row._replace(old=old) for row, old in zip(rows, olds, strict=True) if old]
         unknown = [row._replace(old="") for row in rows]
-        settings = ModelSettings(threshold)
+        settings = ModelSettings(*how)
         for way, part in zip(WAYS, (rows, traced, unknown)):
             if part is not rows:
-                tried = self.cases(f"valid, older source {way}", part, [threshold])
-            settings.weights[way] = weights_of(tried[threshold])
+                tried = self.cases(f"valid, older source {way}", part, [how])
+            settings.weights[way] = weights_of(tried[how])
             settings.outcomes[way] = crossed(tried)
         return settings
 
@@ -234,13 +240,13 @@ def evaluate(work: Path, precision: float = 0.8, say: Say = lambda line: None) -
     evaluation = Evaluation(load(work), Memory(stored_pairs(work)), category, say)
     settings, test = evaluation.tune(part_of(work, "valid")), part_of(work, "test")
     save_settings(work, settings)
-    threshold = settings.delete_threshold
-    say(f"valid: threshold {threshold}")
+    how = settings.delete_threshold, settings.max_iter
+    say(f"valid: threshold {how[0]}, iterations at most {how[1]}")
     for way in WAYS:
         known, least = settings.outcomes[way], settings.confidence(way, precision)
         sure = f"{sure_outcomes(known, least)}; probability {least:.3f} and more"
         say(f"valid, older source {way}: {sure}")
-    cases = evaluation.cases("test", test, [threshold])[threshold]
+    cases = evaluation.cases("test", test, [how])[how]
     chosen = judged(cases, settings.weights["kept"])
     outcomes = [(chance, case.saved > 0) for chance, case in chosen if chance]
     better = sure_outcomes(outcomes, settings.confidence("kept", precision))

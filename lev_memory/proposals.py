@@ -60,7 +60,7 @@ class ModelSettings:
     """The settings that ``evaluate`` has found best on the validation part.
 
     Attributes:
-        delete_threshold: of the model.
+        delete_threshold, max_iter: of the model.
         weights: for each way to an older source those of the probabilities that a model's output,
             and a repair, need fewer edits than the draft as it was.
         outcomes: for each way the probability of what would be proposed of the validation part,
@@ -68,6 +68,7 @@ class ModelSettings:
     """
 
     delete_threshold: float = 0.9
+    max_iter: int = 10
     weights: dict[str, list[Weights]] = field(default_factory=dict)
     outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
 
@@ -184,6 +185,7 @@ def propose(
     changes: Sequence[SourceChange],
     delete_threshold: float,
     memory: Memory,
+    max_iter: int = 10,
 ) -> list[Proposal]:
     """Returns the model's outputs; the draft, with probability 0, if a line is too long for it.
 
@@ -201,6 +203,7 @@ def propose(
         [change.marked() for change in fitting.values()],
         old_sources=[change.old for change in fitting.values()],
         delete_threshold=delete_threshold,
+        max_iter=max_iter,
         batch_size=32,
         markup=True,
         history=False,

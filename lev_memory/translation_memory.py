@@ -318,8 +318,9 @@ class TranslationMemory:
         changes = [self.change(*pair) for pair in zip(drafts, repairs)]
         outputs: Sequence[Proposal | None] = [None] * len(changes)
         if self.model and self.model.has_learnt(document):
-            threshold = self.model.settings.delete_threshold
-            outputs = propose(self.model.editor, changes, threshold, self.memory)
+            settings = self.model.settings
+            how = settings.delete_threshold, self.memory, settings.max_iter
+            outputs = propose(self.model.editor, changes, *how)
         entries = zip(drafts, repairs, changes, outputs, strict=True)
         made = [*others, *(self.decision(document, *entry) for entry in entries)]
         made = [each if each.is_new else Decision(each.unit, "left", STANDING) for each in made]

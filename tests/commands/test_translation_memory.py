@@ -129,7 +129,7 @@ def test_a_small_memory_starts_from_the_model_of_a_larger_one(work, tmp_path):
 def test_a_folder_is_filled_and_a_broken_file_left_alone(work, tmp_path, capsys):
     outcomes = dict.fromkeys(proposals.WAYS, [(0.9, True)] * 10)
     weights = dict.fromkeys(proposals.WAYS, [{"bias": 4.0}, {"bias": 3.0}])
-    proposals.save_settings(work, proposals.ModelSettings(0.9, weights, outcomes))
+    proposals.save_settings(work, proposals.ModelSettings(0.9, 10, weights, outcomes))
     (tmp_path / "a").mkdir()
     for name in ("a/one.po", "two.po", "broken.po"):
         (tmp_path / name).write_text(HEADER + MESSAGES + "x\n" * (name == "broken.po"), "utf-8")

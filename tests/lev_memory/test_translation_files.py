@@ -53,7 +53,7 @@ def proposer(editor, *pairs, learnt=None, usual=math.inf, **options):
     outcomes = dict.fromkeys(proposals.WAYS, [(0.801, True)] * confidence.FEWEST)
     weights = dict.fromkeys(proposals.WAYS, [{"bias": 9, "score": 1}, {"bias": 1.02, "repair": 1}])
     known = memory.Memory(pairs)
-    settings = proposals.ModelSettings(0.9, weights, outcomes)
+    settings = proposals.ModelSettings(0.9, 10, weights, outcomes)
     learner = proposals.Model(editor, settings, learnt or known, usual)
     return translation_memory.TranslationMemory(known, model=learner, **options)
 

@@ -12,7 +12,7 @@ def cases(seed):
     rng = random.Random(seed)
     sides = [
         [
-            evaluate.Case("text", {"sure": sure}, 1 if rng.random() < sure else -1, True)
+            evaluate.Case("text", {"sure": sure}, 1 if rng.random() < sure else -1, 9, True)
             for sure in (rng.random() for _ in range(200))
         ]
         for _ in range(2)
@@ -37,9 +37,21 @@ def test_a_half_of_the_rows_does_not_tell_its_own_probabilities():
         tuple(case._replace(saved=-case.saved) for case in pair) if place % 2 else pair
         for place, pair in enumerate(rows)
     ]
-    before, after = (evaluate.crossed({0.9: each}) for each in (rows, opposite))
+    before, after = (evaluate.crossed({(0.9, 1): each}) for each in (rows, opposite))
     half = len(rows) // 2
     stated = [[chance for chance, _ in outcomes] for outcomes in (before, after)]
     assert stated[0][half:] == stated[1][half:] and stated[0][:half] != stated[1][:half]
     better = sum(is_better for _, is_better in before) / len(before)
     assert sum(stated[0]) / len(before) == pytest.approx(better, abs=0.1)
+
+
+def test_more_iterations_are_taken_where_they_save_more_than_noise():
+    rows = cases(3)  # 200 of nine words: 5.4 edits are 0.3 TER
+
+    def saving(edits):
+        [(case, repair), *others] = rows
+        return [(case._replace(features={"sure": 1.0}, saved=edits), repair), *others]
+
+    for more, iterations in ((4, 1), (9, 10)):
+        tried = {(0.7, 1): saving(1), (0.9, 10): saving(1 + more)}
+        assert evaluate.best(tried, slice(None))[0][1] == iterations
