@@ -20,6 +20,7 @@ from .repair.text import SINGLE
 
 SIMILAR = 0.4  # below, a translation is no draft
 NEAR = 0.7  # below, two translations are not of nearly the same text
+ENOUGH_WORDS = 20  # that tell a language
 _ROUNDING = 1e-6  # of a similarity in single precision
 _TOKEN = regex.compile(rf"[{SINGLE}]|(?:(?![{SINGLE}])\w)+|[^\w\s]")
 Pair = tuple[str, str]  # a source and its translation, each one line
@@ -102,6 +103,17 @@ class Memory:
     def words(self) -> set[str]:
         """Returns the words of its translations."""
         return vocabulary(self.targets)
+
+    @cached_property
+    def source_words(self) -> set[str]:
+        """Returns the words of its sources."""
+        return vocabulary(self.sources)
+
+    def is_reversed(self, sources: Iterable[str]) -> bool:
+        """Returns whether sources are rather in the language that it translates into."""
+        asked = vocabulary(sources)
+        known, translated = len(asked & self.source_words), len(asked & self.words)
+        return len(asked) >= ENOUGH_WORDS and translated > 2 * known
 
     @cached_property
     def neighbours(self) -> set[Pair]:

@@ -195,6 +195,10 @@ def write_data(
     translations. plain: training reads each draft as it was, too.
     """
     pairs = parts["train"]
+    same = sum(source == target for source, target in pairs)
+    if 2 * same > len(pairs):
+        warning = f"{same} of {len(pairs)} translations are their sources"
+        say(f"{warning}: are these two languages?")
     memory, category = Memory(pairs), counting(language)
     write_lines(work / "memory.src", memory.sources)
     write_lines(work / "memory.tgt", memory.targets)

@@ -253,6 +253,9 @@ class TranslationMemory:
         language = language_of(document)
         if not same_language(language, self.language):
             raise UserError(f"{path} is {language}, and the memory {self.language}")
+        if self.memory.is_reversed(unit.source for unit in document.units):
+            raise UserError(f"{path}: its sources are in the language that the memory translates "
+                            "into: prepare it with the languages the other way round")  # fmt: skip
         decisions = self.decisions(document)
         after = document.with_proposals(proposals_of(decisions))
         if write and (after != before or target != path):

@@ -40,9 +40,16 @@ Problems = dict[Path, Exception]  # files that cannot be used
 
 
 def messages(problems: Problems) -> Iterator[str]:
-    """Yields a line for each file."""
-    for error in problems.values():
-        yield printable(f"left alone: {error}")
+    """Yields a line for each kind of files: the first error, and the other files."""
+    by_kind: dict[str, list[Path]] = {}
+    for path in problems:
+        by_kind.setdefault(path.suffix.lower(), []).append(path)
+    for kind, (first, *others) in by_kind.items():
+        line = f"left alone: {problems[first]}"
+        if others:
+            names = ", ".join(map(str, others))
+            line += f" (and {len(others)} more {kind}: {names})"
+        yield printable(line)
 
 
 @contextmanager

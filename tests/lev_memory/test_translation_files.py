@@ -3,6 +3,7 @@ is proposed changes in them; texts as lines, placeholders, numbers, matches."""
 
 import math
 import os
+import string
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -275,6 +276,17 @@ def test_a_difference_is_shown_in_the_encoding_of_the_file_whatever_its_name(tmp
     shown = translation_memory.Filled(files.read_document(path), old, new, []).diff()
     print(shown)
     assert '-msgstr "Chiudi perché 3"\n\\ No newline at end of file\n+msgstr' in shown
+
+
+def test_a_memory_the_other_way_round_is_refused(tmp_path):
+    words = [f"parola{letter}" for letter in string.ascii_lowercase]
+    text = "".join(f'\n#, fuzzy\nmsgid "{word}"\nmsgstr "a"\n' for word in words)
+    path = written(tmp_path, HEADER + text)
+    sides = " ".join(words), "quite other words"
+    with refuses("a.po", "other way round"):
+        fill(path, proposer(Editor(), sides[::-1]))
+    assert path.read_text() == HEADER + text
+    fill(path, proposer(Editor(), sides))
 
 
 # texts --------------------------------------------------------------------------------------------
