@@ -1,7 +1,7 @@
 """The corrector: lines in, corrected lines and their edits out."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any, TypedDict, Unpack
@@ -267,15 +267,10 @@ class Corrector:
         ignored: Sequence[bool],
     ) -> Text:
         ignored, by_letters = ignored or [False] * len(lines), self.unit == "letters"
-        judge = document.judge if document else self.judge()
+        document = document or Document(self.judge(), self.backend.knows, has_code=False)
+        judge, first, read = document.judge, document.lines_read, list[Line]()
         forms = [composed(line, by_letters) for line in lines]
-        seen: Sequence[str] = [text for text, _ in forms]
-        code: Sequence[bool] = [False] * len(lines)
-        first = 0
-        if document:
-            first = document.lines_read
-            code, seen = document.read(seen)
-        read = list[Line]()
+        code, seen = document.read([text for text, _ in forms])
         columns = zip(lines, forms, seen, code, ignored, strict=True)
         for number, (written, (text, origins), words_of, *silent) in enumerate(columns, first):
             shown = words_of if by_letters else text
@@ -284,7 +279,7 @@ class Corrector:
             cut = self._cut if len(shown) > LONGEST_KEPT else self._kept
             words, units, is_respaced = cut(shown, words_of)
             read.append(Line(written, text, origins, shown, number, words, [*units], is_respaced))
-        if document and by_letters:
+        if by_letters:
             document.leave_divided_words([text for text, _ in forms], read)
         judge.lines_read += sum(map(bool, map(str.strip, lines)))
         seen = [seen[line.number - first] for line in read]
@@ -304,7 +299,7 @@ class Corrector:
                 if not (inside(unit.start, parts) or judge.leaves_alone(word))
             ]
         kept = {line.number - first: line for line in read if line.units or line.is_respaced}
-        return Text(lines, code, kept, document, judge)
+        return Text(lines, code, kept, document)
 
     def _cut(self, shown: str, words_of: str) -> tuple[Sequence[Span], Sequence[ModelUnit], bool]:
         """Returns the words of a line, its units, and whether more than these may change."""
@@ -315,32 +310,30 @@ class Corrector:
 
     def document(
         self, others: Document | None = None, path: str | None = None, text: Sequence[str] = ()
-    ) -> Document | None:
-        """A text to correct some lines at a time, which teaches words and says what is code or
-        another language (:mod:`.protection`); None where code is not protected.
+    ) -> Document:
+        """A text to correct some lines at a time, which teaches words and says what is code, where
+        that is protected, or another language (:mod:`.protection`).
 
         Args:
             others: another text of the same run: the words of both count for both.
             path: the name of its file.
             text: all of its lines, by which one of Markdown is read (:mod:`.markdown`).
         """
-        if not self.settings.protect_code:
-            return None
-        judge = self.judge(others.judge if others else None, path)
-        return Document(judge, self.backend.knows, path, [composed(line)[0] for line in text])
+        judge, lines = self.judge(others, path), [composed(line)[0] for line in text]
+        return Document(judge, self.backend.knows, path, lines, self.settings.protect_code)
 
-    def judge(self, others: Judge | None = None, path: str | None = None) -> Judge:
+    def judge(self, others: Document | None = None, path: str | None = None) -> Judge:
         """Returns one of the edits of a text.
 
         Args:
-            others: of another text of the same run; None for lines that are no text.
+            others: another text of the same run; None for lines that are no text.
             path: of its file.
         """
-        if self._known is not None:
-            run = others.run if isinstance(others, Evidence) else None
-            run = run or Run(self.backend, self._known, self._weights, self.languages)
-            return Evidence(run, path)
-        return Judge()
+        if self._known is None:
+            return Judge()
+        if others and isinstance(others.judge, Evidence):
+            return Evidence(others.judge.run, path)
+        return Evidence(Run(self.backend, self._known, self._weights, self.languages), path)
 
     @property
     def min_confidence(self) -> float:
@@ -390,8 +383,8 @@ class Corrector:
         self, text: Text, line: Line, threshold: float, protections: Sequence[Protection]
     ) -> Correction:
         """A line of a text with the edits that are sure enough and touch nothing protected."""
-        source, origins, document = line.written, line.origins, text.document
-        judge = text.judge.line(line.shown, line.words)
+        document = text.document
+        judge = document.judge.line(line.shown, line.words)
         wanted, respaced = self._wanted(line, judge), list[Change]()
         if self.backend.spacing and line.words:
 
@@ -402,36 +395,36 @@ class Corrector:
             wanted, respaced = competed(line.shown, wanted, proposed, judged)
         answers = zip(line.units, line.answers, strict=True)
         silent = (unit for unit, answer in answers if answer is None)
-        unterminated = tuple((origins[unit.start], origins[unit.end]) for unit in silent)
-        sure = [
+        unterminated = ((line.origins[unit.start], line.origins[unit.end]) for unit in silent)
+        changes = sorted(
             change
             for change in (*wanted, *respaced)
-            if of_error(change.probability, judge.why.get(change.start, {})) >= threshold
+            if change.after != line.text[change.start : change.end]
+        )
+
+        def least(change: Change) -> float:
+            return document.judge.threshold_for(threshold, change in respaced)
+
+        sure = [
+            change
+            for change in changes
+            if of_error(change.probability, judge.why.get(change.start, {})) >= least(change)
         ]
         if sure:
             self._protect(line, sure, protections)
-        edits = []
-        for change in sorted([*wanted, *respaced]):
+        edits = list[Edit]()
+        for change in changes:
             start, end, after, chance = change
-            if after == line.text[start:end]:
-                continue
             is_spaced = change in respaced
-            least = text.judge.threshold_for(threshold, is_spaced)
-            is_sure = of_error(chance, judge.why.get(start, {})) >= least
-            reason = self._objection(line, change, is_spaced) if is_sure else "confidence"
+            reason = self._objection(line, change, is_spaced) if change in sure else "confidence"
             reason = "unknown" if UNREADABLE in after else reason
-            fits = document is None or reason or document.fits(line, change)
-            if reason is None and (chance < least or not fits):
+            if reason is None and (chance < least(change) or not document.fits(line, change)):
                 reason = "reported"
-            place, before = origins[start], source[origins[start] : origins[end]]
-            if not is_normalized("NFC", source):
-                after = normalize("NFD", after)
             terms = next((judge.why[at] for at in range(start, end) if at in judge.why), {})
-            telling = filter(itemgetter(1), terms.items())
-            largest = sorted(telling, key=lambda term: -abs(term[1]))[:REASONS]
-            edits.append(Edit(place, before, after, chance, reason is None, reason, (*largest,)))
+            edits.append(_edit(line, change, reason, terms))
         edits = self._with_slips(line, edits, protections)
-        return Correction(source, apply_edits(source, edits), tuple(edits), unterminated)
+        text_after = apply_edits(line.written, edits)
+        return Correction(line.written, text_after, tuple(edits), tuple(unterminated))
 
     def _with_slips(
         self, line: Line, edits: Sequence[Edit], protections: Sequence[Protection]
@@ -443,13 +436,13 @@ class Corrector:
         from .propose.usage import doubts
 
         self._protect(line, (), protections)
-        for start, end, after, chance in doubts(line.shown):
-            first, last = line.origins[start], line.origins[end]
-            here = [edit for edit in edits if edit.offset < last and first < edit.end]
-            is_likelier = all(edit.reason == "confidence" for edit in here)
+        for slip in doubts(line.shown):
+            start, end, after, _ = slip
+            edit = _edit(line, slip, "reported", {})
+            here = [other for other in edits if other.offset < edit.end and edit.offset < other.end]
+            is_likelier = all(other.reason == "confidence" for other in here)
             if is_likelier and not touched(line.stays, start, line.text[start:end], after):
-                slip = Edit(first, line.written[first:last], after, chance, False, "reported")
-                edits = [*(edit for edit in edits if edit not in here), slip]
+                edits = [*(other for other in edits if other not in here), edit]
         return sorted(edits, key=attrgetter("offset"))
 
     def _protect(
@@ -489,3 +482,20 @@ class Corrector:
                 after = cased if unit.text != written else after
                 wanted.append(Change(start, end, after, chance))
         return wanted
+
+
+def _edit(line: Line, change: Change, reason: Reason | None, terms: Mapping[str, float]) -> Edit:
+    """Returns a change of a line as an edit of what is written there.
+
+    Args:
+        reason: why it is not made.
+        terms: of its log-odds.
+    """
+    start, end, after, chance = change
+    first, last = line.origins[start], line.origins[end]
+    if not is_normalized("NFC", line.written):
+        after = normalize("NFD", after)
+    telling = filter(itemgetter(1), terms.items())
+    largest = sorted(telling, key=lambda term: -abs(term[1]))[:REASONS]
+    before = line.written[first:last]
+    return Edit(first, before, after, chance, reason is None, reason, (*largest,))

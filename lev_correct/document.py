@@ -32,6 +32,7 @@ class Document:
         knows: whether a word exists.
         path: the name of its file, where it has one.
         text: all of its lines; by its path, they are then read by a grammar.
+        has_code: whether some of its lines may be code.
     """
 
     def __init__(
@@ -40,9 +41,10 @@ class Document:
         knows: Callable[[str], bool],
         path: str | None = None,
         text: Sequence[str] = (),
+        has_code: bool = True,
     ) -> None:
-        self.judge, self._grammar = judge, None
-        if path and text:
+        self.judge, self._has_code, self._grammar = judge, has_code, None
+        if path and text and has_code:
             from .files.grammar import read_grammar  # slow to import
 
             self._grammar = read_grammar(path, text, knows)
@@ -57,7 +59,7 @@ class Document:
         first = self.lines_read
         self.lines_read += len(lines)
         if self._grammar is None:
-            return list(map(self._is_code, lines)), lines
+            return [self._has_code and self._is_code(line) for line in lines], lines
         code = self._grammar.code[first : self.lines_read]
         is_code = [
             mark or bool(_PROMPT.match(line)) for mark, line in zip(code, lines, strict=True)
@@ -133,13 +135,12 @@ def _touches(span: Span, others: Iterable[Span]) -> bool:
 @dataclass(frozen=True)
 class Text:
     """The next lines of a text as they are written, which of them are code; by their numbers among
-    these those that may change, as they are read; the judge of their edits."""
+    these those that may change, as they are read."""
 
     lines: Sequence[str]
     code: Sequence[bool]
     read: Mapping[int, Line]
-    document: Document | None
-    judge: Judge
+    document: Document
 
 
 def groups(texts: Iterable[Any]) -> Iterator[list[Any]]:

@@ -15,7 +15,7 @@ from lev_runtime.text.words import CorrectionCounts, correction_counts, line_cou
 
 from .corrector import Corrector
 from .judge.judge import calibrated
-from .lines import Correction, Edit, apply_edits
+from .lines import Correction, apply_edits
 from .propose.ranking import FEATURES, WordRanker
 from .text.units import (
     Context,
@@ -118,10 +118,7 @@ def tune(
             _weigh_unchanged(corrector, ranker, noisy, clean, goal)
     done = corrector.correct(noisy)
     best, counts = goal.best(curve(done, clean))
-    pairs = [
-        (edit.probability, corrected > miscorrected)
-        for _, edit, corrected, miscorrected in outcomes(done, clean)
-    ]
+    pairs = [(chance, corrected > lost) for chance, corrected, lost in outcomes(done, clean)]
     warmth = 1.0 if is_judged else temperature(pairs)
     least = calibrated(best, warmth)
     corrector.settings = replace(use, temperature=warmth, min_confidence=least)
@@ -197,43 +194,27 @@ def temperature(outcomes: Sequence[tuple[float, bool]]) -> float:
     return round(1 / min(max(weight, 1 / HIGHEST), 1 / LOWEST), 4)
 
 
-class EditOutcome(NamedTuple):
-    """An edit that was made, the number of its line, from 1, and of the words of the reference how
-    many it put right, and how many are no longer right."""
-
-    line: int
-    edit: Edit
-    corrected: int
-    miscorrected: int
+#: An edit's probability, and of the words of the reference how many it put right, and how many are
+#: no longer right.
+Outcome = tuple[float, int, int]
 
 
-def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[EditOutcome]:
+def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[Outcome]:
     """Yields one of each edit that was made, as if it were the only one; words that are added count
     as one that is no longer right."""
-    for number, (correction, line) in enumerate(zip(done, clean, strict=True), start=1):
+    for correction, line in zip(done, clean, strict=True):
         source = correction.source
         for edit in (edit for edit in correction.edits if edit.applied):
             counts = line_counts(source, apply_edits(source, [edit]), line)
             lost = counts.miscorrected or int(not edit.before.strip())
-            yield EditOutcome(number, edit, counts.corrected, lost)
-
-
-def harmful(
-    corrector: Corrector, noisy: Sequence[str], clean: Sequence[str]
-) -> list[tuple[int, Edit]]:
-    """Returns the edits with which a corrector changes right words, each with the number of its
-    line, from 1, the surest first."""
-    made = outcomes(corrector.correct(noisy), clean)
-    wrong = [(outcome.line, outcome.edit) for outcome in made if outcome.miscorrected]
-    return sorted(wrong, key=lambda numbered: -numbered[1].probability)
+            yield edit.probability, counts.corrected, lost
 
 
 def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[Point]:
     """Returns what thresholds from 0 on give for corrections with all edits made."""
     sources = [correction.source for correction in done]
     before = correction_counts(sources, sources, clean)
-    made = [(edit.probability, *changed) for _, edit, *changed in outcomes(done, clean)]
-    table = np.array(made).reshape(-1, 3)
+    table = np.array([*outcomes(done, clean)]).reshape(-1, 3)
     chances = table[:, 0]
     steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if len(table) else []
     points = []

@@ -85,8 +85,7 @@ class CorrectRequest(Asked):
         """Returns the text of the lines, whose first ones are read; None if they are none."""
         if self.before is not None and self._document is None:
             self._document = corrector.document()
-            if self._document is not None:
-                corrector.read(self.before, self._document)
+            corrector.read(self.before, self._document)
         return self._document
 
 

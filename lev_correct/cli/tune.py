@@ -5,14 +5,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lev_runtime.errors import UserError, counted, printable
+from lev_runtime.errors import UserError, counted
 from lev_runtime.io.text_files import read_lines
 
 if TYPE_CHECKING:
     from .. import Corrector
-
-#: Edits of right words that are shown, with the terms of their probability.
-SHOWN = 5
 
 
 def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]) -> int:
@@ -47,10 +44,6 @@ def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Correct
     print(f"{summary}; --min-confidence {corrector.min_confidence:.3g}")
     if counts.miscorrected > counts.corrected:
         print("note: more right words are changed than wrong ones corrected: train longer")
-    for number, edit in tuning.harmful(corrector, noisy, clean)[:SHOWN]:
-        why = "".join(f", {name} {term:+.1f}" for name, term in edit.why)
-        change = f"{printable(edit.before)} -> {printable(edit.after)}"
-        print(f"wrong: {args.noisy}:{number}: {change} ({edit.probability:.2f}{why})")
     print(f"calibrated with a temperature of {use.temperature:.3g}")
     print(path)
     return 0

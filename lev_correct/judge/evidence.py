@@ -29,10 +29,8 @@ from .languages import Languages, Word
 #: How many times as often the files of a run have a word of so many letters, of which another one
 #: may be a slip that is met so often at most.
 OFTENER, LONG, SLIPS = 5, 6, 3
-#: Words by which a place of a line is known: a copy of it, as of a page, says nothing more.
-PLACE = 7
 #: The words of identifiers (*getFormatedText*, *txtIn*), of three letters or more.
-_WORD = re.compile(r"\w+")
+_WORD, _SENTENCE_END = re.compile(r"\w+"), re.compile(r"[.!?]\s")
 _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{2,}|[A-Z]{3,}")
 #: Listed misspellings that tell that a text has errors, at least; how many, and which share of its
 #: words, tell it surely: an essay's (5 in 1,000). A letter with two slips has terms, too.
@@ -81,7 +79,7 @@ class Run:
     weights: Weights
     languages: Languages = field(default_factory=Languages)
     met: Counter[str] = field(default_factory=Counter)  # in small letters
-    seen: set[int] = field(default_factory=set)  # places in lines, by their words
+    seen: set[int] = field(default_factory=set)  # sentences, by their words
     often: dict[str, list[str]] = field(default_factory=dict)  # words met often, by their ends
     measured: "list[Measured] | None" = None  # edits, which then are not judged
 
@@ -123,24 +121,16 @@ class Evidence(Judge):
         return foreign
 
     def survey(self, lines: Iterable[str]) -> None:
-        """See :class:`.Judge`."""
-        self.run.often.clear()
-        seen, met = self.run.seen, list[str]()
-        for line in dict.fromkeys(map(str.strip, lines)):  # half of a tree's stand there before
-            parts = [*map(str.lower, _PART.findall(line))]
-            last = len(parts) - PLACE
-            if last <= 0:
-                place = hash(tuple(_WORD.findall(line.lower())))
-                met += () if place in seen else parts
-                seen.add(place)
-                continue
-            for number, part in enumerate(parts):
-                first = min(max(number - PLACE // 2, 0), last)
-                place = hash((number - first, *parts[first : first + PLACE]))
-                if place not in seen:
-                    seen.add(place)
-                    met.append(part)
-        self.run.met.update(met)
+        """See :class:`.Judge`; a sentence that stands there twice, as of a copied page, counts
+        once."""
+        run = self.run
+        run.often.clear()
+        for line in dict.fromkeys(map(str.strip, lines)):
+            for sentence in _SENTENCE_END.split(line):
+                words = hash(tuple(_WORD.findall(sentence.lower())))
+                if words not in run.seen:
+                    run.seen.add(words)
+                    run.met.update(map(str.lower, _PART.findall(sentence)))
 
     @property
     def is_typed(self) -> bool:

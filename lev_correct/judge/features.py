@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import accumulate
 from os.path import commonprefix
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import OSA
 
@@ -27,6 +27,9 @@ from ..files.markup import case_of, is_shouted, without_markup
 from ..propose.backend import Backend
 from ..text.units import Span, context, looked_up
 from .judge import NOT_THE_FIRST
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
 
 #: Bounds of what counts of the model's log-odds: as certainty, and beyond its highest.
 CERTAIN, SUREST = (-8.0, 8.0), 20.0
@@ -44,24 +47,10 @@ _SILENT = re.compile(r"[aeiouyhw]|(.)(?=\1)")
 _SIMPLE = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*[,.;:!?]*")
 
 
-class TextFacts(Protocol):
-    """Knows what a text tells of its words, as :class:`.Evidence`."""
-
-    is_prose: bool
-
-    @property
-    def is_typed(self) -> bool: ...  # noqa: D102
-    @property
-    def errors(self) -> float: ...  # noqa: D102
-    def level(self, words: str) -> int: ...  # noqa: D102
-    def is_term(self, word: str) -> bool: ...  # noqa: D102
-    def met_oftener(self, word: str) -> tuple[str, ...]: ...  # noqa: D102
-
-
 class LineFeatures:
     """Measures the edits of one line; ``words``: the lists, ``places``: of its words."""
 
-    def __init__(self, text: TextFacts, words: Backend, line: str, places: Sequence[Span]) -> None:
+    def __init__(self, text: "Evidence", words: Backend, line: str, places: Sequence[Span]) -> None:
         self._text, self._words, self.line, self.places = text, words, line, places
 
     @cached_property

@@ -13,7 +13,7 @@ from test_ranking import in_context
 from lev_correct import Correction, Edit, settings
 from lev_correct.judge.judge import calibrated
 from lev_correct.propose.ranking import FEATURES, WEIGHTS
-from lev_correct.tuning import Goal, curve, harmful, temperature, tune
+from lev_correct.tuning import Goal, curve, temperature, tune
 from lev_plugins.metrics import CorrectionCounts as Counts
 
 
@@ -88,8 +88,6 @@ def test_a_ranking_that_is_judged_fits_what_is_of_the_language_and_expects_error
     tuned = named(corrector)
     changed = {name for name in tuned if abs(tuned[name] - WEIGHTS[name]) > 1e-6}
     assert changed == {"unchanged", "length"} and corrector.settings.temperature == 1.0
-    ((number, edit),) = harmful(corrector, ["the cat", "teh cat"], ["cat", "teh cat"])
-    assert (number, edit.before) == (2, "teh") and len(edit.why) == 3
 
 
 def test_fitting_finds_that_neighbours_matter():
