@@ -344,17 +344,9 @@ def test_a_memory_is_imported_without_trainer_and_subwords():
     assert done.stdout.strip() == "set()", done.stderr
 
 
-def test_neither_repair_nor_prepare_needs_torch(tmp_path):
+def test_a_memory_becomes_data_for_a_training(tmp_path):
+    work = tmp_path / "work"
     written(tmp_path, catalogue(*ENTRIES))
-    code = (
-        "import sys; sys.modules |= dict.fromkeys(('torch', 'fairseq', 'lev_plugins'));"
-        "from lev_memory.cli import main;"
-        f"main(['repair', {str(tmp_path)!r}]);"
-        f"sys.exit(main(['prepare', {str(tmp_path / 'work')!r}, '--memory', {str(tmp_path)!r},"
-        "'--vocabulary', '70']))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "work/pieces/train.src").is_file()
-    assert not (tmp_path / "work/data").exists()
-    assert files.stored_language(tmp_path / "work") == "fr"
+    assert cli.main(["prepare", str(work), "--memory", str(tmp_path), "--vocabulary", "70"]) == 0
+    assert (work / "pieces/train.src").is_file() and not (work / "data").exists()
+    assert files.stored_language(work) == "fr"
