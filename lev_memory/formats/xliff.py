@@ -26,11 +26,8 @@ _MARKUP = re.compile(
 _NOTE = re.compile(rf"{NOTE}(?:; segment ([^;]*))?(?:; to do: .*?)?(?:; was: (.*))?$", re.DOTALL)
 _SEGMENTS = ("segment", "ignorable")
 _STATE = re.compile(r"(\sstate\s*=\s*)(?:\"[^\"]*\"|'[^']*')")
-_REFERENCE = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|quot|apos);")
 _FEED = re.compile(r"(?<!\r)\n")
 RETURN = {"\r": "&#13;"}
-_NAMED = {"&quot;": '"', "&apos;": "'"}
-_ALNUM = re.compile("[a-zA-Z0-9]")
 _OTHER_ENTITY = re.compile(r"&(?!(?:#\d+|#x[0-9a-fA-F]+|lt|gt|amp|quot|apos);)")
 _ANY_CDATA = re.compile(r"<!\[CDATA\[.*?\]\]>", re.DOTALL)
 _CDATA = re.compile(r"\s*<!\[CDATA\[((?:(?!\]\]>).)*)\]\]>\s*", re.DOTALL)
@@ -190,16 +187,13 @@ class XliffFile(BilingualFile):
         return ""
 
     def written(self, segment: Segment, text: str) -> str:
-        """Returns a text as it stands in the file: with the references and the line ends, or as the
-        CDATA, of the texts that stand there."""
+        """Returns a text as it stands in the file: with its line ends, as CDATA where that stands
+        there."""
         if not self.has_markup(segment):
             parts = [self.tree.raw(part) for part in (segment.target, segment.source) if part]
-            parts = [part for part in parts if part.strip()]
-            if parts and _CDATA.fullmatch(parts[0]) and "]]>" not in text:
-                text = f"<![CDATA[{text}]]>"
-            else:
-                references = references_in("".join(parts))
-                text = "".join(references.get(sign) or escape(sign, RETURN) for sign in text)
+            before = next(filter(str.strip, parts), "")
+            is_cdata = _CDATA.fullmatch(before) and "]]>" not in text
+            text = f"<![CDATA[{text}]]>" if is_cdata else escape(text, RETURN)
         # lines that end with a carriage return, which XML does not read
         end = self.data.find(b"\n", segment.unit.start)
         has_returns = self.data[end - 1 : max(end, 0)] == b"\r"
@@ -345,19 +339,6 @@ def quality(match: Element) -> float:
     """Returns how good a match is, as its tool says; 0 if it does not say."""
     number = _NUMBER.search("".join(map(match.get, _QUALITY)))
     return float(number[0]) if number else 0.0
-
-
-def references_in(raw: str) -> dict[str, str]:
-    """Returns the references to characters in a text by what they stand for; letters and digits
-    need none."""
-    names = sorted(_REFERENCE.findall(raw))
-    references = {_NAMED.get(name) or character_of(name[2:-1]): name for name in names}
-    return {sign: name for sign, name in references.items() if not _ALNUM.match(sign)}
-
-
-def character_of(number: str) -> str:
-    """Returns the character of a number as XML writes it."""
-    return chr(int(number[1:], 16) if number.startswith("x") else int(number))
 
 
 def markup(text: str) -> Counter[str]:

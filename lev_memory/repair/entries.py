@@ -79,23 +79,14 @@ class Words:
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""
-        return Unfollowed(
-            to_text(self.sources.old.slice(old)),
-            to_text(self.sources.new.slice(new)),
-            *(
-                " ".join(token.text for token in side)
-                for side in (self.new[: new.start], self.new[new.stop :])
-            ),
-        )
+        there = self.sources.new.slice
+        around = there(range(new.start)), there(range(new.stop, len(self.new)))
+        return Unfollowed(to_text(self.sources.old.slice(old)), to_text(there(new)), *around)
 
     def covered(self) -> float:
         """Returns how much of the older source has a link to the draft."""
         words = [i for i, token in enumerate(self.old) if is_word(token.text)]
         return sum(i in self.forward for i in words) / max(len(words), 1)
-
-    def repairs(self, choice: Mapping[str, float]) -> list[tuple[Stretch, Replacement | None]]:
-        """Returns the stretches with their repairs."""
-        return [(stretch, self.edit(*stretch, choice)) for stretch in self.stretches()]
 
     def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Replacement | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
@@ -251,7 +242,7 @@ class Repairer:
         if not old:
             return Repair(draft, (), False, 0.0, {})
         words, rule, kinds = self.words(old, new, draft, category)
-        repairs = words.repairs(self.choice)
+        repairs = [(each, words.edit(*each, self.choice)) for each in words.stretches()]
         edits = sorted((edit for _, edit in repairs if edit), key=lambda edit: edit[:2])
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
             edits = []

@@ -112,11 +112,10 @@ class TranslationTable:
 
 
 class Translation(NamedTuple):
-    """A translation of a phrase: how often a memory has it, its share of all, whether it was seen
-    after other words, where its capitals are its own, and whether an entry is nothing else."""
+    """A translation of a phrase: its share of all that a memory has, whether it was seen after other
+    words, where its capitals are its own, and whether an entry is nothing else."""
 
     text: str
-    times: int
     share: float
     is_inner: bool
     is_alone: bool
@@ -211,7 +210,7 @@ class Concordance:
         for low, count in counts.most_common():
             seen = spellings[low]
             is_inner, text = max(seen, key=lambda way: (way[0], seen[way]))
-            translations.append(Translation(text, count, count / total, is_inner, low in alone))
+            translations.append(Translation(text, count / total, is_inner, low in alone))
         return translations
 
     def agreeing(self, word: str, following: str) -> str:

@@ -81,8 +81,6 @@ def changes(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterator[tuple[
 SINGLE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 # scripts whose small words stand in front of names and numbers without a space
 PREFIXING = r"\p{Hebrew}\p{Arabic}"
-#: letters of all other scripts, and their marks, for a set of the module regex (V1)
-OTHER_LETTERS = rf"[[\p{{L}}\p{{M}}]--[{SINGLE}{PREFIXING}]]"
 _PART = rf"[\w--[{SINGLE}{PREFIXING}]]"  # of an identifier or an address
 _JOINT = r"[./\\:@+=~#?&%\-]"
 # what tells these from words: a_b, a@b, C:\a, a://b, a::b, aB, a1, a.b, a=b, a/b/c, a(), /a, -a

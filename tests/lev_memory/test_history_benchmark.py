@@ -9,7 +9,6 @@ import pytest
 from test_translation_files import HEADER, written
 
 from lev_memory.formats import files
-from lev_memory.repair import confidence
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import translation_history as history  # noqa: E402
@@ -33,17 +32,6 @@ def test_a_project_is_judged_by_the_others():
     proposed = dict(zip(map(id, usual + other), history.judged(usual + other, 0.8)))
     shares = [row.features["share"] for row in other if proposed[id(row)]]
     assert shares and min(shares) > 0.5, "as in the other projects, however wrong it is here"
-
-
-def test_the_least_probability_is_where_so_many_repairs_are_better():
-    rows = [row for seed in range(3) for row in rows_of(f"p{seed}", True, seed)]
-    weights, limits = history.numbers_of(rows)
-    assert weights["share"] > 0
-    assert [limit for _, limit in limits] == sorted(limit for _, limit in limits)
-    for share, limit in limits[:5]:
-        likely = [r for r in rows if confidence.probability(r.features, weights) >= limit]
-        better = [row for row in likely if row.repaired < row.kept]
-        assert len(better) >= (share - 0.1) * len(likely)
 
 
 def test_the_language_that_no_fit_reads_changes_no_number():

@@ -252,25 +252,6 @@ def test_untranslated_entries_get_what_is_sure_of_the_project_itself(tmp_path, c
     assert "nothing new to do" in capsys.readouterr().out
 
 
-def test_an_xliff_unit_that_is_new_is_refreshed_too(tmp_path):
-    unit = '<trans-unit id="{}"><source>{}</source>{}</trans-unit>'
-    new = '<target state="{}">{}</target>'.format
-    pairs = [unit.format(n, a, f"<target>{b}</target>") for n, (a, b) in enumerate(PAIRS)]
-    body = unit.format("a", "Print the file now", new("new", "Print the file now"))
-    text = (
-        '<xliff version="1.2"><file source-language="en" target-language="fr"><body>'
-        f"{''.join(pairs)}{body}</body></file></xliff>"
-    )
-    path = written(tmp_path, text, "a.xlf")
-    assert cli.main(["repair", str(path)]) == 0
-    assert files.read_document(path).units[-1].standing == "Imprimer le fichier ici"
-    corrected = path.read_text().replace("Imprimer le", "Imprimez le", 1)
-    path.write_text(corrected)
-    assert cli.main(["repair", str(path)]) == 0
-    last = files.read_document(path).units[-1]
-    assert last.standing == "Imprimez le fichier ici" and path.read_text().count("<note") == 1
-
-
 def test_a_half_repair_says_in_the_file_what_is_left(tmp_path):
     change = "Close the bottle 4", "Close the basket 3", "Fermer le panier 3"
     for charset in ("UTF-8", "ISO-8859-1"):
@@ -344,17 +325,9 @@ def test_a_memory_is_imported_without_trainer_and_subwords():
     assert done.stdout.strip() == "set()", done.stderr
 
 
-def test_neither_repair_nor_prepare_needs_torch(tmp_path):
+def test_a_memory_becomes_data_for_a_training(tmp_path):
+    work = tmp_path / "work"
     written(tmp_path, catalogue(*ENTRIES))
-    code = (
-        "import sys; sys.modules |= dict.fromkeys(('torch', 'fairseq', 'lev_plugins'));"
-        "from lev_memory.cli import main;"
-        f"main(['repair', {str(tmp_path)!r}]);"
-        f"sys.exit(main(['prepare', {str(tmp_path / 'work')!r}, '--memory', {str(tmp_path)!r},"
-        "'--vocabulary', '70']))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "work/pieces/train.src").is_file()
-    assert not (tmp_path / "work/data").exists()
-    assert files.stored_language(tmp_path / "work") == "fr"
+    assert cli.main(["prepare", str(work), "--memory", str(tmp_path), "--vocabulary", "70"]) == 0
+    assert (work / "pieces/train.src").is_file() and not (work / "data").exists()
+    assert files.stored_language(work) == "fr"
