@@ -226,11 +226,17 @@ def read_terms(path: Path | None) -> dict[str, list[str]]:
     terms: dict[str, list[str]] = {}
     if path is None:
         return terms
-    for number, (line,) in enumerate(read_lines(path), start=1):
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"--terms {path}: cannot be read: {error}") from None
+    for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
             continue
         source, target = [*map(str.strip, line.split("\t")), ""][:2]
         if not (source and target):
             raise UserError(f"--terms {path}:{number}: write source<TAB>translation")
-        terms.setdefault(to_line(source), []).append(to_line(target))
+        translations = terms.setdefault(to_line(source), [])
+        if to_line(target) not in translations:
+            translations.append(to_line(target))
     return terms

@@ -239,7 +239,7 @@ def test_a_file_in_another_language_is_refused(tmp_path):
 
 
 def test_a_glossary_has_comments_and_several_translations(tmp_path):
-    text = "\n# ours\nfile\tfichero\ta noun\nfile\tarchivo\nfile name\tnombre\n"
+    text = "\ufeff\n# ours\nfile\tfichero\ta noun\nfile\tarchivo\nfile name\tnombre\n"
     terms = proposals.read_terms(written(tmp_path, text, "terms.tsv"))
     assert terms == {"file": ["fichero", "archivo"], "file name": ["nombre"]}
     with refuses("terms.tsv:1"):
