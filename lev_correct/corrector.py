@@ -13,9 +13,8 @@ from lev_runtime.io.text_files import require_files
 
 from .document import Document, Text, groups
 from .files.markup import as_asked, is_shouted
-from .judge.evidence import Evidence, Run, inside
 from .judge.features import ENGLISH, Weights
-from .judge.judge import Judge, OfLine, calibrated, competed, kind_of, of_error
+from .judge.judge import Evidence, Judge, LineJudge, Run, calibrated, inside, kind_of, of_error
 from .judge.languages import Languages
 from .lines import (
     Change,
@@ -29,6 +28,7 @@ from .lines import (
 from .packaged import ENGLISH_SPELLING
 from .propose import loading
 from .propose.backend import Backend
+from .propose.spacing import competed
 from .settings import DEFAULTS, NAMES, Settings, chosen
 from .text.protection import (
     FOREIGN,
@@ -62,7 +62,7 @@ LONGEST_WORD = 1000
 #: Lines that are remembered, as those of tables and licences return in many files; and characters
 #: of one.
 LINES_KEPT, LONGEST_KEPT = 10_000, 200
-#: Probability of an edit from which it is made by default where a text tells (:mod:`.evidence`):
+#: Probability of an edit from which it is made by default where a text tells (:class:`.Evidence`):
 #: at 0.5 5 in 100 misspelt words of learners fewer become right, and in right text as many change.
 DEFAULT_THRESHOLD = 0.3
 #: Terms of a probability that an edit carries.
@@ -364,14 +364,10 @@ class Corrector:
         longest = LONGEST_WORD if words else len(line)
         all_places = letters if self.unit == "letters" else spans(line, self.unit, self.window)
         places = [(start, end) for start, end in all_places if end - start <= longest]
-        readable, numbered = self.backend.readable, [*enumerate(places)]
-        if words and not is_shouted(line):
-            numbered = [(n, place) for n, place in numbered if readable(line[slice(*place)])]
-        if not numbered:
-            return
         shown = as_asked(line, places) if self.unit == "letters" else line
-        for number, (start, end) in numbered:
-            if words and not readable(shown[start:end]):
+        forms = (shown,) if is_shouted(line) else (line, shown)
+        for number, (start, end) in enumerate(places):
+            if words and not all(self.backend.readable(form[start:end]) for form in forms):
                 continue
             for unit in pieces(shown, start, end, lambda text: len(tokens(text)) <= limit):
                 if self.backend.uses_context and (unit.start, unit.end) == (start, end):
@@ -468,7 +464,7 @@ class Corrector:
         is_long = longest is not None and len(after) - len(before) > longest
         return "length" if is_long else None
 
-    def _wanted(self, line: Line, judge: OfLine) -> list[Change]:
+    def _wanted(self, line: Line, judge: Judge | LineJudge) -> list[Change]:
         """The changes of units that the model wants in a line, each with its probability there."""
         shouted = self.unit == "letters" and is_shouted(line.shown)
         wanted: list[Change] = []

@@ -1,10 +1,8 @@
 """Lines as they are read, changes of them, and edits: changes of their words."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from os.path import commonprefix
 from typing import Any, Literal, NamedTuple
 
@@ -155,9 +153,3 @@ def _around(before: str, after: str) -> int:
     same = commonprefix([before, after])
     word = _LAST_WORD.search(same)
     return word.start() if word else len(same)
-
-
-def overlaps(changes: Sequence[Change], other: Change) -> bool:
-    """Returns whether one of disjoint changes, in order, touches what another one touches."""
-    number = bisect_right(changes, other.start, key=attrgetter("end"))
-    return number < len(changes) and changes[number].start < other.end

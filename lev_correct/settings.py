@@ -42,9 +42,9 @@ class Settings:
     (:data:`.ranking.WEIGHTS`). tuned: what for. beam: width of the search of a left-to-right model
     (default 5; 0: among the words of the lexicon alone). Paths of lists (:mod:`.lexicon`):
     lexicon, lookup, bigrams, confusions; protect_words: words that stay; known: words that exist
-    (:class:`.KnownWords`), by which edits are judged (:mod:`.evidence`), with the weights of judge;
-    language: of the text, as of :data:`.languages.LANGUAGES`; grammar: whether everyday slips
-    between English words are reported, too (:mod:`.usage`).
+    (:class:`.KnownWords`), by which edits are judged (:class:`.Evidence`), with the weights of
+    judge; language: of the text, as of :data:`.languages.LANGUAGES`; grammar: whether everyday
+    slips between English words are reported, too (:mod:`.usage`).
     """
 
     unit: str | None = None

@@ -28,7 +28,7 @@ from .text.units import (
 STEPS = 40
 OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
 UNCHANGED = FEATURES.index("unchanged")
-#: Where a judge has the last word (:mod:`.evidence`), a ranking expects errors: it says of each
+#: Where a judge has the last word (:class:`.Evidence`), a ranking expects errors: it says of each
 #: word what would be written if it were wrong.
 EXPECTED = 0.95
 #: Threshold, and what it gives; words that are not as many as they were are wrong.

@@ -38,9 +38,8 @@ from lev_correct import Corrector, settings
 from lev_correct.corrector import DEFAULT_THRESHOLD
 from lev_correct.document import Document
 from lev_correct.files.markup import opens_sentence
-from lev_correct.judge.evidence import OF_LISTS, Evidence, Run
 from lev_correct.judge.features import FEW, TYPED, Weights
-from lev_correct.judge.judge import Kind
+from lev_correct.judge.judge import OF_LISTS, Evidence, Kind, Run
 from lev_correct.words.lexicon import TEXT, KnownWords
 from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import read_lines

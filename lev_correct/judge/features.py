@@ -26,11 +26,12 @@ from lev_runtime.io.text_files import read_bytes
 from ..files.markup import case_of, is_shouted, without_markup
 from ..propose.backend import Backend
 from ..text.units import Span, context, looked_up
-from .judge import NOT_THE_FIRST
 
 if TYPE_CHECKING:
-    from .evidence import Evidence
+    from .judge import Evidence
 
+#: The feature that says of a listed misspelling that another correction is listed before.
+NOT_THE_FIRST = "not the first correction"
 #: Bounds of what counts of the model's log-odds: as certainty, and beyond its highest.
 CERTAIN, SUREST = (-8.0, 8.0), 20.0
 #: Bounds of the mean log-probability of a line's other words, and of the association of two.

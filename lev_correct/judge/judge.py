@@ -7,48 +7,73 @@ A probability goes from the model to the text in this order:
    the lines in order (``foreign_parts``), then asked for each line's edits (``line(…)``):
 
    - :class:`Judge`: the model's word is taken;
-   - :class:`.Evidence`: lists of known words, and weights that were learnt, tell;
+   - :class:`Evidence`: lists of known words, and weights that were learnt, tell. A word that is in
+     no list is more often a term than an error. How often depends on the word and its line. A
+     logistic regression for each kind of edit says so, by the features of :mod:`.features`; its
+     weights were learnt by ``examples/spelling_and_ocr/fit_judge.py``;
 
-3. of what words and spaces explain one change is left (:func:`competed`);
+3. of what words and spaces explain one change is left (:func:`.competed`);
 4. it is compared with the least that the text asks for (:meth:`Judge.threshold_for`); of a
    misspelling that is sure to be one the word need not be (:func:`of_error`): it is reported then.
 """
 
 import math
-from bisect import insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, Protocol
+import os
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Literal, NamedTuple
 
-from ..lines import Change, overlaps
+from rapidfuzz.distance import OSA
+
+from ..files.markup import is_shouted
+from ..propose.backend import Backend
 from ..propose.spacing import SURE
 from ..text.units import Span, letters_only
+from ..words.lexicon import SPELLED, KnownWords
+from .features import LEFT_ALONE, NOT_THE_FIRST, SHORT, LineFeatures, Weights
+from .languages import Languages, Word
 
-#: The feature that says of a listed misspelling that another correction is listed before.
-NOT_THE_FIRST = "not the first correction"
 _LARGEST = 700.0  # whose exponential is finite
 #: What an edit does: to a word as the model proposes it, one that is alone in its line, that is
 #: listed as a misspelling, or is written for another one; to spaces or apostrophes, or a slip.
 Kind = Literal[
     "word", "alone", "listed", "confused", "slip", "left out", "put in", "apostrophe", "doubled"
 ]
-
-
-class OfLine(Protocol):
-    """Judges the edits of one line."""
-
-    @property
-    def why(self) -> Mapping[int, Mapping[str, float]]:
-        """Returns by where an edit begins the terms of its log-odds by name, in nats."""
-
-    def probability(
-        self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
-    ) -> float:
-        """Returns that of an edit, by all that is known.
-
-        Args:
-            start: where it begins.
-            chance: by what proposed it, in [0, 1].
-        """
+#: How many times as often the files of a run have a word of so many letters, of which another one
+#: may be a slip that is met so often at most.
+OFTENER, LONG, SLIPS = 5, 6, 3
+#: The words of identifiers (*getFormatedText*, *txtIn*), of three letters or more.
+_WORD, _SENTENCE_END = re.compile(r"\w+"), re.compile(r"[.!?]\s")
+_PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{2,}|[A-Z]{3,}")
+#: Listed misspellings that tell that a text has errors, at least; how many, and which share of its
+#: words, tell it surely: an essay's (5 in 1,000). A letter with two slips has terms, too.
+TELL, ENOUGH, MANY = 2, 10, 0.005
+#: Kinds of edits of words that a list has.
+OF_LISTS = ("listed", "confused")
+#: What is added to words, and the level of what has it.
+PREFIXES = (
+    "anti auto co counter de dis hyper hypo inter intra micro mis multi non over poly post pre "
+    "pseudo re semi sub super trans ultra un under"
+).split()
+SUFFIXES = (
+    "able al an ation ed er ers es ful ian ic ing ism ist ists ity ize ized less ly ness or s"
+).split()
+DERIVED = 3
+#: Level of what is known as a name alone, and of the same in small letters in prose (*alon*,
+#: *rais*), of more letters than a short tool's (*svn*).
+NAME_ALONE, IN_SMALL = 7, 1
+#: What makes a term of a term (*functor*, *functorial*, *functoriality*), up to so many of them.
+TERM_ENDINGS = "able ation ful ial ian ical ism ist ists ity ize ized less ness".split()
+MOST_ENDINGS = 2
+#: Share of foreign lines, and lines, from which a text is foreign.
+FOREIGN_SHARE, FOREIGN_LINES = 0.5, 2
+#: Endings of files of prose; a file with another one is not prose.
+PROSE = {"", ".txt", ".text", ".md", ".markdown", ".mdx", ".rst", ".adoc", ".asciidoc", ".org",
+         ".tex", ".html", ".htm", ".po", ".pot", ".srt", ".noisy", ".en"}  # fmt: skip
 
 
 class Judge:
@@ -58,7 +83,8 @@ class Judge:
     lines_read = 0
     #: Whether most of the text is in another language.
     foreign = False
-    why: Mapping[int, Mapping[str, float]] = {}  # nothing but the model
+    #: Where an edit begins → the terms of its log-odds by name, in nats.
+    why: Mapping[int, Mapping[str, float]] = {}
 
     def foreign_parts(
         self,
@@ -83,19 +109,245 @@ class Judge:
         """Returns words of the run's files of which a word that no list has may be a slip."""
         return ()
 
-    def line(self, text: str, places: Sequence[Span]) -> OfLine:
+    def line(self, text: str, places: Sequence[Span]) -> "Judge | LineJudge":
         """Returns a judge of the edits of a line; ``places`` as of :meth:`foreign_parts`."""
         return self
 
     def probability(
         self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
     ) -> float:
-        """See :class:`OfLine`."""
+        """Returns that of an edit, by all that is known.
+
+        Args:
+            start: where it begins.
+            chance: by what proposed it, in [0, 1].
+        """
         return chance
 
     def threshold_for(self, threshold: float, is_spaced: bool) -> float:
         """Returns the probability from which on an edit is made; is_spaced: one of spaces."""
         return max(threshold, SURE) if is_spaced else threshold
+
+
+class Measured(NamedTuple):
+    """An edit of a line, and what tells of it."""
+
+    line: str
+    start: int
+    before: str
+    after: str
+    kind: Kind
+    features: Mapping[str, float]
+
+
+@dataclass
+class Run:
+    """Holds what texts of one run share: the lists, and how often unknown words were met."""
+
+    words: Backend
+    known: KnownWords
+    weights: Weights
+    languages: Languages = field(default_factory=Languages)
+    met: Counter[str] = field(default_factory=Counter)  # in small letters
+    seen: set[int] = field(default_factory=set)  # sentences, by their words
+    often: dict[str, list[str]] = field(default_factory=dict)  # words met often, by their ends
+    measured: "list[Measured] | None" = None  # edits, which then are not judged
+
+
+class Evidence(Judge):
+    """Judges the edits of a text, each by its line.
+
+    Args:
+        run: what it shares with others.
+        path: the name of its file.
+    """
+
+    def __init__(self, run: Run, path: str | None = None) -> None:
+        self.run = run
+        self.is_prose = os.path.splitext(path or "")[1].lower() in PROSE
+        self._lines = self._foreign_lines = 0  # of several words
+        self._read = self._misspelt = 0  # words; listed ones in small letters
+
+    def foreign_parts(
+        self,
+        lines: Sequence[str],
+        places: Sequence[Sequence[Span]],
+    ) -> list[list[Span]]:
+        """See :class:`.Judge`."""
+        foreign = []
+        for line, line_places in zip(lines, places, strict=True):
+            parts = list[Span]()
+            foreign.append(parts)
+            words = self._words_of(line, line_places)
+            parts += self.run.languages.foreign(line, words)
+            if len(line_places) >= 3:
+                self._lines += 1
+                self._foreign_lines += (0, len(line)) in parts
+            if parts:
+                continue
+            self._read += len(line_places)
+            listed = (line[start:end] for start, end, _, misspelt in words if misspelt)
+            self._misspelt += sum(map(str.islower, listed))
+        return foreign
+
+    def survey(self, lines: Iterable[str]) -> None:
+        """See :class:`.Judge`; a sentence that stands there twice, as of a copied page, counts
+        once."""
+        run = self.run
+        run.often.clear()
+        for line in dict.fromkeys(map(str.strip, lines)):
+            for sentence in _SENTENCE_END.split(line):
+                words = hash(tuple(_WORD.findall(sentence.lower())))
+                if words not in run.seen:
+                    run.seen.add(words)
+                    run.met.update(map(str.lower, _PART.findall(sentence)))
+
+    @property
+    def is_typed(self) -> bool:
+        """Returns whether the text is one line: people type more errors than they keep in files."""
+        return self.lines_read == 1
+
+    @property
+    def errors(self) -> float:
+        """Returns how much the text's listed misspellings tell that it has errors, up to 1."""
+        if self._misspelt < TELL:
+            return 0.0
+        return min(self._misspelt / ENOUGH, 1.0) * min(self._misspelt / self._read / MANY, 1.0)
+
+    def _words_of(self, line: str, places: Sequence[Span]) -> list[Word]:
+        """Returns the words of a line; none where all of them are right."""
+        unknown, misspelt = self.run.words.unknown, self.run.words.misspelt
+        texts = [line[start:end] for start, end in places]
+        if not (any(map(unknown, texts)) or any(map(misspelt, texts))):
+            return []
+        words, has_acronyms = [], not is_shouted(line)
+        for (start, end), text in zip(places, texts, strict=True):
+            acronym = has_acronyms and end - start > 1 and text.isupper()
+            strange = not acronym and unknown(text)
+            words.append(Word(start, end, strange, bool(misspelt(text))))
+        return words
+
+    @property
+    def foreign(self) -> bool:  # type: ignore[override]
+        """Returns whether most of the text is in another language."""
+        enough = self._foreign_lines >= FOREIGN_LINES
+        return enough and self._foreign_lines > FOREIGN_SHARE * self._lines
+
+    def leaves_alone(self, word: str) -> bool:
+        """See :class:`.Judge`."""
+        if self.run.known.level(word.lower()) == SPELLED:
+            return True
+        if self.run.words.misspelt(word):
+            return False
+        is_confused = self.run.words.is_confused(word)
+        # in source trees 4 confused words were corrected rightly, 9 wrongly; 0 and 3 short ones
+        if not self.is_prose and (is_confused or len(word) <= SHORT):
+            return True
+        if is_confused:
+            return False
+        return self.is_term(word) or self._level(word) >= LEFT_ALONE
+
+    def level(self, words: str) -> int:
+        """Returns that of the word among several which is surest to be meant so, but for those of
+        the lexicon."""
+        return max(0 if self.run.words.knows(word) else self._level(word) for word in words.split())
+
+    def _level(self, word: str) -> int:
+        level, small = max(map(self.run.known.level, _forms(word))), word.lower()
+        if level == NAME_ALONE and word == small and self.is_prose and len(word) > SHORT:
+            level = IN_SMALL
+        if not level and self._is_of_term(small, MOST_ENDINGS):
+            return LEFT_ALONE
+        return level or DERIVED * any(map(self._exists, _stems(small)))
+
+    def _is_of_term(self, word: str, endings: int) -> bool:
+        """Returns whether a word is made of a term with so many endings, at most."""
+        stems = [stem for stem, ending in _ended(word) if ending in TERM_ENDINGS]
+        return any(self.run.known.level(stem) >= LEFT_ALONE for stem in stems) or (
+            endings > 1 and any(self._is_of_term(stem, endings - 1) for stem in stems)
+        )
+
+    def _exists(self, word: str) -> bool:
+        return self.run.words.knows(word) or self.run.known.level(word) >= DERIVED
+
+    def line(self, text: str, places: Sequence[Span]) -> "LineJudge":
+        """See :class:`.Judge`."""
+        return LineJudge(self, text, places)
+
+    def threshold_for(self, threshold: float, is_spaced: bool) -> float:
+        """See :class:`.Judge`: what is judged is sure enough."""
+        return threshold
+
+    def is_term(self, word: str) -> bool:
+        """Returns whether a word, or one of two that no list has, returns in the files of the run,
+        be it in code or as one of several."""
+        forms = [
+            *word.lower().split(),
+            *word.lower().removesuffix("s").split(),
+        ]  # *dtype*, *dtypes*
+        strange = [form for form in forms if not self.run.words.knows(form)] or [word.lower()]
+        return any(self.run.met[form] > 1 and not self.met_oftener(form) for form in strange)
+
+    def met_oftener(self, word: str) -> tuple[str, ...]:
+        """See :class:`.Judge`: not of its ends, which tell one name from another (*nnodes*,
+        *nodex*)."""
+        run, small = self.run, word.lower()
+        count = run.met[small]
+        if (
+            not 0 < count <= SLIPS
+            or len(small) < LONG
+            or run.known.level(small)
+            or run.words.knows(word)
+        ):
+            return ()
+        if not run.often:
+            for other, times in run.met.items():
+                if times >= OFTENER:
+                    run.often.setdefault(other[0] + other[-1], []).append(other)
+        return tuple(
+            other
+            for other in run.often.get(small[0] + small[-1], ())
+            if OFTENER * count <= run.met[other]
+            and small[1:] != other
+            and OSA.distance(small, other, score_cutoff=1) == 1
+        )
+
+
+class LineJudge:
+    """Judges the edits of one line, and says why."""
+
+    def __init__(self, text: Evidence, line: str, places: Sequence[Span]) -> None:
+        self._text, self.features = text, LineFeatures(text, text.run.words, line, places)
+        self.line, self._places = line, places
+        #: Where an edit begins → the terms of its log-odds by name, as it was judged last.
+        self.why: dict[int, Mapping[str, float]] = {}
+
+    def probability(
+        self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
+    ) -> float:
+        """See :class:`.Judge`."""
+        if kind == "doubled":  # its neighbours alone tell (:mod:`.spacing`)
+            return chance
+        kind = self.kind_of(before, kind)
+        if kind not in OF_LISTS and self._text.foreign:
+            return 0.0
+        if kind == "slip" and self._text.leaves_alone(before):
+            return 0.0
+        features, run = self.features.of(start, before, after, chance), self._text.run
+        if run.measured is not None:
+            run.measured.append(Measured(self.line, start, before, after, kind, features))
+            return chance
+        odds, self.why[start] = run.weights.judged(kind, features)
+        return 1 / (1 + math.exp(-odds))
+
+    def kind_of(self, before: str, kind: Kind) -> Kind:
+        """Returns the kind of an edit by what lists have and whether its word is alone."""
+        words = self._text.run.words
+        if " " not in before and words.misspelt(before):
+            return "listed"
+        if kind == "word" and words.is_confused(before):
+            return "confused"
+        return "alone" if kind == "word" and len(self._places) == 1 else kind
 
 
 def kind_of(before: str, after: str) -> Kind:
@@ -124,47 +376,30 @@ def of_error(probability: float, terms: Mapping[str, float]) -> float:
     return probability / (probability + (1 - probability) * math.exp(term))
 
 
-def competed(
-    line: str,
-    wanted: Sequence[Change],
-    proposed: Iterable[Change],
-    judge: Callable[[int, str, str, float], float] = lambda start, before, after, chance: chance,
-) -> tuple[list[Change], list[Change]]:
-    """Returns the changes of single words that a model wants in a line, less those that spaces
-    explain better; and the changes of spaces.
-
-    Args:
-        judge: where a change begins, what stands there and what comes, its probability by what
-            proposes it → that in its text.
-    """
-    chances = {change[:3]: change.probability for change in wanted}
-    respaced: list[Change] = []
-    for change in proposed:
-        start, end, after, chance = change
-        if change[:3] not in chances:
-            respaced.append(change)
-            continue
-        if "'" not in after:  # no model takes an apostrophe for a term
-            chance = judge(start, line[start:end], after, chance)
-        chances[change[:3]] = max(chances[change[:3]], chance)
-    kept = disjoint(respaced)
-    others = [change._replace(probability=chances[change[:3]]) for change in wanted]
-    return [other for other in others if not overlaps(kept, other)], [
-        Change(start, end, after, judge(start, line[start:end], after, chance))
-        for start, end, after, chance in kept
-    ]
+def _forms(word: str) -> tuple[str, ...]:
+    """A word as lists have it: in small letters, and without what an apostrophe adds."""
+    small = word.lower()
+    return small, small.partition("'")[0]
 
 
-def disjoint(changes: Sequence[Change]) -> list[Change]:
-    """Returns, of changes that overlap, the longest of the sure ones, else the most probable, in
-    order."""
+def _ended(word: str) -> Iterator[tuple[str, str]]:
+    """Stems of a word in small letters, each with the ending that it may have there."""
+    for ending in {*SUFFIXES, *TERM_ENDINGS}:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) > 3:
+            yield from ((stem, ending), (f"{stem}e", ending))
 
-    def rank(change: Change) -> tuple[float, int, float]:
-        start, end, _, chance = change
-        return min(chance, SURE), end - start, chance
 
-    kept: list[Change] = []
-    for change in sorted(changes, key=rank, reverse=True):
-        if not overlaps(kept, change):
-            insort(kept, change)
-    return kept
+def _stems(word: str) -> Iterator[str]:
+    """Yields a word in small letters without each ending and each prefix that it may have."""
+    yield from (stem for stem, _ in _ended(word))
+    for prefix in PREFIXES:
+        stem = word.removeprefix(prefix)
+        if stem != word and len(stem) > 3:
+            yield stem
+
+
+def inside(place: int, parts: Sequence[Span]) -> bool:
+    """Returns whether a character is in one of several parts of a line, in order."""
+    number = bisect_right(parts, place, key=itemgetter(0)) - 1
+    return number >= 0 and place < parts[number][1]

@@ -10,10 +10,11 @@ all letters but for those slips.
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import nlargest
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -273,9 +274,11 @@ class Spacing:
         hyphens, nor what is rightly written twice, nor what stands in another language."""
         words = [looked_up(line[start:end]) for start, end in places]
         shouted = is_shouted(line)
-        for first, last in self._openings(words):
-            slot_words = tuple(words[first : last + 1])
-            slot_places = places[first : last + 1]
+        for first, last in ((n, end) for n in range(len(words)) for end in (n, n + 1)):
+            slot_words, slot_places = tuple(words[first : last + 1]), places[first : last + 1]
+            # with a first capital a word has all options
+            if last == len(words) or not self._options(slot_words, "first"):
+                continue
             has_space = line[slot_places[0][1] : slot_places[-1][0]] == " "
             case, *others = ["small" if shouted else case_of(line, *at) for at in slot_places]
             if case == "mixed" or (others and not (has_space and others == ["small"])):
@@ -284,20 +287,6 @@ class Spacing:
                 continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]
             yield slot_places, Slot(slot_words, left, right, case)
-
-    def _openings(self, words: Sequence[str]) -> Iterator[Span]:
-        """Yields the numbers of the first and the last of words that have options in any case: with
-        a first capital they have all of them."""
-        is_known = [*map(self._counts.__contains__, words), False]
-        for number, word in enumerate(words):
-            if self._options((word,), "first"):
-                yield number, number
-            for other in words[number + 1 : number + 2]:
-                both = is_known[number] and is_known[number + 1] and word != other
-                if both and word + other not in self._counts:
-                    continue
-                if self._options((word, other), "first"):
-                    yield number, number + 1
 
     def _best_of(self, slot: Slot, meant: Words) -> tuple[Words | None, float]:
         """Returns the best of what may have been meant, and its probability; None where the words
@@ -342,3 +331,55 @@ def as_written(letters: str, words: Words) -> str:
         text = "".join(mark if mark == "'" else next(rest) for mark in word)
         parts.append(text.capitalize() if word.split("'")[0] == "i" else text)
     return " ".join(parts)
+
+
+def competed(
+    line: str,
+    wanted: Sequence[Change],
+    proposed: Iterable[Change],
+    judge: Callable[[int, str, str, float], float] = lambda start, before, after, chance: chance,
+) -> tuple[list[Change], list[Change]]:
+    """Returns the changes of single words that a model wants in a line, less those that spaces
+    explain better; and the changes of spaces.
+
+    Args:
+        judge: where a change begins, what stands there and what comes, its probability by what
+            proposes it → that in its text.
+    """
+    chances = {change[:3]: change.probability for change in wanted}
+    respaced: list[Change] = []
+    for change in proposed:
+        start, end, after, chance = change
+        if change[:3] not in chances:
+            respaced.append(change)
+            continue
+        if "'" not in after:  # no model takes an apostrophe for a term
+            chance = judge(start, line[start:end], after, chance)
+        chances[change[:3]] = max(chances[change[:3]], chance)
+    kept = disjoint(respaced)
+    others = [change._replace(probability=chances[change[:3]]) for change in wanted]
+    return [other for other in others if not overlaps(kept, other)], [
+        Change(start, end, after, judge(start, line[start:end], after, chance))
+        for start, end, after, chance in kept
+    ]
+
+
+def disjoint(changes: Sequence[Change]) -> list[Change]:
+    """Returns, of changes that overlap, the longest of the sure ones, else the most probable, in
+    order."""
+
+    def rank(change: Change) -> tuple[float, int, float]:
+        start, end, _, chance = change
+        return min(chance, SURE), end - start, chance
+
+    kept: list[Change] = []
+    for change in sorted(changes, key=rank, reverse=True):
+        if not overlaps(kept, change):
+            insort(kept, change)
+    return kept
+
+
+def overlaps(changes: Sequence[Change], other: Change) -> bool:
+    """Returns whether one of disjoint changes, in order, touches what another one touches."""
+    number = bisect_right(changes, other.start, key=attrgetter("end"))
+    return number < len(changes) and changes[number].start < other.end

@@ -138,9 +138,8 @@ class Lexicon:
     @cached_property
     def tree(self) -> WordTree:
         """The words by their letters, :data:`END_OF_WORD` after each."""
-        arrays = (self._path and read_arrays(self._path, (), optional=self.OF_TREE)) or {}
-        if arrays.keys() >= {*self.OF_TREE}:
-            return WordTree(*(arrays[name] for name in self.OF_TREE))
+        if arrays := self._path and read_arrays(self._path, self.OF_TREE):
+            return WordTree(*arrays.values())
         return WordTree.of("\n".join([*self.words, ""]), END_OF_WORD)
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -57,11 +57,8 @@ def number_of(text: str) -> float:
     return number
 
 
-def read_arrays(path: str, names: Iterable[str], optional: Iterable[str] = ()) -> Arrays | None:
+def read_arrays(path: str, names: Iterable[str]) -> Arrays | None:
     """The arrays of a prepared list; None for a file of another form.
-
-    Args:
-        optional: names of arrays that older lists have not got.
 
     Raises:
         UserError: the file cannot be read, is damaged, or lacks one of the ``names``.
@@ -74,8 +71,7 @@ def read_arrays(path: str, names: Iterable[str], optional: Iterable[str] = ()) -
         content = ZIP + file.read()
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            present = [name for name in optional if name in stored]
-            return {name: stored[name] for name in (*names, *present)}
+            return {name: stored[name] for name in names}
     except _FAULTS as error:
         reason = f"it has no array of {error}" if isinstance(error, KeyError) else str(error)
         raise UserError(f"{path} is not a prepared list of this kind ({reason})") from None

@@ -8,9 +8,8 @@ from fake_backend import Scripted, ranking
 from refusals import refuses
 from tables import rows
 
-from lev_correct.judge.evidence import Evidence, Run
 from lev_correct.judge.features import ENGLISH, Weights
-from lev_correct.judge.judge import kind_of
+from lev_correct.judge.judge import Evidence, Run, kind_of
 from lev_correct.judge.languages import Languages
 from lev_correct.text.units import spans
 from lev_correct.words.lexicon import KnownWords, Lexicon
@@ -192,9 +191,9 @@ def test_a_word_that_returns_beside_its_correction_is_a_slip_and_no_term(word, o
 
 
 @pytest.mark.parametrize("line", ["runkle", "a runkle", "the cat sat on a runkle cats receive it"])
-def test_a_line_that_stands_twice_counts_once(line):
+def test_a_sentence_that_stands_twice_counts_once(line):
     text = evidence()
-    text.survey([line, f"> {line}\r", line.title()])
+    text.survey([line, f"> {line}\r", line.title(), f"{line}. The cat sat."])
     assert not text.leaves_alone("runkle")
     text.survey(["runkle()"])
     assert text.leaves_alone("runkle") == (line != "runkle")

@@ -60,7 +60,7 @@ don\u2018t don\u201bt don\u2032t don\u2035t don\uff07t don\u02bct
 caf\udce9 na\x92ve caf?s so\x85teh a\ufffdb What? teh | What teh
 go\u200bverment te\u2060h teh\u200b \u200bhte | go\u200bverment te\u2060h teh hte
 well\u2010known non\u2011breaking Teh- A word | well known non breaking Teh A word
-well-known étude | well known étude
+well-known étude, mis-match, th-row | well known étude match row
 at 3pm x_y a@b.de www.site.org/teh e.g. U.S. end. | at end
 1,234 -- # {teh} caf&eacute; M&uuml;ller |
 recie\u0301ve\u2026 cor\u00adrect, \u2764\ufe0f teh | recie\u0301ve cor\u00adrect teh

@@ -3,9 +3,8 @@
 import pytest
 from tables import rows
 
-from lev_correct.judge.judge import competed
 from lev_correct.lines import Change
-from lev_correct.propose.spacing import Spacing
+from lev_correct.propose.spacing import Spacing, competed
 from lev_correct.text.units import spans
 from lev_correct.words.ngrams import Bigrams, LetterModel
 
