@@ -14,7 +14,7 @@ import numpy as np
 from lev_runtime.errors import require_share
 from lev_runtime.refine.editor import Editor
 
-from .formats.files import read_lines, stored_language, stored_pairs
+from .formats.files import read_lines, stored_pairs
 from .formats.units import Proposal
 from .memory import Memory
 from .prepare import Row, Say
@@ -32,7 +32,6 @@ from .proposals import (
 )
 from .repair.confidence import Weights, fitted, probability
 from .repair.entries import Repair, Repairer
-from .repair.repair import Category, counting
 from .repair.text import to_text
 from .scores import bleu, corpus, edits, ter
 
@@ -124,15 +123,13 @@ def part_of(work: Path, part: str) -> list[Row]:
 class Evaluation:
     """Decodes the validation and the test part with the model of a memory."""
 
-    def __init__(
-        self, editor: Editor, memory: Memory, category: Category, say: Say = lambda line: None
-    ) -> None:
-        self.editor, self.memory, self.category, self.say = editor, memory, category, say
+    def __init__(self, editor: Editor, memory: Memory, say: Say) -> None:
+        self.editor, self.memory, self.say = editor, memory, say
         self.repairer = Repairer(memory.all_pairs)
 
     def cases(self, name: str, rows: Rows, thresholds: Iterable[float]) -> dict[float, Cases]:
         """Repairs and decodes rows, with each threshold, and says so."""
-        repairs = [self.repairer.repair(row.old, row.new, row.raw, self.category) for row in rows]
+        repairs = [self.repairer.repair(row.old, row.new, row.raw) for row in rows]
         changes = [
             SourceChange(row.new, row.old, repair.text) for row, repair in zip(rows, repairs)
         ]
@@ -230,8 +227,7 @@ def table(rows: Rows, systems: dict[str, list[str]]) -> str:
 def evaluate(work: Path, precision: float = 0.8, say: Say = lambda line: None) -> str:
     """Chooses and stores the settings of a WORK; returns the scores of the test part as a table."""
     require_share("--precision", precision)
-    category = counting(stored_language(work))
-    evaluation = Evaluation(load(work), Memory(stored_pairs(work)), category, say)
+    evaluation = Evaluation(load(work), Memory(stored_pairs(work)), say)
     settings, test = evaluation.tune(part_of(work, "valid")), part_of(work, "test")
     save_settings(work, settings)
     threshold = settings.delete_threshold

@@ -32,7 +32,6 @@ from .formats.files import (
 )
 from .memory import Match, Memory, Pair
 from .repair.entries import Repairer
-from .repair.repair import Category, counting
 from .repair.text import to_line
 
 PARTS = ("train", "valid", "test")
@@ -109,12 +108,12 @@ def without_changes(part: Sequence[Row]) -> list[Row]:
     ]
 
 
-def rows(pair: Pair, near: Iterable[Match], repairer: Repairer, category: Category) -> list[Row]:
+def rows(pair: Pair, near: Iterable[Match], repairer: Repairer) -> list[Row]:
     """Returns a row for each match of a pair."""
     source, target = pair
     rows_of_pair = []
     for old, draft, similarity in near:
-        start = repairer.repair(old, source, draft, category).text
+        start = repairer.repair(old, source, draft).text
         sides = mark_change(source, old), target, start, source, old, draft
         rows_of_pair.append(Row(*sides, f"{similarity:.4f}"))
     return rows_of_pair
@@ -130,7 +129,6 @@ def matched(
     pairs: Sequence[Pair],
     matches: Iterable[list[Match]],
     repairer_of: Callable[[int], Repairer],
-    category: Category,
     say: Say,
 ) -> tuple[list[Row], list[Pair]]:
     """Returns the rows of a part, and the pairs without a match.
@@ -142,7 +140,7 @@ def matched(
         repairer = repairer_of(fold)
         for place, (pair, near) in enumerate(entries):
             if fold_of(pair) == fold:
-                rows_of[place] = rows(pair, near, repairer, category)
+                rows_of[place] = rows(pair, near, repairer)
         counts = f"{len(rows_of)} of {len(pairs)} sentences, {sum(map(len, rows_of.values()))}"
         say(f"{part}: {counts} matches")
     part_rows = [row for place in range(len(pairs)) for row in rows_of[place]]
@@ -195,7 +193,7 @@ def write_data(
     translations. plain: training reads each draft as it was, too.
     """
     pairs = parts["train"]
-    memory, category = Memory(pairs), counting(language)
+    memory = Memory(pairs)
     write_lines(work / "memory.src", memory.sources)
     write_lines(work / "memory.tgt", memory.targets)
     repairer_of_all = cache(lambda: Repairer(memory.all_pairs))  # only one is held at a time
@@ -209,7 +207,7 @@ def write_data(
     for part, pairs in parts.items():
         sources = [source for source, _ in pairs]
         matches = known.get(part) or memory.matches(sources, MATCHES[part], itself=False)
-        part_rows, alone = matched(part, pairs, matches, partial(repairer_of, part), category, say)
+        part_rows, alone = matched(part, pairs, matches, partial(repairer_of, part), say)
         if part == "train":
             part_rows = without_changes(part_rows)
             everything = [*(row[:2] for row in part_rows), *alone]
