@@ -69,6 +69,12 @@ class Row(NamedTuple):
     sim: str
 
 
+def part_of(work: Path, part: str) -> list[Row]:
+    """Returns the rows of a part."""
+    paths = (work / f"text/{part}.{side}" for side in Row._fields)
+    return [Row(*row) for row in read_lines(*paths)]
+
+
 def text_pairs(source: Path, target: Path) -> list[Pair]:
     """Reads two line-aligned files of text, as lines of a memory."""
     return [(to_line(text), to_line(other)) for text, other in read_lines(source, target)]
@@ -183,14 +189,13 @@ def write_data(
     known: dict[str, list[list[Match]]],
     vocabulary: int,
     like: Path | None,
-    language: str,
     plain: bool,
     say: Say,
 ) -> None:
     """Writes text and subwords of a memory in parts.
 
-    known: matches of parts. like: another WORK, whose subwords are taken. language: of the
-    translations. plain: training reads each draft as it was, too.
+    known: matches of parts. like: another WORK, whose subwords are taken. plain: training reads
+    each draft as it was, too.
     """
     pairs = parts["train"]
     memory = Memory(pairs)
@@ -262,6 +267,6 @@ def prepare(
         parts = split(pairs)
     source, target = [language_in(Path(side).name, Path(side).stem) for side in sides]
     language = language or target
-    write_data(work, parts, known, vocabulary, like, language, plain, say)
+    write_data(work, parts, known, vocabulary, like, plain, say)
     like_named = str(like.resolve()) if like else ""
     write_json(work / "memory.json", {"language": language, "source": source, "like": like_named})
