@@ -165,7 +165,7 @@ def _kinds(text: str, small: set[str]) -> Iterator[Token]:
 
 
 def _runs(text: str, tokens: Sequence[Token]) -> list[Token]:
-    """Returns tokens of a text, a name of two words as one."""
+    """Returns tokens of a text, a name of two words as one, marks around words as "layout"."""
     runs = []
     for kind, group in groupby(tokens, key=lambda token: token.kind):
         parts = [*group]
@@ -174,7 +174,11 @@ def _runs(text: str, tokens: Sequence[Token]) -> list[Token]:
         if kind == "name":
             start, end = parts[0].start, parts[-1].end
             parts = [Token(start, end, text[start:end], text[start:end], kind)]
-        runs += [part._replace(kind=kind) for part in parts]
+        parts = [part._replace(kind=kind) for part in parts]
+        runs += [
+            part._replace(kind="layout") if kind == "mark" and _is_layout(part) else part
+            for part in parts
+        ]
     return runs
 
 
@@ -227,7 +231,7 @@ def _pairs(old: list[Token], new: list[Token]) -> list[Substitution]:
     if len(old) == len(new) == 1 and is_written_out and {*FREE} >= {*kinds[0], *kinds[1]}:
         return [Substitution(old[0].start, old[0].text, new[0].text)]
     pairs = []
-    for kind in FREE:
+    for kind in (*FREE, "layout"):
         before, after = ([token for token in side if token.kind == kind] for side in (old, new))
         if len(before) == len(after):
             both = zip(before, after)
