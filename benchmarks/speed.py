@@ -57,8 +57,8 @@ from fairseq import checkpoint_utils, options, tasks, utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.sequence_generator import SequenceGenerator
 
-from lev_memory.evaluate import part_of, scores
-from lev_memory.prepare import Row
+from lev_memory.evaluate import scores
+from lev_memory.prepare import Row, part_of
 from lev_memory.proposals import ModelSettings, settings_of
 from lev_plugins.metrics.corpus import add_up, make_metric
 from lev_runtime import Editor, Generator, load

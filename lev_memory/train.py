@@ -23,8 +23,8 @@ from typing import NamedTuple
 from lev_runtime.errors import UserError
 from lev_runtime.refine.editor import Editor
 
-from .formats.files import EXPORTED, read_lines, read_settings, require_work, write_json
-from .prepare import PARTS, Say
+from .formats.files import EXPORTED, read_settings, require_work, write_json
+from .prepare import PARTS, Say, part_of
 from .repair.text import to_text
 from .scores import corpus, ter
 
@@ -35,7 +35,6 @@ VALIDATIONS = 8  # in the time of a model
 PASSES_WITHOUT_DROPOUT, LARGEST_DROPOUT = 3, 0.3
 SAME_TIME = 1e-5  # hours
 DELETE_THRESHOLD = 0.5  # by 0.7 two models have 0.1 and 0.5 TER more on the validation part
-VALIDATED = ("new", "draft", "old", "tgt")  # columns of the validation part
 FEW_UPDATES = 400  # of an editor; with fewer it makes more edits necessary than the drafts
 TRAINERS = "lev_memory.trainers"  # entry points of packages for fairseq's --user-dir
 _EVENT = re.compile(r"\| INFO \| (train_inner|valid) \| (\{.*\})\s*$")
@@ -366,14 +365,17 @@ def export(work: Path) -> None:
 
 def validated(exported: Path, work: Path) -> float:
     """Returns the TER of an exported model on the validation part, from its drafts."""
-    editor, paths = Editor(exported), (work / f"text/valid.{side}" for side in VALIDATED)
-    rows = [row for row in read_lines(*paths) if editor.fits(row[0], row[1], row[2])]
-    new, drafts, old, targets = zip(*rows)
+    editor = Editor(exported)
+    rows = [row for row in part_of(work, "valid") if editor.fits(row.new, row.draft, row.old)]
     traces = editor.edit(
-        new, drafts, old_sources=old, delete_threshold=DELETE_THRESHOLD, history=False
+        [row.new for row in rows],
+        [row.draft for row in rows],
+        old_sources=[row.old for row in rows],
+        delete_threshold=DELETE_THRESHOLD,
+        history=False,
     )
     texts = [to_text(trace.text) for trace in traces]
-    return corpus(ter(), texts, [*map(to_text, targets)])
+    return corpus(ter(), texts, [to_text(row.tgt) for row in rows])
 
 
 def plugin_folder() -> str:

@@ -134,12 +134,8 @@ def test_a_folder_is_filled_and_a_broken_file_left_alone(work, tmp_path, capsys)
     for name in ("a/one.po", "two.po", "broken.po"):
         (tmp_path / name).write_text(HEADER + MESSAGES + "x\n" * (name == "broken.po"), "utf-8")
     content = {path: path.read_bytes() for path in tmp_path.rglob("*.po")}
-    for flag in ("--dry-run", "--diff"):
-        assert step("propose", work, tmp_path, flag) == 2
-        out, err = capsys.readouterr()
-        assert "broken.po" in err and ("+msgstr" in out) == (flag == "--diff")
-        assert content == {path: path.read_bytes() for path in tmp_path.rglob("*.po")}
     assert step("propose", work, tmp_path, "--backup") == 2
+    assert "broken.po" in capsys.readouterr().err
     assert (tmp_path / "broken.po").read_bytes() == content[tmp_path / "broken.po"]
     assert (tmp_path / "two.po.bak").read_bytes() == content[tmp_path / "two.po"]
     before, after = polib.pofile(HEADER + MESSAGES), polib.pofile(str(tmp_path / "a/one.po"))
