@@ -32,6 +32,7 @@ from lev_memory.formats.files import read_document
 from lev_memory.formats.po import PoFile
 from lev_memory.formats.units import BilingualFile, Proposal
 from lev_memory.repair import confidence
+from lev_memory.repair.repair import counting
 from lev_memory.repair.text import replaced
 from lev_memory.scores import corpus, ter
 from lev_memory.translation_memory import FuzzyMatch, TranslationMemory, stripped
@@ -209,7 +210,7 @@ def places_of(name: str, language: str, part: Entries) -> Iterator[Place]:
     repairer = part.memory.repairer
     for _, draft, wanted in part.entries:
         texts = draft.old, stripped(draft.unit.source), draft.text
-        entry, *_ = repairer.words(*texts)
+        entry, *_ = repairer.words(*texts, counting(language))
         for stretch in entry.stretches():
             edits = entry.replacements(*stretch)
             ways = [(e.features, distance(replaced(entry.draft, [e[:3]]), wanted)) for e in edits]
@@ -224,7 +225,7 @@ def rows_of(name: str, language: str, part: Entries, choice: Mapping[str, float]
     rows = []
     for document, draft, wanted in part.entries:
         unit = draft.unit
-        repair = memory.repair(draft)
+        repair = memory.repair(draft, counting(language))
         text = memory.written(unit, repair.text)
         proposal = Proposal(text, repair.probability, repair.is_all)
         if repair.says_something_else or memory.lacking(document, draft, proposal, repair.text):

@@ -14,10 +14,10 @@ import numpy as np
 from lev_runtime.errors import require_share
 from lev_runtime.refine.editor import Editor
 
-from .formats.files import read_lines, stored_language, stored_pairs
+from .formats.files import stored_language, stored_pairs
 from .formats.units import Proposal
 from .memory import Memory
-from .prepare import Row, Say
+from .prepare import Row, Say, part_of
 from .proposals import (
     RATHER,
     WAYS,
@@ -117,12 +117,6 @@ def crossed(tried: Mapping[How, Cases]) -> list[Outcome]:
             if chance:
                 outcomes.append((round(chance, 4), case.saved > 0))
     return outcomes
-
-
-def part_of(work: Path, part: str) -> list[Row]:
-    """Returns the rows of a part."""
-    paths = (work / f"text/{part}.{side}" for side in Row._fields)
-    return [Row(*row) for row in read_lines(*paths)]
 
 
 class Evaluation:

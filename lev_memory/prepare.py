@@ -70,6 +70,12 @@ class Row(NamedTuple):
     sim: str
 
 
+def part_of(work: Path, part: str) -> list[Row]:
+    """Returns the rows of a part."""
+    paths = (work / f"text/{part}.{side}" for side in Row._fields)
+    return [Row(*row) for row in read_lines(*paths)]
+
+
 def text_pairs(source: Path, target: Path) -> list[Pair]:
     """Reads two line-aligned files of text, as lines of a memory."""
     return [(to_line(text), to_line(other)) for text, other in read_lines(source, target)]

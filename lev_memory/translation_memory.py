@@ -38,6 +38,7 @@ from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer, stated, to_do
 from .repair.invented import lost_code, vocabulary
 from .repair.layout import CASE, MARKS
+from .repair.repair import Category, counting
 from .repair.text import places, to_line, to_text, with_ends
 
 BY_RULE, BY_LOOK_UP = "repaired by rule", "repaired from the memory"
@@ -315,7 +316,8 @@ class TranslationMemory:
     def decisions(self, document: BilingualFile) -> list[Decision]:
         """Returns what becomes of each fuzzy unit of a file."""
         drafts, others = self.drafts(document)
-        repairs = [self.repair(draft) for draft in drafts]
+        category = counting(language_of(document) or self.language)
+        repairs = [self.repair(draft, category) for draft in drafts]
         changes = [self.change(*pair) for pair in zip(drafts, repairs)]
         outputs: Sequence[Proposal | None] = [None] * len(changes)
         if self.model and self.model.has_learnt(document):
@@ -327,7 +329,7 @@ class TranslationMemory:
         made = [each if each.is_new else Decision(each.unit, "left", STANDING) for each in made]
         return [each for each in made if self.matches_untranslated or each.is_listed]
 
-    def repair(self, draft: FuzzyMatch) -> Repair:
+    def repair(self, draft: FuzzyMatch, category: Category) -> Repair:
         """Returns the translation that the memory has of the new source, else the draft repaired
         from the memory's words."""
         new = stripped(draft.unit.source)
@@ -335,7 +337,7 @@ class TranslationMemory:
         if draft.old and exact and exact != draft.text:
             features = {EXACT: 1.0}
             return Repair(exact, (EXACT,), True, probability(features), features)
-        return self.repairer.repair(draft.old, new, draft.text)
+        return self.repairer.repair(draft.old, new, draft.text, category)
 
     def change(self, draft: FuzzyMatch, repair: Repair) -> SourceChange:
         """Returns what the model reads of a draft."""

@@ -84,6 +84,7 @@ def kind_of(code: str) -> str:
 
 _NO_ARGUMENTS = {"%%", "%m", "%n"}
 _ARGUMENT = re.compile(r"%(\d+)\$")
+_PERCENT = re.compile(r"(?<![\w%])(\d+)(?:[.,]\d+)?\s?%(?!\w)")
 _DOUBLE_QUOTES = re.compile('["„“”«»]')
 _SIGN = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|[a-zA-Z]\w*);|[\n\t]")
 
@@ -137,8 +138,8 @@ def code_mismatch(source: str, text: str, printf: bool = False, draft: str = "")
     """Returns the first kind of placeholder whose count differs between source and translation, ""
     if none.
 
-    It may number arguments that its source has in order. An ICU message has its source's arguments,
-    and the plural forms of its language.
+    It may number arguments that its source has in order, and write ``%50`` for ``50%``. An ICU
+    message has its source's arguments, and the plural forms of its language.
 
     Args:
         draft: an older translation, whose plural forms show where the language writes no number.
@@ -151,6 +152,7 @@ def code_mismatch(source: str, text: str, printf: bool = False, draft: str = "")
 def _text_mismatch(source: str, text: str, printf: bool) -> str:
     """Returns the same for two texts without ICU arguments."""
     here, there = placeholders(source, printf), placeholders(text, printf)
+    _drop_percents(here.named, there.named, source, text)
     starred = any("*" in name for side in (here, there) for name in side.ordered)
     differ = here.is_numbered() != there.is_numbered()
     if differ and not starred and here.with_numbers() == there.with_numbers():
@@ -189,6 +191,15 @@ def is_nested(text: str) -> bool:
         elif not names or names.pop() != name[1]:
             return False
     return not names
+
+
+def _drop_percents(named: Counter[str], others: Counter[str], *texts: str) -> None:
+    """Takes out ``%50`` where the other text has ``50%``, and no ``%50``."""
+    before, after = ({*_PERCENT.findall(text)} for text in texts)
+    for counts, rest, percents in ((named, others, after), (others, named, before)):
+        for name in [*counts]:
+            if name[1:] in percents and name not in rest:
+                del counts[name]
 
 
 def has_fewer_placeholders(text: str, other: str, printf: bool = False) -> bool:

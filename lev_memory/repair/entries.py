@@ -16,7 +16,7 @@ from .invented import usual_repeats, with_right_marks, without_repeats
 from .layout import CASE, MARKS, Habits
 from .lookup import Concordance, Translation, joined, stretch
 from .meaning import Unfollowed
-from .repair import Repaired, Sources, Stretch, repaired
+from .repair import UNKNOWN, Category, Repaired, Sources, Stretch, repaired
 from .text import changes, goes_on, is_word, replaced, span, to_text, tokens_of
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
@@ -221,24 +221,27 @@ class Repairer:
         self.lookup, self.habits, self.choice = Concordance(pairs), Habits(pairs), choice
         self.repeats = usual_repeats(target for _, target in pairs)
 
-    def words(self, old: str, new: str, draft: str) -> tuple[Words, Repaired, set[str]]:
+    def words(
+        self, old: str, new: str, draft: str, category: Category
+    ) -> tuple[Words, Repaired, set[str]]:
         """Returns an entry after its repairs by rule, marks and capitals; and their kinds."""
-        rule = repaired(old, new, draft, self.habits.quotes)
+        rule = repaired(old, new, draft, category, self.habits.quotes)
         text, between, kinds = self.habits.marked(rule.sources.old.text, new, rule.text)
         if rule.text != draft:
             kinds.add(RULE)
         return Words(self.lookup, rule.sources.after(between), text), rule, kinds
 
-    def repair(self, old: str, new: str, draft: str) -> Repair:
+    def repair(self, old: str, new: str, draft: str, category: Category = UNKNOWN) -> Repair:
         """Returns a draft with all repairs that are translation.
 
         Args:
             old: the source that it translates, "" if that is not known.
             new: the source that is to be translated.
+            category: plural categories of the language.
         """
         if not old:
             return Repair(draft, (), False, 0.0, {})
-        words, rule, kinds = self.words(old, new, draft)
+        words, rule, kinds = self.words(old, new, draft, category)
         repairs = [(each, words.edit(*each, self.choice)) for each in words.stretches()]
         edits = sorted((edit for _, edit in repairs if edit), key=lambda edit: edit[:2])
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):

@@ -5,18 +5,22 @@ A word of the source language is never written into a translation.
 
 import calendar
 import re
-from collections.abc import Container, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 import regex
+from babel import Locale, localedata
+from babel.core import get_global
+from babel.numbers import parse_decimal
 
 from .code import ORDERED, TAG
 from .layout import accelerated, followed
-from .text import QUOTES, SINGLE, WHOLE, Token, changes, places, replaced, span, tokens_of
+from .text import QUOTES, SINGLE, WHOLE, Token, changes, places, replaced, span, to_text, tokens_of
 
 LONGEST = 5000  # tokens of a source; a longer one is left alone
+_MAYBE = regex.compile(r"%\d+")  # a placeholder, if both texts have it: Turkish has %50, too
 # of a word: an acronym, or a capital where no sentence begins
 _NAME = regex.compile(
     r"(?V1)(?:\p{Lu}{2,}|(?<=[\w,&`)] |\b\p{Lu}\. )\p{Lu}(?:\.(?= \p{Lu})|[\p{L}\p{M}]*"
@@ -26,13 +30,14 @@ _PLAIN = regex.compile(r"\b\p{Ll}{4,}|^\W*\p{Ll}")  # where not each word has a 
 _THOUSANDS = regex.compile(r"\d{1,3}(?:,\d{3})+")  # in English
 _DATES = {*calendar.month_name, *calendar.month_abbr, *calendar.day_name, *calendar.day_abbr} - {""}
 FREE = ("code", "number", "name", "currency")  # kinds that need no translation
+_NOUN = regex.compile(r"(?<=\d)\W*[\s⍽⎵␊]\W*\p{L}[\p{Ll}\p{Lo}\p{M}]{2}")  # after a number
 # marks around words: a translation has them in the same order
 _LAYOUT = regex.compile(r"[*_~#|=\"'\p{Pi}\p{Pf}„‚]")
 Span = tuple[int, int]
 Stretch = tuple[range, range]  # of tokens that differ: in the older source, in the new one
 
 
-# numbers -----------------------------------------------------------------------------------------
+# numbers and plural categories --------------------------------------------------------------------
 
 _SIGNS = re.compile(r"\D+")  # between digits
 
@@ -53,9 +58,40 @@ def as_written(old: str, new: str, like: str) -> str | None:
     return _SIGNS.sub(lambda sign: signs[sign[0]], new) if known else None
 
 
+#: the category of a number as it is written; None for what counts nothing: a date, a version
+Category = Callable[[str], Hashable]
+_GROUPING = re.compile(r"[\s٬’'`*]")  # a mark of code may stand around a number, too
+_NO_RULES = localedata.load("root")["plural_form"]  # what Babel gives a language without its own
+
+
+@lru_cache
+def locale_of(language: str) -> Locale | None:
+    """Returns a language's data of CLDR, by whatever name it has (``pt-br``, ``sr@latin``,
+    ``de_DE_formal``, ``iw``); None without its plural forms."""
+    names, known = [re.sub("[-@.]", "_", language)], localedata.locale_identifiers()
+    locale = Locale.negotiate(names, known, aliases=get_global("language_aliases"))
+    return None if locale is None or locale.plural_form is _NO_RULES else locale
+
+
+@lru_cache
+def counting(language: str) -> Category:
+    """Returns the plural categories of a language by CLDR; without them each number has its own."""
+    locale = locale_of(language)
+
+    def category(written: str) -> Hashable:
+        number = _GROUPING.sub("", to_text(written))
+        try:
+            return locale.plural_form(parse_decimal(number, locale, True)) if locale else number
+        except (ValueError, ArithmeticError):
+            return None
+
+    return category
+
+
 # the rule ----------------------------------------------------------------------------------------
 
 ANY_QUOTES = "\"'„‚“”‘’«»‹›"
+UNKNOWN = counting("")  # plural categories of no language
 
 
 class Substitution(NamedTuple):
@@ -69,10 +105,13 @@ class Substitution(NamedTuple):
 class _Text:
     """A text, and where its parts are found: code whole, all else outside of code."""
 
-    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+    def __init__(self, text: str, tokens: Sequence[Token], other: str) -> None:
         self.text, self.codes = text, dict[str, list[Span]]()
         for token in tokens:
-            if token.kind == "code":
+            is_code = token.kind == "code" and (
+                token.text in other or not _MAYBE.fullmatch(token.text)
+            )
+            if is_code:
                 self.codes.setdefault(token.text, []).append(token[:2])
         spans = (span for there in self.codes.values() for span in there)
         self.prose = replaced(text, ((*span, "\0" * (span[1] - span[0])) for span in spans))
@@ -197,6 +236,12 @@ def _changes(sources: Sources) -> list[Substitution]:
         elif before and is_layout:
             pairs.append(Substitution(before[0].start, left.slice(gone), right.slice(come)))
         else:
+            marks = _marks(before, after)
+            pairs += [Substitution(a.start, a.text, b.text) for a, b in marks]
+            rest = [
+                [t for t in s if t not in each] for s, each in zip((before, after), zip(*marks))
+            ]
+            before, after = rest or (before, after)
             pairs += _pairs(_runs(left.text, before), _runs(right.text, after))
     return pairs
 
@@ -224,6 +269,13 @@ def _is_layout(token: Token) -> bool:
     return bool(is_tag or (token.kind == "mark" and _LAYOUT.fullmatch(token.text)))
 
 
+def _marks(old: Sequence[Token], new: Sequence[Token]) -> list[tuple[Token, Token]]:
+    """Returns the marks around words that stand at the same places of both sides of a stretch."""
+    places = [[i for i, token in enumerate(side) if _is_layout(token)] for side in (old, new)]
+    is_same = len(old) == len(new) and places[0] == places[1]
+    return [(old[i], new[i]) for i in places[0]] if is_same else []
+
+
 def _pairs(old: list[Token], new: list[Token]) -> list[Substitution]:
     """Returns what of a stretch may be repaired."""
     kinds = [token.kind for token in old], [token.kind for token in new]
@@ -239,20 +291,28 @@ def _pairs(old: list[Token], new: list[Token]) -> list[Substitution]:
     return pairs
 
 
-def repaired(old: str, new: str, draft: str, quotes: Container[str] = ANY_QUOTES) -> Repaired:
+def repaired(
+    old: str,
+    new: str,
+    draft: str,
+    category: Category = UNKNOWN,
+    quotes: Container[str] = ANY_QUOTES,
+) -> Repaired:
     """Returns the draft after those changes of its source that need no translation.
 
     A text of the old source that is another one in the new source gives way to that where it
     stands in the draft, as often as it does in the old source: as it is and not inside a word, as a
-    number of the same value.
+    number of the same value. A number before a noun gives way to one of its own plural category
+    alone.
 
     Args:
-        quotes: marks that translations of this language have; others are not put in.
+        category: plural categories of the language.
+        quotes: marks that its translations have; others are not put in.
     """
     old, draft = followed(old, new, draft)
     old, draft = accelerated(old, new, draft)
     sources = Sources(old, new)
-    source, target = _Text(old, sources.old.tokens), _Text(draft, tokens_of(draft))
+    source, target = _Text(old, sources.old.tokens, draft), _Text(draft, tokens_of(draft), old)
     pairs = _changes(sources)
     named = [pair for pair in pairs if _is_positional(pair.after) > _is_positional(pair.before)]
     if len(named) > 1:  # the draft may have them in another order
@@ -277,8 +337,12 @@ def repaired(old: str, new: str, draft: str, quotes: Container[str] = ANY_QUOTES
         way = next(filter(None, target.ways(before, after)), [])
         if before == old.strip() in after:
             way = [((0, len(draft)), after.replace(before, draft.strip()))]
+        ends = [*((draft, end) for (_, end), _ in way), *((old, end) for _, end in there)]
+        is_agreeing = not any(_NOUN.match(*end) for end in ends) or all(
+            category(draft[start:end]) == category(text) for (start, end), text in way
+        )
         is_free = is_one and not any(span in edits for span, _ in way)
-        if len(way) == len(there) == len(group) and is_free:
+        if len(way) == len(there) == len(group) and is_free and is_agreeing:
             edits |= way
             same |= dict.fromkeys(there, after)
     text, between = (

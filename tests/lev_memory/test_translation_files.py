@@ -59,9 +59,9 @@ def proposer(editor, *pairs, learnt=None, usual=math.inf, **options):
     return translation_memory.TranslationMemory(known, model=learner, **options)
 
 
-def repaired(old, new, draft):
+def repaired(old, new, draft, category=repair.UNKNOWN):
     """A draft repaired by rule, if nothing else has changed."""
-    rule = repair.repaired(old, new, draft)
+    rule = repair.repaired(old, new, draft, category=category)
     return rule.text if rule.is_all else draft
 
 

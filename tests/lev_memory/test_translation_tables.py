@@ -18,7 +18,7 @@ from test_translation_files import HEADER, Editor, entry, fill, proposer, repair
 
 from lev_memory import memory, proposals
 from lev_memory.formats import files, po, units
-from lev_memory.repair import code, invented
+from lev_memory.repair import code, invented, repair
 
 FOLDER = Path(__file__).parent
 FILES = [path.with_suffix("") for path in sorted(FOLDER.glob("*/*.expected"))]
@@ -79,6 +79,13 @@ def pairs_of(text):
 @pytest.mark.parametrize("source, old, draft, expected, why", table("repair.tsv"))
 def test_repairs_what_needs_no_translation(source, old, draft, expected, why):
     assert repaired(old, source, draft) == expected
+
+
+@pytest.mark.parametrize("source, old, draft, expected, language", table("plurals.tsv"))
+def test_a_number_beside_a_noun_changes_within_its_plural_category(
+    source, old, draft, expected, language
+):
+    assert repaired(old, source, draft, repair.counting(language)) == expected
 
 
 @pytest.mark.parametrize("check, source, text, old, draft, expected, why", table("checks.tsv"))
