@@ -112,8 +112,8 @@ class TranslationTable:
 
 
 class Translation(NamedTuple):
-    """A translation of a phrase: its share of all that a memory has, whether it was seen after other
-    words, where its capitals are its own, and whether an entry is nothing else."""
+    """A translation of a phrase: its share of all that a memory has, whether it was seen after
+    other words, where its capitals are its own, and whether an entry is nothing else."""
 
     text: str
     share: float
