@@ -8,11 +8,9 @@ from typing import Any
 
 from lev_runtime.io.lines import STANDARD_STREAM
 
-from .files.markup import APOSTROPHES, Span, differing_part
-from .files.places import is_quoted, may_be_code
+from .files.markup import APOSTROPHES, HYPHENS, Span, differing_part
 from .judge.judge import Judge
 from .lines import Change, Line
-from .text.units import HYPHENS
 
 #: Lines whose units are answered together, of texts that are corrected together.
 LINES_TOGETHER = 10_000
@@ -22,6 +20,12 @@ _INDENTED = re.compile(r" {4}| {0,3}\t")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 #: A line of Python after its prompt, which mails quote by, too.
 _DOCTEST = re.compile(r"\s*>>> (?:.*[(=\[]|(?:from|import) |['\"\d])")
+#: What an edit of source code neither brings nor takes; a mark that is not inside a word; what
+#: stands between apostrophes.
+_ODD = re.compile(rf"[^{HYPHENS}{APOSTROPHES}\u0300-\u036f\w ,.!?]|_")
+_MARK = re.compile(f"[{HYPHENS}{APOSTROPHES}]")
+_LOOSE_MARK = re.compile(rf"(?<![^\W_]){_MARK.pattern}|{_MARK.pattern}(?!\w)")
+_QUOTED = re.compile(r"(?<![\w'])'(?=[^\s'])(?:[^']|(?<=\w)'(?=\w))*+(?:'|\Z)")
 
 
 class Document:
@@ -73,16 +77,17 @@ class Document:
         if self._grammar is None:
             return True
         same, old, new = differing_part(line.text[start:end], after)
-        around = after[max(same - 1, 0) : same + len(new) + 1]
+        is_loose = _LOOSE_MARK.search(after[max(same - 1, 0) : same + len(new) + 1])
+        is_code = _ODD.search(old + new) or (_MARK.search(old + new) and is_loose)
         is_of_escape = line.text[max(start - 2, 0) : start] == "\\" + after[:1]  # \temperature
-        if self.left_out or is_of_escape or may_be_code(old + new, around):
+        if self.left_out or is_of_escape or is_code:
             return False
         place = sum(len(other) + 1 for other in self._grammar.shown[: line.number])
         span = place + start, place + end
-        if not {*old, *new}.isdisjoint(APOSTROPHES) and (
-            is_quoted(line.text, start + same) or _touches(span, self._grammar.strings)
-        ):
-            return False
+        if not {*old, *new}.isdisjoint(APOSTROPHES):
+            quoted = (match.span() for match in _QUOTED.finditer(line.text))
+            if _touches((start, end), quoted) or _touches(span, self._grammar.strings):
+                return False
         return not _touches(span, self._keys)
 
     @cached_property

@@ -28,7 +28,6 @@ from .formats import CODE, FORMATS, as_code, hidden, masked, one_of, settled
 from .keys import Literal, headings, keys
 from .markdown import Prose, read_markdown
 from .markup import Span, is_prose
-from .places import takes_apostrophes
 from .scanner import SCANNED, Token, scanned
 
 Knows = Callable[[str], bool]
@@ -54,6 +53,8 @@ _CODE_SIGN = re.compile(
 _QUOTES = re.compile(
     r"\A\s*[A-Za-z@$]{0,3}#{,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])#{,3}\s*\Z"
 )
+#: The beginning of a string in which an apostrophe is a character like others.
+_TAKES_APOSTROPHES = re.compile(r"\s*[\w@#$%~]*[\"`]")
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
 _PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|\$\w+|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
@@ -153,7 +154,7 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[Span], list[
             if role not in ("string", "doc"):
                 continue
             is_prose = bool(_LETTER.search(piece))
-            if is_prose and not takes_apostrophes(value):
+            if is_prose and not _TAKES_APOSTROPHES.match(value):
                 strings.append((start, place))
             if role == "string" and (is_prose or value.isascii()):
                 literals.append(Literal(start, place, _QUOTES.sub("", value), is_prose))
