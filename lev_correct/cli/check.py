@@ -61,8 +61,6 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
         if texts:
             corrector = load(args)
             corrector.protections.append(protection)
-            if args.signature:
-                check.report.sign(corrector, args)
             read = {*map(os.path.realpath, chosen.files)}
             others = [path for path in changed if os.path.isfile(path) and path not in read]
             around = read_lines_of(checked_files(others, repository.excludes).files)

@@ -93,7 +93,6 @@ def _add_files(add: Add) -> None:
     _add_edits(add)
     add("--edits FILE", "also write all edits, applied or not, as JSON lines")
     add("--jobs N", "processes that share the files (default: 1)", 1)
-    add("--signature", "tell version, model and settings, also in every JSON record")
 
 
 def _add_correct(parser: argparse.ArgumentParser, add: Add) -> None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from lev_runtime.io.lines import STANDARD_STREAM
 
 from .escapes import REST, without_rests
+from .file_kinds import PROSE, kind_of
 from .markup import Span
 
 _FENCE = re.compile(r"[\ufeff >]*(?P<mark>`{3,}|~{3,})(?P<told>.*)")
@@ -34,11 +35,11 @@ class TextReader:
         text: Sequence[str] = (),
     ) -> None:
         self._grammar = None
-        if path and text:
+        self._named = bool(path) and path != STANDARD_STREAM
+        if path and self._named and text and (kind := kind_of(path, text)) != PROSE:
             from .grammar import read_grammar  # slow to import
 
-            self._grammar = read_grammar(path, text, knows)
-        self._named = path not in (None, STANDARD_STREAM)
+            self._grammar = read_grammar(path, kind, text, knows)
         self.lines_read = 0  # so far
         self._fence, self._blank, self._indented, self._doctest = "", False, False, False
 

@@ -81,7 +81,6 @@ class Run:
     weights: Weights
     languages: Languages = field(default_factory=Languages)
     met: Counter[str] = field(default_factory=Counter)  # in small letters
-    seen: set[int] = field(default_factory=set)  # places in lines, by their words
     often: dict[str, list[str]] = field(default_factory=dict)  # words met often, by their ends
     measured: "list[Measured] | None" = None  # edits, which then are not judged
 
@@ -125,7 +124,7 @@ class Evidence(Judge):
     def survey(self, lines: Iterable[str]) -> None:
         """See :class:`.Judge`."""
         self.run.often.clear()
-        seen, met = self.run.seen, list[str]()
+        seen, met = set[int](), list[str]()  # places in lines, by their words; words
         for line in dict.fromkeys(map(str.strip, lines)):  # half of a tree's stand there before
             parts = [*map(str.lower, _PART.findall(line))]
             last = len(parts) - PLACE
@@ -175,16 +174,15 @@ class Evidence(Judge):
 
     def leaves_alone(self, word: str) -> bool:
         """See :class:`.Judge`."""
+        # in source trees 4 confused words were corrected rightly, 9 wrongly; 0 and 3 short ones
+        if self.run.words.is_confused(word):
+            return not self.is_prose
         if self.run.known.level(word.lower()) == SPELLED:
             return True
         if self.run.words.misspelt(word):
             return False
-        is_confused = self.run.words.is_confused(word)
-        # in source trees 4 confused words were corrected rightly, 9 wrongly; 0 and 3 short ones
-        if not self.is_prose and (is_confused or len(word) <= SHORT):
+        if not self.is_prose and len(word) <= SHORT:
             return True
-        if is_confused:
-            return False
         return self.is_term(word) or self._level(word) >= LEFT_ALONE
 
     def level(self, words: str) -> int:

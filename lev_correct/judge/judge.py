@@ -73,7 +73,7 @@ class Judge:
         return [()] * len(lines)
 
     def survey(self, lines: Iterable[str]) -> None:
-        """Counts the words of a file of the run, its code's too, before any is corrected."""
+        """Counts the words of the files of a run, their code's too, before any is corrected."""
 
     def leaves_alone(self, word: str) -> bool:
         """Returns whether a word stays, whatever the model says."""
