@@ -107,6 +107,7 @@ def _add_check(parser: argparse.ArgumentParser, add: Add) -> None:
     add("--exclude GLOB", "paths to skip; repeatable", action="append")
     add("--since REV", "only lines changed since a git revision; all files count as context")
     add("--identifiers", "also report listed misspellings in parts of identifiers, as no findings")
+    add("--no-cache", "read files again that had no findings; else the user's cache tells which")
     add("--stdin-filename PATH", "name of the file that standard input is, for an editor")
     add = adder(parser.add_mutually_exclusive_group())
     add("--format NAME", "text, github, json, sarif (default: text)", choices=[*FORMATS])

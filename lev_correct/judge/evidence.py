@@ -98,6 +98,7 @@ class Evidence(Judge):
         self.is_prose = os.path.splitext(path or "")[1].lower() in PROSE
         self._lines = self._foreign_lines = 0  # of several words
         self._read = self._misspelt = 0  # words; listed ones in small letters
+        self.asked: set[str] = set()
 
     def foreign_parts(
         self,
@@ -219,6 +220,7 @@ class Evidence(Judge):
     def is_term(self, word: str) -> bool:
         """Returns whether a word, or one of two that no list has, returns in the files of the run,
         be it in code or as one of several."""
+        self.asked.add(word)
         forms = [
             *word.lower().split(),
             *word.lower().removesuffix("s").split(),
@@ -229,6 +231,7 @@ class Evidence(Judge):
     def met_oftener(self, word: str) -> tuple[str, ...]:
         """See :class:`.Judge`: not of its ends, which tell one name from another (*nnodes*,
         *nodex*)."""
+        self.asked.add(word)
         run, small = self.run, word.lower()
         count = run.met[small]
         if (

@@ -58,6 +58,7 @@ class Judge:
     lines_read = 0
     #: Whether most of the text is in another language.
     foreign = False
+    asked: Iterable[str] = ()  # words of which it told what the files of the run tell
     why: Mapping[int, Mapping[str, float]] = {}  # nothing but the model
 
     def foreign_parts(
