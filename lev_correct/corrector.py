@@ -346,7 +346,7 @@ class Corrector:
 
     @cached_property
     def _known(self) -> KnownWords | None:
-        return KnownWords.read(self.settings.known) if self.settings.known else None
+        return KnownWords(self.settings.known) if self.settings.known else None
 
     @cached_property
     def _weights(self) -> Weights:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lev_runtime.io.lines import STANDARD_STREAM
 
+from .files.file_kinds import PROSE, kind_of
 from .files.markup import APOSTROPHES, HYPHENS, Span, differing_part
 from .judge.judge import Judge
 from .lines import Change, Line
@@ -48,11 +49,11 @@ class Document:
         has_code: bool = True,
     ) -> None:
         self.judge, self._has_code, self._grammar = judge, has_code, None
-        if path and text and has_code:
+        self._named = bool(path) and path != STANDARD_STREAM
+        if path and self._named and text and has_code and (kind := kind_of(path, text)) != PROSE:
             from .files.grammar import read_grammar  # slow to import
 
-            self._grammar = read_grammar(path, text, knows)
-        self._named = path not in (None, STANDARD_STREAM)
+            self._grammar = read_grammar(path, kind, text, knows)
         self.lines_read = 0  # so far
         self._fence, self._blank, self._indented, self._doctest = "", False, False, False
         self._divided = False  # a word, at the end of the line before

@@ -1,6 +1,5 @@
 """Reports of ``correct``: edits as JSON, a diff, counts."""
 
-import argparse
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -8,15 +7,11 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 from lev_runtime.errors import counted, printable
 from lev_runtime.io.lines import STANDARD_STREAM, json_line
-from lev_runtime.io.options import say
 from lev_runtime.io.output import whole_file
-from lev_runtime.io.signature import signature
 from lev_runtime.io.text_files import few
 
-from .packaged import ENGLISH_SPELLING
-
 if TYPE_CHECKING:
-    from .corrector import Correction, Corrector
+    from .corrector import Correction
 
 _UNTERMINATED = "left as it was, in whole or in part, because the model's answer had no end"
 
@@ -47,7 +42,6 @@ class Report:
 
     def __init__(self, edits: TextIO | None, named: bool) -> None:
         self.edits, self.named = edits, named
-        self.signature: dict[str, str] = {}  # of the run, for every edit
         self.file = STANDARD_STREAM
         self.line = self.lines = self.code = 0
         self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
@@ -57,18 +51,6 @@ class Report:
     def opened(cls, edits: str | None, named: bool, stack: ExitStack) -> Self:
         """Returns a report with the file of its edits open for as long as ``stack`` is."""
         return cls(stack.enter_context(whole_file(edits)) if edits else None, named)
-
-    def sign(self, corrector: "Corrector", args: argparse.Namespace) -> None:
-        """Prints the signature of a run; every JSON record has it, too."""
-        sure = args.min_confidence
-        line = signature(
-            args.path or ENGLISH_SPELLING,
-            precision=args.precision,
-            unit=corrector.unit,
-            threshold=float(corrector.min_confidence if sure is None else sure),
-        )
-        say(f"signature: {line}")
-        self.signature = {"signature": line}
 
     def begin(self, file: str, left_out: str = "") -> None:
         """Begins a file; ``left_out``: its kind, where that is."""
@@ -87,7 +69,7 @@ class Report:
             if self.edits:
                 place = {"file": self.file} if self.named else {}
                 for edit in correction.edits:
-                    record = {**place, "line": self.line, **edit.to_dict(), **self.signature}
+                    record = {**place, "line": self.line, **edit.to_dict()}
                     self.edits.write(json_line(record))
 
     def notes(self) -> Iterator[str]:

@@ -40,6 +40,8 @@ HINT = (
     "Correct as written? Run with --accept to add these words to the repository's word list, or "
     "put `lev-correct: ignore` in the line."
 )
+#: Options with which nothing is kept: models and lists of one's own, and what an editor has.
+UNCACHED = "no_cache stdin_filename path data device settings lexicon lookup bigrams confusions"
 
 
 def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]) -> int:
@@ -61,12 +63,15 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
         if texts:
             corrector = load(args)
             corrector.protections.append(protection)
-            if args.signature:
-                check.report.sign(corrector, args)
             read = {*map(os.path.realpath, chosen.files)}
             others = [path for path in changed if os.path.isfile(path) and path not in read]
             around = read_lines_of(checked_files(others, repository.excludes).files)
-            for file in _corrected(corrector, texts, args, around, chosen.problems):
+            from .cache import cached_files  # slow to import
+
+            together = corrected_files(corrector, texts, args, around)
+            if corrector.settings.known and not any(map(vars(args).get, UNCACHED.split())):
+                together = cached_files(corrector, texts, args, around, repository.root)
+            for file in _corrected(corrector, texts, args, together, chosen.problems):
                 check.note(file, chosen.problems)
             if args.identifiers:
                 check.note_identifiers(corrector)
@@ -114,13 +119,13 @@ def _corrected(
     corrector: "Corrector",
     texts: Sequence[FileText],
     args: argparse.Namespace,
-    around: Iterable[str],
+    together: Iterable[CorrectedFile],
     problems: list[str],
 ) -> Iterator[CorrectedFile]:
-    """Yields all files together; where one of them is too odd for that, each of the rest alone."""
+    """Yields files ``together``; where one of them is too odd for that, each of the rest alone."""
     done = 0
     try:
-        for file in corrected_files(corrector, texts, args, around):
+        for file in together:
             done += 1
             yield file
     except Exception:

@@ -56,13 +56,14 @@ class FileText:
 
 @dataclass(frozen=True)
 class CorrectedFile:
-    """A file, a correction of each of its lines, whether it is in another language, and its kind
-    where that is left out."""
+    """A file, a correction of each of its lines, whether it is in another language, its kind where
+    that is left out, and the words about which the files of the run were asked."""
 
     text: FileText
     corrections: Sequence["Correction"]
     foreign: bool
     left_out: str = ""
+    asked: Iterable[str] = ()
 
     @property
     def corrected(self) -> bytes:
@@ -142,15 +143,15 @@ def corrected_files(
     texts: Sequence[FileText],
     args: argparse.Namespace,
     around: Iterable[str] = (),
+    others: "Document | None" = None,
 ) -> Iterator[CorrectedFile]:
     """All files, in order; words that return in any of them count for all. Progress is shown.
 
     Args:
-        around: lines of files that are not corrected, whose words count too.
+        around: as of :func:`surveyed`.
+        others: what that returned for these files and others.
     """
-    others = corrector.document()
-    if others:
-        others.judge.survey(chain(around, *(text.lines for text in texts)))
+    others = others or surveyed(corrector, texts, around)
     done = 0
     if len(texts) > 1 and args.jobs > 1:
         with contextlib.suppress(Exception):  # one process tells it, and what came before
@@ -161,11 +162,24 @@ def corrected_files(
         yield from islice(_together(corrector, texts, args, others), done, None)
 
 
+def surveyed(
+    corrector: "Corrector", texts: Sequence[FileText], around: Iterable[str]
+) -> "Document":
+    """Returns a text of a run, whose judge has counted the words of all files.
+
+    Args:
+        around: lines of files that are not corrected, whose words count too.
+    """
+    others = corrector.document()
+    others.judge.survey(chain(around, *(text.lines for text in texts)))
+    return others
+
+
 def _together(
     corrector: "Corrector",
     texts: Sequence[FileText],
     args: argparse.Namespace,
-    others: "Document | None",
+    others: "Document",
 ) -> Iterator[CorrectedFile]:
     """Files in one process, some at a time; ``others``: a text of the run, whose judge has counted
     its words."""
@@ -184,12 +198,12 @@ def _together(
         lines = progress(chain.from_iterable(corrected), "lines", total=total)
         for text, document in zip(group, documents, strict=True):
             done = list(islice(lines, len(text.lines)))
-            told = (document.judge.foreign, document.left_out) if document else (False, "")
-            yield CorrectedFile(text, done, *told)
+            judge = document.judge
+            yield CorrectedFile(text, done, judge.foreign, document.left_out, judge.asked)
 
 
 #: What a :class:`CorrectedFile` has besides its text.
-_Outcome = tuple[Sequence["Correction"], bool, str]
+_Outcome = tuple[Sequence["Correction"], bool, str, Iterable[str]]
 #: What a process does with the files of some numbers; it has them since it was forked.
 _Work = Callable[[range], list[_Outcome]]
 _work: _Work
@@ -199,7 +213,7 @@ def _in_processes(
     corrector: "Corrector",
     texts: Sequence[FileText],
     args: argparse.Namespace,
-    others: "Document | None",
+    others: "Document",
 ) -> Iterator[CorrectedFile]:
     """The same in several processes, which share what is loaded."""
     from concurrent.futures import ProcessPoolExecutor  # slow to import
@@ -207,7 +221,7 @@ def _in_processes(
 
     def work(numbers: range) -> list[_Outcome]:
         done = _together(corrector, [texts[number] for number in numbers], args, others)
-        return [(file.corrections, file.foreign, file.left_out) for file in done]
+        return [(file.corrections, file.foreign, file.left_out, file.asked) for file in done]
 
     size = math.ceil(len(texts) / (SHARES * args.jobs))
     shares = [range(len(texts))[first : first + size] for first in range(0, len(texts), size)]

@@ -115,8 +115,6 @@ def correct(
         report = Report.opened(args.edits, bool(args.files), stack)
         corrector = load(args)
         corrector.protections.append(protection)
-        if args.signature:
-            report.sign(corrector, args)
         run = Correcting(corrector, args, report, repository)
         run.say_settings()
         run.correct()

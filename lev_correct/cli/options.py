@@ -93,7 +93,6 @@ def _add_files(add: Add) -> None:
     _add_edits(add)
     add("--edits FILE", "also write all edits, applied or not, as JSON lines")
     add("--jobs N", "processes that share the files (default: 1)", 1)
-    add("--signature", "tell version, model and settings, also in every JSON record")
 
 
 def _add_correct(parser: argparse.ArgumentParser, add: Add) -> None:
@@ -108,6 +107,7 @@ def _add_check(parser: argparse.ArgumentParser, add: Add) -> None:
     add("--exclude GLOB", "paths to skip; repeatable", action="append")
     add("--since REV", "only lines changed since a git revision; all files count as context")
     add("--identifiers", "also report listed misspellings in parts of identifiers, as no findings")
+    add("--no-cache", "read files again; else your cache tells what was found in unchanged ones")
     add("--stdin-filename PATH", "name of the file that standard input is, for an editor")
     add = adder(parser.add_mutually_exclusive_group())
     add("--format NAME", "text, github, json, sarif (default: text)", choices=[*FORMATS])

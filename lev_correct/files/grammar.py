@@ -88,21 +88,19 @@ _FUNCTION_WORDS = set(
 )
 
 
-def read_grammar(path: str | None, lines: Sequence[str], knows: Knows) -> Prose | None:
-    """Reads a whole text, of lines without their ends; None where its kind has no grammar.
+def read_grammar(path: str, kind: str, lines: Sequence[str], knows: Knows) -> Prose:
+    """Reads a whole text, of lines without their ends.
 
     Args:
+        kind: of :func:`.kind_of`, but prose, which has no grammar.
         knows: whether a word is a right one, so that an identifier may be that word.
     """
-    if not path or path == "-" or not lines:
-        return None
-    kind = kind_of(path, lines)
     if _TEMPLATE.search(path):
         lines = [_TEMPLATE_TAG.sub(as_code, line) for line in lines]
     if kind == UNKNOWN:
         left_out = f"unknown kind {os.path.splitext(path)[1]}".strip()
         return _read(kind, lines, knows)._replace(left_out=left_out)
-    return _read(kind, lines, knows) if kind != PROSE else None
+    return _read(kind, lines, knows)
 
 
 def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:

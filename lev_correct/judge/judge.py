@@ -83,6 +83,8 @@ class Judge:
     lines_read = 0
     #: Whether most of the text is in another language.
     foreign = False
+    #: Words of which it told what the files of the run tell.
+    asked: Iterable[str] = ()
     #: Where an edit begins → the terms of its log-odds by name, in nats.
     why: Mapping[int, Mapping[str, float]] = {}
 
@@ -99,7 +101,7 @@ class Judge:
         return [()] * len(lines)
 
     def survey(self, lines: Iterable[str]) -> None:
-        """Counts the words of a file of the run, its code's too, before any is corrected."""
+        """Counts the words of the files of a run, their code's too, before any is corrected."""
 
     def leaves_alone(self, word: str) -> bool:
         """Returns whether a word stays, whatever the model says."""
@@ -149,7 +151,6 @@ class Run:
     weights: Weights
     languages: Languages = field(default_factory=Languages)
     met: Counter[str] = field(default_factory=Counter)  # in small letters
-    seen: set[int] = field(default_factory=set)  # sentences, by their words
     often: dict[str, list[str]] = field(default_factory=dict)  # words met often, by their ends
     measured: "list[Measured] | None" = None  # edits, which then are not judged
 
@@ -167,6 +168,7 @@ class Evidence(Judge):
         self.is_prose = os.path.splitext(path or "")[1].lower() in PROSE
         self._lines = self._foreign_lines = 0  # of several words
         self._read = self._misspelt = 0  # words; listed ones in small letters
+        self.asked: set[str] = set()
 
     def foreign_parts(
         self,
@@ -193,13 +195,13 @@ class Evidence(Judge):
     def survey(self, lines: Iterable[str]) -> None:
         """See :class:`.Judge`; a sentence that stands there twice, as of a copied page, counts
         once."""
-        run = self.run
+        run, seen = self.run, set[int]()
         run.often.clear()
         for line in dict.fromkeys(map(str.strip, lines)):
             for sentence in _SENTENCE_END.split(line):
                 words = hash(tuple(_WORD.findall(sentence.lower())))
-                if words not in run.seen:
-                    run.seen.add(words)
+                if words not in seen:
+                    seen.add(words)
                     run.met.update(map(str.lower, _PART.findall(sentence)))
 
     @property
@@ -235,16 +237,15 @@ class Evidence(Judge):
 
     def leaves_alone(self, word: str) -> bool:
         """See :class:`.Judge`."""
+        # in source trees 4 confused words were corrected rightly, 9 wrongly; 0 and 3 short ones
+        if self.run.words.is_confused(word):
+            return not self.is_prose
         if self.run.known.level(word.lower()) == SPELLED:
             return True
         if self.run.words.misspelt(word):
             return False
-        is_confused = self.run.words.is_confused(word)
-        # in source trees 4 confused words were corrected rightly, 9 wrongly; 0 and 3 short ones
-        if not self.is_prose and (is_confused or len(word) <= SHORT):
+        if not self.is_prose and len(word) <= SHORT:
             return True
-        if is_confused:
-            return False
         return self.is_term(word) or self._level(word) >= LEFT_ALONE
 
     def level(self, words: str) -> int:
@@ -281,6 +282,7 @@ class Evidence(Judge):
     def is_term(self, word: str) -> bool:
         """Returns whether a word, or one of two that no list has, returns in the files of the run,
         be it in code or as one of several."""
+        self.asked.add(word)
         forms = [
             *word.lower().split(),
             *word.lower().removesuffix("s").split(),
@@ -291,6 +293,7 @@ class Evidence(Judge):
     def met_oftener(self, word: str) -> tuple[str, ...]:
         """See :class:`.Judge`: not of its ends, which tell one name from another (*nnodes*,
         *nodex*)."""
+        self.asked.add(word)
         run, small = self.run, word.lower()
         count = run.met[small]
         if (

@@ -2,17 +2,15 @@
 
 import contextlib
 import re
-import shutil
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
-from pathlib import Path
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..text.units import Span
-from ..words.prepared import user_cache
+from ..words.prepared import keep, user_cache
 
 #: Languages of Latin letters that are told from each other, by py3langid's names.
 LANGUAGES = (
@@ -90,43 +88,17 @@ class Languages:
 _ARRAYS = ("scores", "priors", "moves", "rows", "features", "classes")
 
 
-def load_identifier(cache: Path | None = None) -> Any:
-    """Returns a ``LanguageIdentifier`` of :data:`LANGUAGES`.
-
-    Args:
-        cache: folder where it is kept (default: ``lev_plugins`` in the user's cache). Where it can
-            be neither read nor written, the library's own file is loaded.
-    """
+def load_identifier() -> Any:
+    """Returns a ``LanguageIdentifier`` of :data:`LANGUAGES`; from the library's own file where none
+    is kept."""
     from py3langid import __version__ as version
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    folder = (cache or user_cache()) / f"py3langid-{version}"
-    with contextlib.suppress(OSError, ValueError, RuntimeError):  # the last where there is no home
-        return _kept(LanguageIdentifier, folder.expanduser())
+    names = [f"py3langid-{version}/{name}.npy" for name in _ARRAYS]
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+        return _kept(LanguageIdentifier, names)
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
     identifier.set_languages(LANGUAGES)
-    with contextlib.suppress(OSError, RuntimeError):
-        _keep(identifier, folder.expanduser())
-    return identifier
-
-
-def _kept(identifier_class: Any, folder: Path) -> Any:
-    """Reads what :func:`_keep` wrote, or raises OSError or ValueError."""
-    arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS]
-    scores, priors, moves, rows, features, classes = arrays
-    if {*classes.tolist()} != {*LANGUAGES}:
-        raise ValueError("of other languages")
-    moves = memoryview(moves)
-    return identifier_class(
-        scores, priors, classes.tolist(), moves, features.tolist(), tk_row=rows.tolist()
-    )
-
-
-def _keep(identifier: Any, folder: Path) -> None:
-    """Writes it, whole or not at all; raises OSError where it cannot."""
-    import tempfile  # slow to import
-
-    folder.parent.mkdir(parents=True, exist_ok=True)
     parts = (
         identifier.nb_ptc,
         identifier.nb_pc,
@@ -135,11 +107,18 @@ def _keep(identifier: Any, folder: Path) -> None:
         identifier.tk_output,
         identifier.nb_classes,
     )
-    staging = Path(tempfile.mkdtemp(prefix=".py3langid-", dir=folder.parent))
-    try:
-        for name, part in zip(_ARRAYS, parts, strict=True):
-            np.save(staging / f"{name}.npy", np.ascontiguousarray(part))
-        shutil.rmtree(folder, ignore_errors=True)  # of another form
-        staging.rename(folder)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+    for name, part in zip(names, parts, strict=True):
+        keep(name, partial(np.save, arr=np.ascontiguousarray(part)))
+    return identifier
+
+
+def _kept(identifier_class: Any, names: Sequence[str]) -> Any:
+    """Reads what was kept, or raises OSError, ValueError or RuntimeError."""
+    arrays = [np.load(user_cache() / name, mmap_mode="r") for name in names]
+    scores, priors, moves, rows, features, classes = arrays
+    if {*classes.tolist()} != {*LANGUAGES}:
+        raise ValueError("of other languages")
+    moves = memoryview(moves)
+    return identifier_class(
+        scores, priors, classes.tolist(), moves, features.tolist(), tk_row=rows.tolist()
+    )

@@ -21,7 +21,6 @@ from rapidfuzz.distance import OSA
 
 from lev_runtime.beam.search import WordTree, code_points
 from lev_runtime.errors import UserError
-from lev_runtime.io.output import whole_file
 from lev_runtime.io.text_files import decode, read_bytes
 
 from .ngrams import LetterModel
@@ -31,6 +30,7 @@ from .prepared import (
     SortedLines,
     counts_as_arrays,
     counts_of,
+    keep,
     number_of,
     numbers,
     packed,
@@ -135,7 +135,7 @@ class Lexicon:
         """See :class:`.LetterModel`."""
         return self.letters.per_letter(word)
 
-    @cached_property
+    @property
     def tree(self) -> WordTree:
         """The words by their letters, :data:`END_OF_WORD` after each."""
         if arrays := self._path and read_arrays(self._path, self.OF_TREE):
@@ -296,9 +296,9 @@ class Codespell(Lookup):
         """Returns the list that a file holds, of which a sorted copy is kept in the user's cache:
         sorting takes longer than much else that a first line needs."""
         # another form of the copy gets another name, or older ones would be read for it
-        kept = user_cache() / f"codespell-3-{sha256(text).hexdigest()}"
-        with suppress(OSError, ValueError, RuntimeError):  # the last where there is no home
-            return cls(kept.expanduser().read_bytes())
+        name = f"codespell-3-{sha256(text).hexdigest()}"
+        with suppress(OSError, ValueError, RuntimeError):
+            return cls((user_cache() / name).read_bytes())
         lines = decode(path, 1, text).lower().split("\n")
         single, several = list[str](), list[str]()
         for wrong, right in dict(line.partition("->")[::2] for line in lines if line).items():
@@ -313,10 +313,7 @@ class Codespell(Lookup):
         counts = [f"{right}\t{count}" for right, count in met.items()]
         parts = ("\n".join(sorted(rows)) for rows in (single, several, counts))
         table = "\0".join(parts).encode(*ENCODING)
-        with suppress(OSError, UserError, RuntimeError):
-            kept.expanduser().parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(str(kept.expanduser())) as file:
-                file.buffer.write(table)
+        keep(name, lambda file: file.write(table))
         return cls(table)
 
 
@@ -326,22 +323,23 @@ class KnownWords:
     A level is evidence, in nats, that the word is meant as it is written.
 
     Args:
-        text: UTF-8; on each line a word in small letters, a tab and its level; sorted by bytes.
+        text: UTF-8; on each line a word in small letters, a tab and its level; sorted by bytes. Or
+            the path of a file, read when it is asked for, as right text has no need of it.
     """
 
-    def __init__(self, text: bytes) -> None:
-        self._lines = SortedLines(text)
+    def __init__(self, text: bytes | str) -> None:
+        self._text = text
         self.level = lru_cache(MOST_KEPT)(self._level)
+
+    @cached_property
+    def _lines(self) -> SortedLines:
+        return SortedLines(self._text if isinstance(self._text, bytes) else _levels(self._text))
 
     @classmethod
     def read(cls, path: str) -> "KnownWords":
         """Reads a file, prepared, compressed by xz or neither; raises UserError where it cannot be
         read, or its first line is of another form."""
-        arrays = read_arrays(path, [TEXT])
-        text = arrays[TEXT].tobytes() if arrays else read_bytes(path)
-        if not _LINE.match(text):
-            raise UserError(f"{path}, line 1: expected a word, a tab and a level from 1 to 9")
-        return cls(text)
+        return cls(_levels(path))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Returns what it is prepared as."""
@@ -350,6 +348,15 @@ class KnownWords:
     def _level(self, word: str) -> int:
         """Returns 0 for a word that is not there."""
         return int(self._lines.after(f"{word}\t") or 0)
+
+
+def _levels(path: str) -> bytes:
+    """Returns the lines of :meth:`KnownWords.read`."""
+    arrays = read_arrays(path, [TEXT])
+    text = arrays[TEXT].tobytes() if arrays else read_bytes(path)
+    if not _LINE.match(text):
+        raise UserError(f"{path}, line 1: expected a word, a tab and a level from 1 to 9")
+    return text
 
 
 Confusions = Mapping[str, tuple[str, ...]]

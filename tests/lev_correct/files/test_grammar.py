@@ -14,7 +14,8 @@ from tables import rows
 from lev_correct import Corrector
 from lev_correct.files.file_kinds import PROSE, kind_of
 from lev_correct.files.formats import FORMATS, masked
-from lev_correct.files.grammar import is_sentence, read_grammar
+from lev_correct.files.grammar import is_sentence
+from lev_correct.files.grammar import read_grammar as read_kind
 from lev_correct.files.scanner import SCANNED, scanned
 from lev_correct.lines import Change, Line
 from lev_correct.repository.kinds import left_alone
@@ -94,6 +95,12 @@ TEXTS = {
     "a.csv": "2,teh,teh\n| teh | teh|teh |\n",
     "a.txt": "so\n\n    teh teh\n",
 }
+
+
+def read_grammar(name, lines, knows):
+    """Reads a text by the grammar of its kind; None of prose."""
+    kind = kind_of(name, lines)
+    return None if kind == PROSE else read_kind(name, kind, lines, knows)
 
 
 def table(name):
