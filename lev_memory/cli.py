@@ -2,6 +2,7 @@
 
 import argparse
 import functools
+import itertools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from .formats.files import (
     noted,
     read_document,
     write_json,
+    write_lines,
 )
 from .formats.markdown import ENDINGS as MARKDOWN
 from .formats.markdown import Markdown, committed
@@ -101,7 +103,8 @@ def _add_proposals(add: Add, precision: str) -> None:
     add("--dry-run", "only report")
     add("--diff", "print the changes, do not write them")
     add("--backup", "keep the old file as FILE.bak")
-    add("--report FILE", "write as JSON what becomes of each fuzzy entry, and why", type=Path)
+    about = "write as JSON what becomes of each fuzzy entry, and why; of Markdown, a page of it"
+    add("--report FILE", about, type=Path)
     add("--tmx OUT", "write proposals as a translation memory too, but none in part", type=Path)
 
 
@@ -230,7 +233,7 @@ def _repair_markdown(args: argparse.Namespace) -> int:
         wanted = "OLD.md NEW.md TRANSLATION.md, or --since REVISION NEW.md TRANSLATION.md"
         raise UserError(f"give three files or folders, {wanted}")
     *olds, new, args.place = args.places
-    problems, documents = Problems(), dict[Path, BilingualFile]()
+    problems, documents = Problems(), dict[Path, Markdown]()
     pairs = list[Pair]()
     for path in files_in(args.place, MARKDOWN):
         name = path.relative_to(args.place) if args.place.is_dir() else ""
@@ -244,7 +247,10 @@ def _repair_markdown(args: argparse.Namespace) -> int:
     for place in args.memory:
         pairs += folder_memory(place, language, problems)[0]
     memory = TranslationMemory(Memory(pairs), language, args.precision)
-    _fill(args, dict.fromkeys(documents, memory), problems, documents)
+    page, args.report = args.report, None
+    _fill(args, dict.fromkeys(documents, memory), problems, {**documents})
+    if page:
+        write_lines(page, itertools.chain(*(each.report() for each in documents.values())))
     return 2 if problems else 0
 
 
@@ -307,9 +313,11 @@ def _fill(
 def told(filled: Filled) -> str:
     """Returns what became of a file, or why there is nothing to do."""
     units, outcome = filled.document.units, filled.document.outcome()
-    if filled.decisions or outcome:
-        is_done = not outcome and {each.outcome for each in filled.decisions} == {"left"}
-        return outcome + ("nothing new to do: " if is_done else "") + summary(filled.report)
+    if outcome:
+        return outcome
+    if filled.decisions:
+        is_done = {each.outcome for each in filled.decisions} == {"left"}
+        return ("nothing new to do: " if is_done else "") + summary(filled.report)
     empty = sum(unit.state == "untranslated" for unit in units)
     hint = f", {empty} are untranslated; --memory gives these matches" if empty else ""
     return f"nothing to do: none of {len(units)} entries is fuzzy{hint}"

@@ -2,16 +2,19 @@
 
 Blocks and sentences of the older source are paired with those of its translation, by structure, and
 with those of the new source, by likeness. What did not change stays byte for byte; what changed is
-a fuzzy unit; what is new stays in its language, and code follows the source. A comment marks what
-a translator has to look at.
+a fuzzy unit, and code follows the source. No text comes or goes unless it is asked for: what is
+new or removed is noted, for a report.
 """
 
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from os.path import commonprefix
 from pathlib import Path
+from textwrap import shorten
 from typing import NamedTuple
 
 import regex
@@ -25,21 +28,20 @@ from ..repair.text import replaced
 from .units import BilingualFile, Proposal, TranslationUnit
 
 ENDINGS = ".md", ".markdown"
-#: marks of what is repaired, of what still says what the older source said, and of what is new
-MARKS = REPAIRED, CHANGED, NEW = " <!--repaired-->", " <!--changed-->", " <!--new-->"
+REPAIRED = " <!--repaired-->"  # a mark
 _LEAVES = {"paragraph_open", "heading_open", "tr_open", "fence", "code_block", "html_block", "hr"}
 _CODE = {"code", "hr", ""}
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _SENTENCE = regex.compile(r"(?<=[^\s.]{2}[.!?])\s+(?=[^\s\p{Ll}])")
 _ANCHOR = regex.compile(r"`[^`]+`|\p{N}+|\]\([^)\s]+|\p{Lu}\w*\p{Lu}\w*|\w+(?:[._:/\\]+\w+)+")
-_LINK = re.compile(r"https?://[^\s)>\]\"'`]+")
+# in a text: addresses, code, tags
+_INLINE = re.compile(r"https?://[^\s)>\]\"'`]+|`[^`\n]+`|\[\[[^\]\n]*\]\]|\]\([^)\s]+\)|<[^<>\n]+>")
 ASIDE = 50  # places; a document of 1,000 blocks takes 1 CPU second, without a limit 63
-AROUND = 8  # letters before a change of an address that its translation's has, too
+AROUND = 8  # letters on both sides of a change of an address that its translation's has, too
 FEW_WORDS = 5  # that a part of a longer text has at least
-#: what a mark at the end of would make something else: the line below a heading, the end of a
-#: table's row, and of what no letter stands in, such as the end of a container
-_BEFORE_MARK = regex.compile(r"\n[=-]+$|[^\S\n]*\|$|\A(?::::\s*\w*|[^\p{L}]*)$")
+# before which a mark stands: the line below a heading, the end of a table's row
+_BEFORE_MARK = regex.compile(r"\n[=-]+$|[^\S\n]*\|$")
 LIKE = 0.5  # likeness of two texts from which one is a change of the other
 
 
@@ -53,6 +55,17 @@ class Piece(NamedTuple):
     @property
     def is_code(self) -> bool:
         return self.kind in _CODE
+
+
+class Note(NamedTuple):
+    """Tells a reader what became of a text of the source."""
+
+    what: str
+    text: str
+
+
+Part = str | TranslationUnit | Note
+START = -1  # the place before the first one
 
 
 def committed(revision: str, path: Path) -> bytes:
@@ -105,9 +118,7 @@ def piece_of(text: str, kind: str) -> Piece:
 
 
 def parts_of(piece: Piece) -> list[Piece]:
-    """Returns the lines of code, or the sentences of a text."""
-    if piece.is_code:
-        return [piece_of(line, "") for line in _LINE.findall(piece.text)]
+    """Returns the sentences of a text."""
     ends = [match.span() for match in _SENTENCE.finditer(piece.text)]
     starts = [0, *(end for _, end in ends)]
     stops = [*ends, (len(piece.text), len(piece.text))]
@@ -179,161 +190,153 @@ def likeness(old: Piece, new: Piece) -> float:
     return similarity if similarity >= LIKE else 0.0
 
 
-def changes(old: Sequence[Piece], new: Sequence[Piece]) -> list[tuple[int | None, int | None]]:
-    """Returns the places of both in the order of the new one: of pieces that stay or change, of
-    deleted ones (no new place) and of inserted ones (no old place)."""
-    result = list[tuple[int | None, int | None]]()
+def changes(old: Sequence[Piece], new: Sequence[Piece]) -> list[tuple[int, int]]:
+    """Returns the places in both of the pieces that stay or change."""
+    pairs = list[tuple[int, int]]()
     texts = [[piece.text for piece in side] for side in (old, new)]
     for step in Levenshtein.opcodes(*texts):
         i, j, k, m = step.src_start, step.src_end, step.dest_start, step.dest_end
-        pairs = [*zip(range(i, j), range(k, m))]
-        if step.tag != "equal":
-            pairs = [(i + a, k + b) for a, b in aligned(old[i:j], new[k:m], likeness)]
-        for a, b in [*pairs, (j, m)]:
-            result += [(place, None) for place in range(i, a)]
-            result += [(None, place) for place in range(k, b)]
-            result += [(a, b)] if a < j and b < m else []
-            i, k = a + 1, b + 1
-    return result
+        if step.tag == "equal":
+            pairs += zip(range(i, j), range(k, m))
+        else:
+            pairs += [(i + a, k + b) for a, b in aligned(old[i:j], new[k:m], likeness)]
+    return pairs
 
 
-def with_links(old: str, new: str, there: str) -> str | None:
-    """Returns a translation with its addresses changed as the source's are, where these are all
-    that changed; None where more did, or where it has not as many.
+def with_code(old: str, new: str, there: str, parts: re.Pattern[str] = _INLINE) -> str | None:
+    """Returns a translation with its addresses and code, or other parts, changed as the source's
+    are, where these are all that changed; None where more did, or where it has not as many.
 
     A translation may name another page of the same site: ``/manual/es/`` for ``/manual/en/``.
     """
-    sides = [_LINK.findall(text) for text in (old, new, there)]
-    if len({*map(len, sides)}) > 1 or _LINK.split(old) != _LINK.split(new):
+    sides = [parts.findall(text) for text in (old, new, there)]
+    if len({*map(len, sides)}) > 1 or parts.split(old) != parts.split(new):
         return None
     edits = list[tuple[int, int, str]]()
-    for before, after, match in zip(*sides[:2], _LINK.finditer(there)):
+    for before, after, match in zip(*sides[:2], parts.finditer(there)):
+        if before == after:
+            continue
         start = len(commonprefix((before, after)))
         end = len(commonprefix((before[start:][::-1], after[start:][::-1])))
-        gone, come = before[start : len(before) - end], after[start : len(after) - end]
-        letters = before[max(start - AROUND, 0) : start]  # before it, which tell the place
-        if not gone + come:
-            continue
-        if match[0].count(letters + gone) != 1:
+        stop = len(before) - end
+        first = max(start - AROUND, 0)
+        around = before[first : stop + AROUND]
+        if match[0].count(around) != 1:
             return None
-        place = match.start() + match[0].index(letters + gone) + len(letters)
-        edits.append((place, place + len(gone), come))
+        place = match.start() + match[0].index(around) - first
+        edits.append((place + start, place + stop, after[start : len(after) - end]))
     return replaced(there, edits)
 
 
-def remaining(
-    before: Sequence[str | TranslationUnit], after: str, is_last: bool
-) -> list[str | TranslationUnit]:
-    """Returns what is left of the gaps on both sides of a piece that goes: the wider one, as that
-    of the end of a list; at the end of all the last one."""
-    wider = [gap for gap in before if not is_last and str(gap).count("\n") >= after.count("\n")]
-    return wider or [after] * len(before)
-
-
-def marked(text: str, mark: str) -> str:
+def marked(text: str) -> str:
     """Returns a text with a mark at its end, where that leaves it what it is."""
     end = _BEFORE_MARK.search(text)
-    if end and not end.start():
-        return text
     place = end.start() if end else len(text)
-    return text[:place] + mark + text[place:]
+    return text[:place] + REPAIRED + text[place:]
 
 
 class Markdown(BilingualFile):
     """The translation of a document whose source has changed.
 
     old, new: the source as it was when it was translated, and as it is now. units: what changed;
-    pairs: sentences and blocks of the older source with their translations. counts: of blocks and
-    sentences that are unchanged, new and removed.
+    pairs: sentences and blocks of the older source with their translations. notes: lines and what
+    a reader is told of them, once there are proposals.
     """
 
     def __init__(self, path: Path, translation: bytes, old: bytes, new: bytes) -> None:
         super().__init__(path, "", [])
         self.pairs = list[Pair]()
-        self.counts = dict.fromkeys(("unchanged", "new", "removed"), 0)
-        self.code = set[TranslationUnit]()  # of units, those in code, where no mark may stand
+        self.notes = list[tuple[int, Note]]()
         try:
             there, *sources = (side.decode() for side in (translation, old, new))
         except UnicodeDecodeError:
             raise UserError(f"{path}: it or its source is not UTF-8") from None
-        for mark in MARKS:
-            if mark.strip() in there:
-                raise UserError(f"{path} has marks of an earlier run ({mark.strip()}): delete "
-                                "them, and give the source as it was then")  # fmt: skip
+        if REPAIRED.strip() in there:
+            raise UserError(f"{path} has marks of an earlier run ({REPAIRED.strip()}): delete "
+                            "them, and give the source as it was then")  # fmt: skip
         end = "\r\n" if "\r\n" in there else "\n"
         sources = [source.replace("\r\n", "\n").replace("\n", end) for source in sources]
         self.parts = self.merged(*map(blocks, (*sources, there)))
 
     def outcome(self) -> str:
         """See the base class."""
-        parts = (f"{count} {what}" for what, count in self.counts.items())
-        return f"blocks, sentences, lines of code: {', '.join(parts)}; "
+        counts = Counter(note.what for _, note in self.notes)
+        return ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing to do"
+
+    def report(self) -> Iterator[str]:
+        """Yields the lines of a page on what became of it: line, what and the source's text."""
+        yield f"# {self.path}"
+        yield ""
+        for line, note in self.notes:
+            yield f"- line {line}, {note.what}: {shorten(note.text, 100, placeholder=' …')}"
+        yield ""
 
     def merged(
         self, old: Sequence[Piece], new: Sequence[Piece], there: Sequence[Piece]
-    ) -> list[str | TranslationUnit]:
-        """Returns the new translation: texts and gaps, and units in the places of texts that have
-        to be repaired."""
+    ) -> list[Part]:
+        """Returns the new translation: texts and gaps, units in the places of texts that have to be
+        repaired, and notes. Code goes where nothing came for it."""
         links = dict(aligned(old, there, translates))
-        for i, j in links.items():
-            if not old[i].is_code:
-                self.pairs.append((old[i].text, there[j].text))
-        script, done = changes(old, new), 0
-        moved = {old[i].text: there[j].text for i, j in links.items() if (i, None) in script}
-        parts = list[str | TranslationUnit]()
-        for before, now in script:
-            if before is None:
-                assert now is not None
-                gap = new[now].gap
-                if parts and now and new[now - 1].gap != parts[-1]:  # of the end of a list
-                    gap, parts[-1] = str(parts[-1]), new[now - 1].gap
-                parts += [self.inserted(new[now], moved), gap]
-            elif before in links:
-                place = links[before]
-                for piece in there[done:place]:
-                    parts += piece[:2]
-                done, piece = place + 1, there[place]
-                if now is None:
-                    self.counts["removed"] += 1
-                    parts[-1:] = remaining(parts[-1:], piece.gap, place == len(there) - 1)
-                else:
-                    parts += [*self.changed(old[before], new[now], piece), piece.gap]
-        for piece in there[done:]:
-            parts += piece[:2]
-        return parts
+        pairs = [(old[i], there[j]) for i, j in links.items()]
+        self.pairs += [(source.text, target.text) for source, target in pairs if not source.is_code]
+        cells: dict[int, list[Part]] = {j: [*piece[:2]] for j, piece in enumerate(there)}
+        texts, at = {piece.text for piece in new}, START
+        cells[at] = []
+        bounds = [(START, START), *changes(old, new), (len(old), len(new))]
+        for (i, k), (j, m) in pairwise(bounds):
+            if i in links:
+                at = links[i]
+                cells[at] = [*self.changed(old[i], new[k], there[at]), there[at].gap]
+            cells[at] += [Note("new", piece.text) for piece in new[k + 1 : m]]
+            gone = range(i + 1, j)
+            is_code = k + 1 == m and all(old[place].is_code for place in gone)
+            for place in gone:
+                text = old[place].text
+                if place in links and is_code and text not in texts:
+                    cells[links[place]] = [Note("removed", text)]
+                elif place in links:
+                    cells[links[place]].insert(0, Note("no longer in the source", text))
+        return [part for _, cell in sorted(cells.items()) for part in cell]
 
-    def inserted(self, piece: Piece, moved: dict[str, str]) -> str:
-        """Returns what is new in the source, or the translation of what was moved."""
-        self.counts["new"] += 1
-        text = piece.text if piece.is_code else marked(piece.text, NEW)
-        return moved.get(piece.text) or text
-
-    def changed(self, old: Piece, new: Piece, there: Piece) -> list[str | TranslationUnit]:
+    def changed(self, old: Piece, new: Piece, there: Piece) -> list[Part]:
         """Returns the translation of a piece that may have changed."""
-        sides = [parts_of(piece) for piece in (old, new, there)]
         if old.text.split() == new.text.split():
-            self.counts["unchanged"] += 1
             return [there.text]
-        if there.text == old.text:
-            return [new.text]
-        if len(sides[0]) > 1 and (old.is_code or len(sides[0]) == len(sides[2])):
-            return self.merged(*sides)
-        followed = with_links(old.text, new.text, there.text)
+        copied = new.text if there.text == old.text else None
+        parts = _LINE if old.is_code else _INLINE
+        followed = copied or with_code(old.text, new.text, there.text, parts)
         if followed is not None:
-            return [followed]
+            return [Note("follows", new.text), followed]
+        if old.is_code:  # as a whole or not at all
+            return [Note("changed", new.text), there.text]
+        sides = [parts_of(piece) for piece in (old, new, there)]
+        if 1 < len(sides[0]) == len(sides[2]):
+            return self.merged(*sides)
         unit = TranslationUnit(len(self.units), None, new.text, there.text, old.text, "", "fuzzy")
         self.units.append(unit)
-        if old.is_code:
-            self.code.add(unit)
         return [unit]
 
     def with_proposals(self, proposals: dict[TranslationUnit, Proposal]) -> bytes:
-        """See the base class."""
-        texts = list[str]()
+        """See the base class; what follows a part of a change is left out."""
+        texts, line = list[str](), 1
+        self.notes = []
         for part in self.parts:
-            if isinstance(part, TranslationUnit):
-                made = proposals.get(part)
-                text, mark = (made.text, REPAIRED) if made else (part.target, CHANGED)
-                part = text if part in self.code else marked(text, mark)
-            texts.append(part)
+            text, note = self.written(part, proposals)
+            if note:
+                self.notes.append((line, note))
+            line += text.count("\n")
+            texts.append(text)
         return "".join(texts).encode()
+
+    def written(
+        self, part: Part, proposals: dict[TranslationUnit, Proposal]
+    ) -> tuple[str, Note | None]:
+        """Returns the text of a part, and what a reader is told of it."""
+        if isinstance(part, str):
+            return part, None
+        if isinstance(part, Note):
+            return "", part
+        made = proposals.get(part)
+        if made is None or not made.is_all:
+            return part.target, Note("changed", part.source)
+        return marked(made.text), Note("repaired", part.source)
