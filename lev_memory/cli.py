@@ -105,6 +105,8 @@ def _add_proposals(add: Add, precision: str) -> None:
     add("--backup", "keep the old file as FILE.bak")
     about = "write as JSON what becomes of each fuzzy entry, and why; of Markdown, a page of it"
     add("--report FILE", about, type=Path)
+    about = "Markdown: put in what is new in the source, marked, and take out what it lost"
+    add("--insert-new", about)
     add("--tmx OUT", "write proposals as a translation memory too, but none in part", type=Path)
 
 
@@ -240,8 +242,8 @@ def _repair_markdown(args: argparse.Namespace) -> int:
         with noted(problems, path, path == args.place):
             source = new / name
             old = committed(args.since, source) if args.since else read_bytes(str(olds[0] / name))
-            document = Markdown(path, read_bytes(str(path)), old, read_bytes(str(source)))
-            documents[path] = document
+            sides = read_bytes(str(path)), old, read_bytes(str(source))
+            document = documents[path] = Markdown(path, *sides, args.insert_new)
             pairs += [(to_line(text), to_line(other)) for text, other in document.pairs]
     language = args.language or next((language_of(each) for each in documents.values()), "")
     for place in args.memory:

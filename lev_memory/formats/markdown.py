@@ -11,7 +11,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby
 from os.path import commonprefix
 from pathlib import Path
 from textwrap import shorten
@@ -28,7 +28,8 @@ from ..repair.text import replaced
 from .units import BilingualFile, Proposal, TranslationUnit
 
 ENDINGS = ".md", ".markdown"
-REPAIRED = " <!--repaired-->"  # a mark
+#: marks of what is repaired, and of what is new
+MARKS = REPAIRED, NEW = " <!--repaired-->", " <!--new-->"
 _LEAVES = {"paragraph_open", "heading_open", "tr_open", "fence", "code_block", "html_block", "hr"}
 _CODE = {"code", "hr", ""}
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -40,8 +41,9 @@ _INLINE = re.compile(r"https?://[^\s)>\]\"'`]+|`[^`\n]+`|\[\[[^\]\n]*\]\]|\]\([^
 ASIDE = 50  # places; a document of 1,000 blocks takes 1 CPU second, without a limit 63
 AROUND = 8  # letters on both sides of a change of an address that its translation's has, too
 FEW_WORDS = 5  # that a part of a longer text has at least
-# before which a mark stands: the line below a heading, the end of a table's row
-_BEFORE_MARK = regex.compile(r"\n[=-]+$|[^\S\n]*\|$")
+#: what a mark at the end of would make something else: the line below a heading, the end of a
+#: table's row, and of what no letter stands in, such as the end of a container
+_BEFORE_MARK = regex.compile(r"\n[=-]+$|[^\S\n]*\|$|\A(?::::\s*\w*|[^\p{L}]*)$")
 LIKE = 0.5  # likeness of two texts from which one is a change of the other
 
 
@@ -65,7 +67,8 @@ class Note(NamedTuple):
 
 
 Part = str | TranslationUnit | Note
-START = -1  # the place before the first one
+Step = tuple[int, int]  # of an older source to the new one: places in both, or NONE
+NONE = -1
 
 
 def committed(revision: str, path: Path) -> bytes:
@@ -190,17 +193,22 @@ def likeness(old: Piece, new: Piece) -> float:
     return similarity if similarity >= LIKE else 0.0
 
 
-def changes(old: Sequence[Piece], new: Sequence[Piece]) -> list[tuple[int, int]]:
-    """Returns the places in both of the pieces that stay or change."""
-    pairs = list[tuple[int, int]]()
+def changes(old: Sequence[Piece], new: Sequence[Piece]) -> list[Step]:
+    """Returns the places of both in the order of the new one: of pieces that stay or change, of
+    deleted ones (NONE for a new place) and of inserted ones (NONE for an old one)."""
+    result = list[Step]()
     texts = [[piece.text for piece in side] for side in (old, new)]
     for step in Levenshtein.opcodes(*texts):
         i, j, k, m = step.src_start, step.src_end, step.dest_start, step.dest_end
-        if step.tag == "equal":
-            pairs += zip(range(i, j), range(k, m))
-        else:
-            pairs += [(i + a, k + b) for a, b in aligned(old[i:j], new[k:m], likeness)]
-    return pairs
+        pairs = [*zip(range(i, j), range(k, m))]
+        if step.tag != "equal":
+            pairs = [(i + a, k + b) for a, b in aligned(old[i:j], new[k:m], likeness)]
+        for a, b in [*pairs, (j, m)]:
+            result += [(place, NONE) for place in range(i, a)]
+            result += [(NONE, place) for place in range(k, b)]
+            result += [(a, b)] if a < j and b < m else []
+            i, k = a + 1, b + 1
+    return result
 
 
 def with_code(old: str, new: str, there: str, parts: re.Pattern[str] = _INLINE) -> str | None:
@@ -228,32 +236,53 @@ def with_code(old: str, new: str, there: str, parts: re.Pattern[str] = _INLINE) 
     return replaced(there, edits)
 
 
-def marked(text: str) -> str:
+def marked(text: str, mark: str) -> str:
     """Returns a text with a mark at its end, where that leaves it what it is."""
     end = _BEFORE_MARK.search(text)
+    if end and not end.start():
+        return text
     place = end.start() if end else len(text)
-    return text[:place] + REPAIRED + text[place:]
+    return text[:place] + mark + text[place:]
+
+
+def joined(there: Sequence[Piece], cells: dict[int, list[Part]], gone: set[int]) -> list[Part]:
+    """Returns what became of the pieces of a translation, and the gaps between them: where one is
+    gone the wider one, as that of the end of a list; at the end of all the last one."""
+    parts: list[Part] = [*cells[NONE], ""]
+    for place, piece in enumerate(there):
+        gap = piece.gap
+        if place in gone:
+            before = str(parts.pop())
+            is_inside = before and place < len(there) - 1
+            gap = max(before, gap, key=len) if is_inside else gap if before else ""
+        parts += [*cells[place], gap]
+    return parts
 
 
 class Markdown(BilingualFile):
     """The translation of a document whose source has changed.
 
-    old, new: the source as it was when it was translated, and as it is now. units: what changed;
-    pairs: sentences and blocks of the older source with their translations. notes: lines and what
-    a reader is told of them, once there are proposals.
+    old, new: the source as it was when it was translated, and as it is now. insert: whether what is
+    new is put in, and what is gone taken out. units: what changed; pairs: sentences and blocks of
+    the older source with their translations. notes: lines and what a reader is told of them, once
+    there are proposals.
     """
 
-    def __init__(self, path: Path, translation: bytes, old: bytes, new: bytes) -> None:
+    def __init__(
+        self, path: Path, translation: bytes, old: bytes, new: bytes, insert: bool = False
+    ) -> None:
         super().__init__(path, "", [])
+        self.insert = insert
         self.pairs = list[Pair]()
         self.notes = list[tuple[int, Note]]()
         try:
             there, *sources = (side.decode() for side in (translation, old, new))
         except UnicodeDecodeError:
             raise UserError(f"{path}: it or its source is not UTF-8") from None
-        if REPAIRED.strip() in there:
-            raise UserError(f"{path} has marks of an earlier run ({REPAIRED.strip()}): delete "
-                            "them, and give the source as it was then")  # fmt: skip
+        for mark in MARKS:
+            if mark.strip() in there:
+                raise UserError(f"{path} has marks of an earlier run ({mark.strip()}): delete "
+                                "them, and give the source as it was then")  # fmt: skip
         end = "\r\n" if "\r\n" in there else "\n"
         sources = [source.replace("\r\n", "\n").replace("\n", end) for source in sources]
         self.parts = self.merged(*map(blocks, (*sources, there)))
@@ -275,28 +304,56 @@ class Markdown(BilingualFile):
         self, old: Sequence[Piece], new: Sequence[Piece], there: Sequence[Piece]
     ) -> list[Part]:
         """Returns the new translation: texts and gaps, units in the places of texts that have to be
-        repaired, and notes. Code goes where nothing came for it."""
+        repaired, and notes."""
         links = dict(aligned(old, there, translates))
         pairs = [(old[i], there[j]) for i, j in links.items()]
         self.pairs += [(source.text, target.text) for source, target in pairs if not source.is_code]
-        cells: dict[int, list[Part]] = {j: [*piece[:2]] for j, piece in enumerate(there)}
-        texts, at = {piece.text for piece in new}, START
-        cells[at] = []
-        bounds = [(START, START), *changes(old, new), (len(old), len(new))]
-        for (i, k), (j, m) in pairwise(bounds):
-            if i in links:
-                at = links[i]
-                cells[at] = [*self.changed(old[i], new[k], there[at]), there[at].gap]
-            cells[at] += [Note("new", piece.text) for piece in new[k + 1 : m]]
-            gone = range(i + 1, j)
-            is_code = k + 1 == m and all(old[place].is_code for place in gone)
-            for place in gone:
-                text = old[place].text
-                if place in links and is_code and text not in texts:
-                    cells[links[place]] = [Note("removed", text)]
-                elif place in links:
-                    cells[links[place]].insert(0, Note("no longer in the source", text))
-        return [part for _, cell in sorted(cells.items()) for part in cell]
+        script, place = changes(old, new), NONE
+        removed, gone = self.removed(script, old, new), set[int]()
+        cells: dict[int, list[Part]] = {j: [piece.text] for j, piece in enumerate(there)}
+        cells[NONE] = []
+        for before, now in script:
+            place = links.get(before, place)
+            if before == NONE:
+                cells[place] += self.inserted(new, now, place == NONE, place in gone)
+                gone -= {place} if self.insert else set()
+            elif before not in links:
+                is_same = now == NONE or old[before].text == new[now].text
+                cells[place] += [] if is_same else [Note("never translated", new[now].text)]
+            elif now != NONE:
+                cells[place] = self.changed(old[before], new[now], there[place])
+            elif before in removed:
+                cells[place], gone = [Note("removed", old[before].text)], {*gone, place}
+            else:
+                cells[place].append(Note("no longer in the source", old[before].text))
+        return joined(there, cells, gone)
+
+    def removed(
+        self, script: Sequence[Step], old: Sequence[Piece], new: Sequence[Piece]
+    ) -> set[int]:
+        """Returns the places of the older source whose translation goes: all that the source lost,
+        where that is asked for, else code alone where nothing came for it."""
+        gone = {before for before, now in script if now == NONE}
+        if self.insert:
+            return gone
+        come = {new[now].text for before, now in script if before == NONE}
+        for is_pair, run in groupby(script, key=lambda step: NONE not in step):
+            places = [] if is_pair else [before for before, _ in run]
+            if any(place == NONE or not old[place].is_code for place in places):
+                gone -= {*places}
+        return {place for place in gone if old[place].text not in come}
+
+    def inserted(
+        self, new: Sequence[Piece], now: int, is_first: bool, replaces: bool
+    ) -> list[Part]:
+        """Returns what is new in the source, with a gap to what it stands beside."""
+        piece, told = new[now], Note("new", new[now].text)
+        if not self.insert:
+            return [told]
+        text = piece.text if piece.is_code else marked(piece.text, NEW)
+        if is_first:
+            return [told, text, piece.gap]
+        return [told, text] if replaces else [told, new[max(now - 1, 0)].gap, text]
 
     def changed(self, old: Piece, new: Piece, there: Piece) -> list[Part]:
         """Returns the translation of a piece that may have changed."""
@@ -339,4 +396,4 @@ class Markdown(BilingualFile):
         made = proposals.get(part)
         if made is None or not made.is_all:
             return part.target, Note("changed", part.source)
-        return marked(made.text), Note("repaired", part.source)
+        return marked(made.text, REPAIRED), Note("repaired", part.source)

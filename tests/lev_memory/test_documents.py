@@ -9,7 +9,7 @@ from refusals import refusal
 from scripted_command import commit, git, put, tree
 
 from lev_memory import cli
-from lev_memory.formats.markdown import REPAIRED, Markdown, blocks
+from lev_memory.formats.markdown import NEW, REPAIRED, Markdown, blocks
 
 OLD = b"""# Tables
 
@@ -75,15 +75,21 @@ WANTED = (
     .replace("//docs.test/de", "//www.docs.test/de")
     .replace("print(rows)", 'print(rows, end="")')
 )
+WITH_NEW = (
+    WANTED.replace("* Hier", f"- Close it.{NEW}\n* Hier")
+    .replace("Liste.\t", f"Liste.\n- Really.{NEW}\t")
+    .replace("Das liest niemand.\n\n", "")
+    + f"\nThe end.{NEW}\n"
+)
 PAGE = """# t.de.md
 
 - line 3, repaired: A table has 5 rows.
 - line 3, follows: Rows are counted from 0. See [rows](https://www.docs.test/en/rows).
-- line 6, new: - Close it.
-- line 8, new: - Really.
+- line 5, new: - Close it.
+- line 6, new: - Really.
 - line 8, follows: ```python rows = 3 # the count print(rows, end="") ```
 - line 13, no longer in the source: Nobody reads this.
-- line 20, new: The end.
+- line 19, new: The end.
 
 """
 
@@ -94,8 +100,8 @@ def folder(tmp_path, monkeypatch):
     put(old=OLD, new=NEW_SOURCE, **{"t.de.md": THERE, "other.txt": b"not ours\n"})
 
 
-def followed(old, new, there):
-    return Markdown(Path("t.de.md"), there, old, new).with_proposals({}).decode()
+def followed(old, new, there, insert=False):
+    return Markdown(Path("t.de.md"), there, old, new, insert).with_proposals({}).decode()
 
 
 # what is written -------------------------------------------------------------------------------
@@ -105,6 +111,11 @@ def test_what_changed_follows_the_source_and_all_else_stays_byte_for_byte():
     made = tree() | {"out.md": WANTED.encode(), "page.md": PAGE.encode()}
     assert cli.main("repair old new t.de.md -o out.md --report page.md".split()) == 0
     assert tree() == made
+
+
+def test_what_is_new_is_put_in_and_what_is_lost_goes_where_that_is_asked_for():
+    assert cli.main("repair old new t.de.md -o out.md --insert-new".split()) == 0
+    assert Path("out.md").read_text("utf-8") == WITH_NEW
 
 
 def test_in_a_repository_the_older_source_is_that_of_a_revision():
@@ -122,9 +133,9 @@ BLOCKS = st.lists(
 ).map("\n\n".join)
 
 
-@given(BLOCKS, BLOCKS)
-def test_a_source_that_did_not_change_leaves_every_byte(source, there):
-    assert followed(source.encode(), source.encode(), there.encode()) == there
+@given(BLOCKS, BLOCKS, st.booleans())
+def test_a_source_that_did_not_change_leaves_every_byte(source, there, insert):
+    assert followed(source.encode(), source.encode(), there.encode(), insert) == there
     assert "".join(piece.text + piece.gap for piece in blocks(there)) == there
 
 
