@@ -28,7 +28,7 @@ _HANDS_OFF = (
 #: A line that says so of its file: behind the sign of a comment, or with a capital.
 _GENERATED = re.compile(
     r"@generated\b"
-    rf"|^(?:[^\w\n]*[^\w\s][^\w\n]*|(?=(?-i:[A-Z])))(?:"
+    rf"|^(?:[^\S\n]*+[^\w\s][^\w\n]*+|(?=(?-i:[A-Z])))(?:"
     rf"{_BY} (?:automatically |at \S+ )?(?:by|from|with|using|via|on)\b"
     rf"|this (?:\w+ ){{1,3}}(?:is|was|has been) (?:an? )?{_BY}"
     rf"|this is an? {_BY}"
