@@ -273,9 +273,12 @@ class Spacing:
         """Yields what may be respaced in a line, and where it is: no names, nor parts of words with
         hyphens, nor what is rightly written twice, nor what stands in another language."""
         words = [looked_up(line[start:end]) for start, end in places]
-        shouted = is_shouted(line)
+        shouted, is_known = is_shouted(line), [*map(self._counts.__contains__, words), False]
         for first, last in ((n, end) for n in range(len(words)) for end in (n, n + 1)):
             slot_words, slot_places = tuple(words[first : last + 1]), places[first : last + 1]
+            both = is_known[first] and is_known[last] and len({*slot_words}) > 1
+            if both and "".join(slot_words) not in self._counts:
+                continue  # nearly all pairs
             # with a first capital a word has all options
             if last == len(words) or not self._options(slot_words, "first"):
                 continue
