@@ -270,8 +270,8 @@ class Spacing:
             yield Change(at[0][0], at[-1][1], as_written("".join(written), best), chance)
 
     def _slots(self, line: str, places: Sequence[Span]) -> Iterator[tuple[Sequence[Span], Slot]]:
-        """Yields what may be respaced in a line, and where it is: no names, nor parts of words with
-        hyphens, nor what is rightly written twice, nor what stands in another language."""
+        """Yields what may be respaced in a line, and where it is: words without a capital inside,
+        and pairs of them with one space between."""
         words = [looked_up(line[start:end]) for start, end in places]
         shouted, is_known = is_shouted(line), [*map(self._counts.__contains__, words), False]
         for first, last in ((n, end) for n in range(len(words)) for end in (n, n + 1)):

@@ -94,6 +94,7 @@ TEXTS = {
     ),
     "a.csv": "2,teh,teh\n| teh | teh|teh |\n",
     "a.txt": "so\n\n    teh teh\n",
+    "words.py": "# teh rows and x = 1\n# hte and x = 1\n",
 }
 
 
