@@ -5,7 +5,6 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,14 +42,13 @@ TOKENIZER = "tokenizer.json"  #: of a BERT or T5
 
 
 class Writer(NamedTuple):
-    """Writes a model's files into a folder, and compares the folder with the model.
+    """Writes a model's files into a folder, and says how the folder is compared with the model.
 
-    write: returns what stands in the folder's description. outputs: of the folder once it is
-    described, see :mod:`.checked`.
+    write: returns what stands in the folder's description; takes whether layers have 8 bits.
     """
 
-    write: Callable[[Path], dict[str, Any]]
-    outputs: Callable[[Path], checked.Outputs]
+    write: Callable[[Path, bool], dict[str, Any]]
+    check: checked.Check
 
 
 def export(
@@ -80,15 +78,15 @@ def export(
     if task_in(checkpoint) == ENCT5_TASK:
         if data or any(text.values()):
             raise UserError(f"{checkpoint}: an EncT5 has its own data and subwords; name none")
-        writer = labeler_writer(EncT5.from_pretrained(checkpoint), int8)
+        writer = labeler_writer(EncT5.from_pretrained(checkpoint))
     else:
         state = load_state(checkpoint)
         if state["cfg"].task._name in EDITING:
             editor = LevenshteinEditor.from_pretrained(checkpoint, data, state=state, **text)
-            writer = editor_writer(editor, int8, max_iter)
+            writer = editor_writer(editor, max_iter)
         else:
             parts = load_parts(checkpoint, state, data, text)
-            writer = generator_writer(parts, state, int8)
+            writer = generator_writer(parts, state)
     write_folder(Path(out), writer, int8, complete)
 
 
@@ -109,12 +107,13 @@ def write_folder(
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".export-", dir=out.parent) as staging:
-            content = Path(staging) / "model"
-            content.mkdir()
-            precision = "int8" if int8 else "fp32"
-            versions = {"format": FORMAT, "precision": precision}
-            _describe(content, versions | writer.write(content))
-            checked.refuse_different(writer.outputs(content), precision)
+            expected = checked.Expected(writer.check, int8)
+            for precision in ("fp32", "int8")[: 1 + int8]:
+                content = Path(staging) / precision
+                content.mkdir()
+                versions = {"format": FORMAT, "precision": precision}
+                _describe(content, versions | writer.write(content, precision == "int8"))
+                expected.refuse_different(content, precision == "int8")
             if complete:
                 complete(str(content))
             os.replace(content, out)
@@ -122,13 +121,13 @@ def write_folder(
         raise UserError(f"{out}: not written ({error.strerror or error})") from None
 
 
-def editor_writer(editor: LevenshteinEditor, int8: bool, max_iter: int | None = None) -> Writer:
+def editor_writer(editor: LevenshteinEditor, max_iter: int | None = None) -> Writer:
     """Returns a writer of an edit model; refuses text processing that the runtime lacks."""
     text.check(editor.tokenizer, editor.bpe)
     (model,), task = editor.models, editor.task
     model.eval()
 
-    def write(folder: Path) -> dict[str, Any]:
+    def write(folder: Path, int8: bool) -> dict[str, Any]:
         weights = WeightFile(folder)
         norms = checked.reaches(model, task) if int8 else {}
         fixed = frozenset(norm for norm, reach in norms.items() if reach <= REACH)
@@ -152,13 +151,13 @@ def editor_writer(editor: LevenshteinEditor, int8: bool, max_iter: int | None = 
             "text": texts,
         }
 
-    return Writer(write, partial(checked.editor_outputs, model, task))
+    return Writer(write, checked.editor_check(editor))
 
 
-def labeler_writer(model: EncT5, int8: bool) -> Writer:
+def labeler_writer(model: EncT5) -> Writer:
     """Returns a writer of an EncT5 with its subwords and labels."""
 
-    def write(folder: Path) -> dict[str, Any]:
+    def write(folder: Path, int8: bool) -> dict[str, Any]:
         metadata = model.metadata
         weights = WeightFile(folder)
         graphs = enct5.write_graph(model.model, model.problem_type, folder, weights, int8)
@@ -173,10 +172,10 @@ def labeler_writer(model: EncT5, int8: bool) -> Writer:
         (folder / LABELER).write_text(json.dumps(settings), "utf-8")
         return {"model": "enct5", "graphs": graphs}
 
-    return Writer(write, partial(checked.labeler_outputs, model))
+    return Writer(write, checked.labeler_check(model))
 
 
-def generator_writer(parts: GeneratingParts, state: CheckpointState, int8: bool) -> Writer:
+def generator_writer(parts: GeneratingParts, state: CheckpointState) -> Writer:
     """Returns a writer of a model that writes from left to right, with its text processing."""
     model: Any = parts.model.eval()  # else layerdrop draws the layers
     task, processing = parts.task, parts.processing
@@ -190,7 +189,7 @@ def generator_writer(parts: GeneratingParts, state: CheckpointState, int8: bool)
     elif not isinstance(model, PBDTransformerModel):
         name, body = CONCAT if joins_draft else TRANSFORMER, transformer.parts_of(model)
 
-    def write(folder: Path) -> dict[str, Any]:
+    def write(folder: Path, int8: bool) -> dict[str, Any]:
         weights = WeightFile(folder)
         graphs = pbd.write_graphs(body, folder, weights, int8)
         _write_dictionaries(folder, task.source_dictionary, task.target_dictionary)
@@ -204,7 +203,7 @@ def generator_writer(parts: GeneratingParts, state: CheckpointState, int8: bool)
         texts = text.write(processing.tokenizer, processing.bpe, folder)
         return {"model": name, "graphs": graphs, "settings": settings, "text": texts}
 
-    return Writer(write, partial(checked.generator_outputs, model, task, joins_draft))
+    return Writer(write, checked.generator_check(model, task, processing))
 
 
 def _write_pieces(folder: Path, metadata: Metadata) -> str:

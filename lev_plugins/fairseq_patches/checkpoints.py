@@ -65,7 +65,7 @@ def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any
     """
     path = file if isinstance(file, (str, os.PathLike)) else getattr(file, "name", "")
     try:
-        return torch.load(file, map_location, **{**options, "weights_only": True})
+        state = torch.load(file, map_location, **{**options, "weights_only": True})
     except Exception as error:  # torch has no class of its own for a damaged file
         reason = f"damaged, cut short or no checkpoint ({type(error).__name__})"
         if refused := _REFUSED.search(str(error)):
@@ -73,6 +73,22 @@ def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any
         elif isinstance(error, OSError) and error.strerror:
             reason = error.strerror
         raise UserError(f"checkpoint {path}: {reason}") from None
+    if not options.get("mmap"):  # which reads no tensors
+        _refuse_not_finite(state, path)
+    return state
+
+
+def _refuse_not_finite(state: Any, path: object) -> None:
+    """Raises :class:`UserError` for a model with weights of NaN or infinity."""
+    parameters = state.get("model") if isinstance(state, dict) else None
+    for name, values in parameters.items() if isinstance(parameters, dict) else ():
+        # fairseq leaves a buffer of one number as memory was
+        is_weight = isinstance(values, torch.Tensor) and values.numel() > 1
+        # a sum takes a fifth of the time of isfinite()
+        if is_weight and not values.sum(dtype=torch.float64).isfinite():
+            raise UserError(
+                f"checkpoint {path}: {name} has values of NaN or infinity; take an earlier one"
+            )
 
 
 class _PlainTorch(ModuleType):

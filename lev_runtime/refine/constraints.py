@@ -39,7 +39,22 @@ class EditConstraints:
     def deletions(self, deleted: Array, state: RefinementState) -> Array:
         """Returns the deleted tokens, R × T, bool: marked ones are kept, or go."""
         deleted = deleted & ~self.standing(KEEP, state.origin, state.rows)
-        return deleted | self.standing(DROP, state.origin, state.rows)
+        deleted = deleted | self.standing(DROP, state.origin, state.rows)
+        return self._without_joined(deleted, state) if self.removes else deleted
+
+    def _without_joined(self, deleted: Array, state: RefinementState) -> Array:
+        """Deletes new tokens too that would write a removed sequence once others are deleted."""
+        asked = self.arrays.int64(deleted), state.tokens, state.origin
+        going, sentences, origins = self.arrays.tolist(asked)
+        for number, gone, tokens, origin in zip(state.numbers, going, sentences, origins):
+            again: int | None = 0
+            while again is not None:
+                left = [place for place, is_gone in enumerate(gone) if not is_gone]
+                new = [int(origin[place] < 0) for place in left]
+                again = self._rewritten(number, [tokens[place] for place in left], new)
+                if again is not None:
+                    gone[left[again]] = 1
+        return self.arrays.as_tensor(going, deleted) > 0
 
     def insertions(self, counts: Array, state: RefinementState) -> Array:
         """Forbids insertions inside a term; forces one between a kept word and what would merge.

@@ -125,7 +125,7 @@ class ExportedPolicy(FeaturePolicy):
 
     def best_tokens(self, state: EditState) -> tuple[np.ndarray, np.ndarray]:
         """See the base class: logits of large vocabularies are not copied for it."""
-        best, probability = self._write(["best", "probability"], state)
+        probability, best = self._write(["probability", "best"], state)
         return best, np.log(probability)
 
     # passes -------------------------------------------------------------------------------------

@@ -78,18 +78,6 @@ def test_a_card_has_the_head_of_the_run_and_the_parameters_are_those_of_the_chec
     Editor(out)
 
 
-def test_an_export_that_answers_otherwise_is_refused(checkpoint, tmp_path, refused, monkeypatch):
-    """As it would be if the graphs missed an option of the model."""
-    from lev_plugins.export import blocks
-
-    fed = blocks.fed
-    monkeypatch.setattr(blocks, "fed", lambda graph, layer, stream: stream)
-    assert "differs" in refused(checkpoint, tmp_path / "out", "--bpe", "characters")
-    assert not (tmp_path / "out").exists()
-    monkeypatch.setattr(blocks, "fed", fed)
-    export.main([str(checkpoint), str(tmp_path / "out"), "--bpe", "characters"])
-
-
 @pytest.mark.slow
 def test_a_mistake_is_all_that_a_new_process_says(tmp_path):
     words = [sys.executable, "-m", "lev_plugins", "export", "missing.pt", "out"]

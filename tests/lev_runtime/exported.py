@@ -39,5 +39,5 @@ def both_editors(
     if counts:
         torch.nn.init.normal_(model.deleted.count.weight)
     ours = LevenshteinEditor([model], task, *encoders)
-    write_folder(folder, editor_writer(ours, int8), int8)
+    write_folder(folder, editor_writer(ours), int8)
     return ours, Editor(folder, threads=1)

@@ -43,7 +43,7 @@ def labels(folder: Path, **options: Any) -> Answer:
     """Predictions of an EncT5."""
     model = editors.enct5(**options)
     with_biases(model.model)
-    write_folder(folder / "model", labeler_writer(model, int8=True), int8=True)
+    write_folder(folder / "model", labeler_writer(model), int8=True)
     labeler = Labeler(folder / "model", threads=1, batch_tokens=10_000)
 
     def answer(texts: Sequence[str]) -> list[Any]:
@@ -98,7 +98,7 @@ def test_rows_that_reach_beyond_the_fixed_scale_have_their_own(tmp_path, bits):
     states = []
     for int8 in (False, True):
         place = tmp_path / str(int8)
-        write_folder(place, editor_writer(editor, int8), int8)
+        write_folder(place, editor_writer(editor), int8)
         encoder_out = Editor(place, threads=1).policy.encode(source).encoder_out
         states.append(encoder_out.arrays["states"])
     exact, small = states
@@ -112,7 +112,7 @@ def test_embeddings_have_8_bits_or_16_where_a_channel_lies_far_out(tmp_path, shi
     with torch.no_grad():
         model.encoder_embed.weight[:, 7] += shift
     table = model.encoder_embed.weight.detach().numpy()
-    writer = editor_writer(LevenshteinEditor([model], task), int8=True)
+    writer = editor_writer(LevenshteinEditor([model], task))
     write_folder(tmp_path / "model", writer, int8=True)
     read = folder.Folder(tmp_path / "model")
     described = read.description["graphs"]["tables"]["source"]

@@ -98,7 +98,7 @@ def test_edit_gives_the_editors_own_answers_and_edits_that_lead_to_them(editing)
 def test_marks_hold_and_markup_in_a_text_is_text(tmp_path):
     """Of an export too."""
     editor = editors.editor(max_insertions=1)
-    write_folder(tmp_path / "model", editor_writer(editor, int8=False), int8=False)
+    write_folder(tmp_path / "model", editor_writer(editor), int8=False)
     draft = "[=a=] \\[- b c"
     marks = [{"start": 6, "end": 9, "kind": "keep"}, {"start": 12, "end": 13, "kind": "drop"}]
     sentence = {"source": "a", "draft": draft, "marks": marks}

@@ -83,7 +83,7 @@ def build(flags: str, folder: Path, int8: bool = False) -> Both:
     task = tasks.TASK_REGISTRY[cfg.task._name](cfg.task, source, target)
     model = saved.untrained(cfg, task)  # as a training has it: layers would be dropped
     parts = GeneratingParts(model, task, cfg, TextProcessing(None, None), True)
-    write_folder(folder / "exported", generator_writer(parts, {}, int8), int8)
+    write_folder(folder / "exported", generator_writer(parts, {}), int8)
     return Both(parts, Generator(folder / "exported", threads=1))
 
 

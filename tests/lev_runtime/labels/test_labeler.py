@@ -25,7 +25,7 @@ TEXTS += [f"one{blank}two{blank}" for blank in "\t\f\x85\u00a0\u202f\u2028\u3000
 
 def exported(folder: Path, model: EncT5) -> tuple[EncT5, Labeler]:
     """A model and its export."""
-    write_folder(folder, labeler_writer(model, int8=False), int8=False)
+    write_folder(folder, labeler_writer(model), int8=False)
     return model, Labeler(folder, threads=1)
 
 

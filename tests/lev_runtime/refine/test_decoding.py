@@ -152,6 +152,13 @@ class Slow:
             score = token.score if token.origin < 0 else keep
             traced[i] = token._replace(gone=gone or token.mark & DROP > 0, score=score)
         self.y = [token._replace(gone=False) for token in traced]
+        again: int | None = 0
+        while again is not None:  # what is left must not join to what had to go
+            left = [place for place, token in enumerate(traced) if not token.gone]
+            new = [i for i, place in enumerate(left) if traced[place].origin < 0]
+            again = self.again([traced[place].token for place in left], new)
+            if again is not None:
+                traced[left[again]] = traced[left[again]]._replace(gone=True)
         return traced, logs[:, 1].tolist()
 
     def open(self, traced: Row) -> Row:
@@ -288,3 +295,18 @@ def test_hypotheses_share_no_memory(arrays):
         first["positional_scores"] /= 2
         first["tokens"][:] = UNK
         assert before == [shown([*other.values()]) for other in others]
+
+
+@settings(max_examples=40)
+@given(st.lists(cases(["", "drop"]), min_size=4, max_size=4), POLICIES, LAYOUTS)
+def test_what_was_removed_is_not_written_again_nor_joined_by_deletions(
+    arrays, cases, policy, layout
+):
+    pairs, marks = [(case.source, case.draft) for case in cases], [case.bits for case in cases]
+    asked = FakePolicy(arrays, **policy), pairs, marks
+    for hypothesis, case in zip(single(*asked, **layout, max_iter=9), cases, strict=True):
+        slow = Slow(FakePolicy(NUMPY), RefinementOptions(), case)
+        for step in (*hypothesis["history"], hypothesis):
+            tokens, origin = shown(step["tokens"]), shown(step["origin"])
+            new = [place for place, of_draft in enumerate(origin) if of_draft < 0]
+            assert slow.again(tokens, new) is None

@@ -133,7 +133,7 @@ def test_white_space_is_the_packages(tmp_path, tokenizer, subwords):
 
 def test_an_export_carries_its_number_of_iterations(tmp_path):
     ours, usual = both_editors(tmp_path / "usual")
-    write_folder(tmp_path / "quick", editor_writer(ours, False, max_iter=1), False)
+    write_folder(tmp_path / "quick", editor_writer(ours, max_iter=1), False)
     quick, (sources, drafts) = Editor(tmp_path / "quick", threads=1), rows(24)
     expected = usual.edit(sources, drafts, max_iter=1)
     assert quick.edit(sources, drafts) == expected != usual.edit(sources, drafts)
