@@ -1,10 +1,14 @@
-"""Logs the time left of a training every half a minute, and a warning after too few updates."""
+"""Logs the time left of a training every half a minute, and a warning after too few updates.
+
+Fault: a training logs some eighty lines of layers before its first progress.
+"""
 
 import logging
 import time
 from types import ModuleType
 from typing import Any
 
+import torch
 from fairseq.trainer import Trainer
 
 from ..io.patching import Stock, patches
@@ -13,7 +17,9 @@ logger = logging.getLogger(__name__)
 
 SILENCE = 30.0  # seconds
 FEW_UPDATES = 200  # below which a training has hardly begun
+BUSY = 0.6  # of a core; a training that is not waiting takes one at least
 _running: list[Any] = []  # the trainer of this process
+_begun: list[float] = []  # its processor time before, in seconds
 
 
 def time_left(trainer: Any) -> str:
@@ -50,11 +56,24 @@ def warn_of_few_updates(record: logging.LogRecord) -> bool:
         updates = trainer.get_num_updates()
         if updates < FEW_UPDATES and not trainer.cfg.optimization.max_update > 0:
             way_out = "train longer (--stop-time-hours, --max-epoch, --patience)"
+            share = (time.process_time() - _begun[0]) / max(time.time() - trainer._start_time, 1)
+            if share < BUSY and not getattr(trainer.cfg.lr_scheduler, "processor_time", False):
+                way_out = (
+                    f"the machine was busy, and gave it {share:.0%} of a core; train longer, or let "
+                    "the time be its own (--lr-scheduler time_budget --processor-time)"
+                )
             record.msg += f"; only {updates} updates, too few to learn from: {way_out}"
     return True
+
+
+def hide_model(record: logging.LogRecord) -> bool:
+    """Leaves out the list of a model's layers, unless LOGLEVEL=DEBUG asks for it; a filter."""
+    is_shown = logging.getLogger().level <= logging.DEBUG
+    return is_shown or not isinstance(record.msg, torch.nn.Module)
 
 
 def watch(program: ModuleType, trainer: Any) -> None:
     """Makes the training of ``program`` (fairseq_cli.train) warn of too few updates."""
     _running[:] = [trainer]
+    _begun[:] = [time.process_time()]
     program.logger.addFilter(warn_of_few_updates)
