@@ -1,8 +1,8 @@
 """The only place that works around fairseq: each file patches it when imported.
 
 checkpoint_files and checkpoints are for all that reads checkpoints, training, signals and progress
-for trainings, gpu for trainings on a GPU, decoding_options for decoding, and small has a function or two for each small fault.
-:mod:`.hooks` has what components may do when a training begins.
+for trainings, gpu for trainings on a GPU, decoding_options for decoding, and small has a function
+or two for each small fault. :mod:`.hooks` has what components may do when a training begins.
 """
 
 from importlib import import_module

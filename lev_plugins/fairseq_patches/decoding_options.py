@@ -145,7 +145,9 @@ def _generate(stock: Stock, cfg: Any, **named: Any) -> Any:
         cfg = convert_namespace_to_omegaconf(cfg)
     shards, shard = cfg.dataset.num_shards, cfg.dataset.shard_id
     if not 0 <= shard < shards:
-        raise UserError(f"--shard-id {shard} is outside [0, {shards - 1}], of --num-shards {shards}")
+        raise UserError(
+            f"--shard-id {shard} is outside [0, {shards - 1}], of --num-shards {shards}"
+        )
     if shards > 1 and cfg.common_eval.results_path is not None:
         raise UserError("--results-path: all shards would write one file; redirect the output")
     token = share.set(slice(shard, None, shards))

@@ -18,8 +18,7 @@ logger = logging.getLogger(__name__)
 SILENCE = 30.0  # seconds
 FEW_UPDATES = 200  # below which a training has hardly begun
 BUSY = 0.6  # of a core; a training that is not waiting takes one at least
-_running: list[Any] = []  # the trainer of this process
-_begun: list[float] = []  # its processor time before, in seconds
+_running: list[Any] = []  # the trainer of this process, and its processor time before, in seconds
 
 
 def time_left(trainer: Any) -> str:
@@ -52,15 +51,15 @@ def train_step(stock: Stock, self: Any, *arguments: Any, **options: Any) -> Any:
 def warn_of_few_updates(record: logging.LogRecord) -> bool:
     """Adds a warning to fairseq's last line; a filter of the training's logger."""
     if str(record.msg).startswith("done training in"):
-        trainer = _running[0]
+        trainer, begun = _running
         updates = trainer.get_num_updates()
         if updates < FEW_UPDATES and not trainer.cfg.optimization.max_update > 0:
             way_out = "train longer (--stop-time-hours, --max-epoch, --patience)"
-            share = (time.process_time() - _begun[0]) / max(time.time() - trainer._start_time, 1)
+            share = (time.process_time() - begun) / max(time.time() - trainer._start_time, 1)
             if share < BUSY and not getattr(trainer.cfg.lr_scheduler, "processor_time", False):
                 way_out = (
-                    f"the machine was busy, and gave it {share:.0%} of a core; train longer, or let "
-                    "the time be its own (--lr-scheduler time_budget --processor-time)"
+                    f"it had {share:.0%} of a core; {way_out}, or give --processor-time with "
+                    "--lr-scheduler time_budget, which does not count the work of others"
                 )
             record.msg += f"; only {updates} updates, too few to learn from: {way_out}"
     return True
@@ -74,6 +73,5 @@ def hide_model(record: logging.LogRecord) -> bool:
 
 def watch(program: ModuleType, trainer: Any) -> None:
     """Makes the training of ``program`` (fairseq_cli.train) warn of too few updates."""
-    _running[:] = [trainer]
-    _begun[:] = [time.process_time()]
+    _running[:] = [trainer, time.process_time()]
     program.logger.addFilter(warn_of_few_updates)

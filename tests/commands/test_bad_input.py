@@ -31,7 +31,9 @@ def test_options_that_nothing_reads_end_a_command_and_shards_are_within_their_nu
         ("--num-shards 2 --results-path results", "--results-path"),
     ):
         assert named in commands.plugin(triples.generate(flags), tmp_path).error
-    assert "--prefix-size" in commands.plugin(triples.interactive("--prefix-size 2"), tmp_path).error
+    assert (
+        "--prefix-size" in commands.plugin(triples.interactive("--prefix-size 2"), tmp_path).error
+    )
     assert not [*tmp_path.iterdir()]
 
 

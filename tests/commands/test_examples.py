@@ -260,7 +260,7 @@ def shaped(tmp_path_factory):
     tags = {word: word[0] for word in WORDS}
     for part, count in {"train": 300, "dev": 3, "valid": 3, "test": 3}.items():
         rare = ["".join(draw.choices("abcdefg", k=4)) for _ in range(40)]
-        long = [" ".join(draw.choices(rare, k=60)) for _ in range(count)]
+        long = [" ".join(draw.choices(rare, k=45)) for _ in range(count)]
         if part == "train":
             long[7] = " ".join([long[7]] * 5)  # longer than the model reads
         common = [" ".join(draw.choices(WORDS, k=100)) for _ in range(2 * count)]
@@ -271,9 +271,13 @@ def shaped(tmp_path_factory):
         put(folder / f"ud/{part}.conllu", conllu(sentences, tags))
         for side in ("en", "de"):
             put(folder / f"wmt14/{part}.{side}", long)
-        for name, lines in (("ocrpp", rare * 20), ("icdar", [f"{t} {t} the" for t in common])):
-            put(folder / f"{name}/{part}.clean", lines[: 500 if part == "train" else 3])
-            put(folder / f"{name}/{part}.noisy", lines[: 500 if part == "train" else 3])
+        for name, lines in (
+            ("ocrpp", rare * 20),
+            ("icdar", [f"{t} {t} {t[:250]}" for t in common]),
+        ):
+            clean = lines[: 500 if part == "train" else 3]
+            put(folder / f"{name}/{part}.clean", clean)
+            put(folder / f"{name}/{part}.noisy", [text.replace("a", "e", 1) for text in clean])
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(checkpoints.BERT_CONFIG, "max_position_embeddings", 512)
         checkpoints.bert(folder / "bert")
@@ -301,7 +305,8 @@ def test_a_recipe_of_a_paper_runs_with_its_flags_at_its_true_shape(
     listed = put(tmp_path / "list.txt", text.splitlines())
     commands_of = " ".join(line for line in text.splitlines() if not line.startswith("#"))
     mine = {name: str(shaped / folder) for name, folder in MINE.items() if name in commands_of}
-    several = f"{BOTH.replace('--disable-validation', '')} --max-update 2 --log-interval 1 --log-format simple"
+    sizes = BOTH.replace("--disable-validation", "")
+    several = f"{sizes} --max-update 2 --log-interval 1 --log-format simple"
     small = {"GUIDE_TORCHRUN": f"{several} --distributed-backend gloo", "GPUS": "2"}
     (requests := tmp_path / "requests").mkdir()
     with programs(commands, requests, shorter):

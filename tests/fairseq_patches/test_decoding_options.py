@@ -91,7 +91,9 @@ def test_fairseqs_generators_read_what_the_table_says():
     assert searched.asked == {*READ["beam search"].split()} - ELSEWHERE
 
 
-@pytest.mark.parametrize("stock_decoding, row", [(False, "edit models"), (True, "--stock-decoding")])
+@pytest.mark.parametrize(
+    "stock_decoding, row", [(False, "edit models"), (True, "--stock-decoding")]
+)
 def test_each_option_of_the_table_changes_the_decoding_of_an_edit_model(stock_decoding, row):
     cfg = tiny.task(stock_decoding=stock_decoding).cfg
     usual = RefinementOptions.of(cfg)
