@@ -6,6 +6,7 @@ not read; ``--num-shards`` and ``--shard-id`` are read by none.
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from fairseq import options
@@ -64,6 +65,7 @@ UNREAD = {
     "validate": "post_process quiet results_path gen_subset num_shards shard_id",
     "train": "gen_subset num_shards shard_id",
 }
+_SET = ("_name", "no_seed_provided")  # by fairseq itself
 #: what to give instead
 _INSTEAD = {
     "sacrebleu": "give --scoring sacrebleu, or score with lev-report",
@@ -82,12 +84,11 @@ def require_read(args: Any, generator: str) -> None:
     default is not given; ``--beam 1`` asks for no beam.
     """
     read = READ[generator].split()
-    usual = {name: field.default for name, field in GenerationConfig.__dataclass_fields__.items()}
-    set_by_fairseq = ("_name", "no_seed_provided")
+    usual = {field.name: field.default for field in fields(GenerationConfig)}
     given = [
         name
         for name, default in usual.items()
-        if name not in set_by_fairseq and getattr(args, name, None) not in (None, False, default)
+        if name not in _SET and getattr(args, name, None) not in (None, False, default)
     ]
     for name in given:
         needed = NEEDS.get(name)
@@ -116,23 +117,19 @@ def parse_args_and_arch(
     return args
 
 
-@patches(FairseqTask, "build_generator")
-def build_generator(
+def _build_generator(
     stock: Stock, self: FairseqTask, models: Sequence[Any], args: Any, *more: Any, **named: Any
 ) -> Any:
-    """Builds fairseq's beam search, or its scorer, for options that it reads."""
-    if isinstance(self, TranslationTask):
+    """Builds fairseq's beam search, scorer or iterative refinement for options that it reads."""
+    if isinstance(self, TranslationLevenshteinTask):
+        require_read(args, STOCK_EDITS)
+    elif isinstance(self, TranslationTask):
         require_read(args, SCORER if getattr(args, "score_reference", False) else BEAM_SEARCH)
     return stock(self, models, args, *more, **named)
 
 
-@patches(TranslationLevenshteinTask, "build_generator")
-def build_stock_editor(
-    stock: Stock, self: Any, models: Sequence[Any], args: Any, **named: Any
-) -> Any:
-    """Builds fairseq's iterative refinement for options that it reads."""
-    require_read(args, STOCK_EDITS)
-    return stock(self, models, args, **named)
+for _task in (FairseqTask, TranslationLevenshteinTask):
+    patches(_task, "build_generator")(_build_generator)
 
 
 def _generate(stock: Stock, cfg: Any, **named: Any) -> Any:
