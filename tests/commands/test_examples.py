@@ -244,7 +244,7 @@ MINE = {
 }
 #: the recipe | what an update of each of its trainings sees: sentences and, but for labels, tokens
 UPDATES = """
-wmt14_en_de | 90 14000, 90 14000
+wmt14_en_de | 80 13000, 80 13000
 finnish_ocr | 100 1000, 100 1000, 100 1000
 icdar_ocr | 32 8000, 32 8000
 enct5 | 128 50000, 128 50000, 128 0
