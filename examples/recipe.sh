@@ -39,6 +39,15 @@ prepared() { # prepared WORK FILE SCRIPT: sets work where WORK holds what SCRIPT
   work="$(cd "$1" && pwd)"
 }
 
+best() { # best FOLDER: prints the checkpoint to use, the best by BLEU or else the last; fails where there is none
+  local name
+  for name in best last; do
+    [ "$name-${1##*/}" != best-stock ] || continue # whose best is that by loss
+    [ ! -f "$1/checkpoint_$name.pt" ] || { echo "$1/checkpoint_$name.pt" && return; }
+  done
+  return 1
+}
+
 trained() { # trained NAME STEP SYSTEMS…: sets chosen, the SYSTEMS, or all folders of work with a checkpoint_NAME.pt
   local name="checkpoint_$1.pt" path system
   chosen=("${@:3}")

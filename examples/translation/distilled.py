@@ -5,7 +5,8 @@
 Line n of OUTPUT is the teacher's translation of line n of SOURCE (Kim and Rush 2016): the best, or
 with --interpolate the one of the beam with the highest sentence BLEU against the reference (their
 §3.3). An empty source stays empty. A translation that cannot be right gives way to the reference:
-empty, as long as the search allows, or of another length than the source by a factor of RATIO.
+empty, as long as the search allows, or of another length than the source by a factor of RATIO. So
+does one that is missing, of a source longer than all that were translated.
 """
 
 import sys
@@ -61,13 +62,17 @@ def main() -> None:
     args = parser.parse_args()
     beams = hypotheses(args.printed)
     pairs = list(read_parallel([args.source, args.reference]))
-    if sorted(beams) != list(range(len(pairs))):
+    sizes = [len(source.split()) for source, _ in pairs]
+    missing = [sizes[number] for number in range(len(pairs)) if number not in beams]
+    translated = [sizes[number] for number in beams if number < len(pairs)]
+    if len(beams) != len(translated) or missing and min(missing) <= max(translated, default=0):
         raise UserError(f"{args.printed} has other sentences than {args.source}; generate it again")
     replaced = 0
     with whole_file(args.output) as output:
         for number, (source, reference) in enumerate(pairs):
-            text = choose(beams[number], source, reference, args.longest, args.interpolate)
-            replaced += bool(source.split()) and text not in beams[number]
+            beam = beams.get(number, [""])  # the teacher reads no source of this length
+            text = choose(beam, source, reference, args.longest, args.interpolate)
+            replaced += bool(source.split()) and text not in beam
             output.write(f"{text}\n")
     print(f"{args.output}: {len(pairs):,} lines, {replaced:,} of them references", file=sys.stderr)
 

@@ -5,9 +5,9 @@
 #     SYSTEMS="levt distilled" bash examples/translation/evaluate.sh WORK --iter-decode-eos-penalty 1
 #
 # SYSTEMS (default: those of ar, stock, levt, distilled that exist) may name further folders of WORK, which count as
-# ours. ar is decoded greedily and with beam 4, the others in at most ten iterations. WORK/generate.NAME.txt and .log
-# get what fairseq-generate prints, WORK/report.json the table's numbers. LATENCY=100 also times that many sentences,
-# one by one.
+# ours. The best checkpoint of each is taken, the last where none was validated. ar is decoded greedily and with beam 4,
+# the others in at most ten iterations. WORK/generate.NAME.txt and .log get what fairseq-generate prints,
+# WORK/report.json the table's numbers; BLEU is sacreBLEU. LATENCY=100 also times that many sentences, one by one.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
@@ -20,16 +20,17 @@ languages "$work/data"
 
 systems=() outputs=() names=() edited=() ar=()
 for system in ${SYSTEMS:-ar stock levt distilled}; do
-  if [ -f "$work/$system/checkpoint_last.pt" ]; then
+  if best "$work/$system" >/dev/null; then
     systems+=("$system")
   elif [ -n "${SYSTEMS:-}" ]; then
-    fail "no $work/$system/checkpoint_last.pt: bash examples/translation/train.sh $work $system makes it"
+    fail "no checkpoint in $work/$system: bash examples/translation/train.sh $work $system makes it"
   fi
 done
 [ ${#systems[@]} -gt 0 ] || fail "no checkpoint in $work: bash examples/translation/train.sh $work ar makes one"
 
 generate() { # generate NAME SYSTEM FLAGS…
-  local name="$1" checkpoint="$work/$2/checkpoint_last.pt"
+  local name="$1" checkpoint
+  checkpoint="$(best "$work/$2")"
   shift 2
   echo "== $name"
   names+=("$name") outputs+=("$work/generate.$name.txt")
@@ -41,7 +42,7 @@ generate() { # generate NAME SYSTEM FLAGS…
 }
 
 for system in "${systems[@]}"; do
-  checkpoint="$work/$system/checkpoint_last.pt"
+  checkpoint="$(best "$work/$system")"
   case "$system" in
   ar)
     generate ar-greedy ar --task translation --beam 1 "$@"

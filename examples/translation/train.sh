@@ -12,7 +12,8 @@
 #
 # UPDATES (1500) is the length of the training, or with MINUTES=N the time: the learning rate falls to zero just
 # then. SEED is 1. ROTARY=0 leaves --rotary-positions out of levt and distilled. Flags given here override the script's.
-# WORK/ar, WORK/stock and so on get the checkpoints; a second call resumes from there. A GPU is used if there is one.
+# WORK/ar, WORK/stock and so on get the checkpoints; a second call resumes from there. checkpoint_best.pt is the best by
+# BLEU of the validation set, but of stock, whose task computes none, by loss. A GPU is used if there is one.
 set -euo pipefail
 unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
@@ -26,9 +27,13 @@ one_of system "$system" ar stock levt distilled
 budget "$updates" 'updates / 10 + 1' "${MINUTES:-}"
 both_sides 128 2
 optimizer=(--optimizer adam --lr 0.002)
+select=(--eval-bleu --eval-bleu-remove-bpe sentencepiece --best-checkpoint-metric bleu --maximize-best-checkpoint-metric)
 case "$system" in
 ar) recipe=(--task translation --arch transformer --criterion label_smoothed_cross_entropy --label-smoothing 0.1) ;;
-stock) recipe=(--task translation_lev --noise random_delete --arch levenshtein_transformer --criterion nat_loss) ;;
+stock)
+  recipe=(--task translation_lev --noise random_delete --arch levenshtein_transformer --criterion nat_loss)
+  select=()
+  ;;
 *) # by these weights each head counts as much as it does in fairseq's, where each loss is a mean
   recipe=(--task translation_edit --arch levenshtein_editor --criterion edit_policy_loss
     --label-smoothing 0 --placeholder-weight 2 --token-weight 2
@@ -40,12 +45,12 @@ esac
 case " $* " in *" --optimizer "*) optimizer=(--lr 0.002) ;; esac # another optimizer knows no --muon-update-rms
 if [ "$system" = distilled ]; then
   prepared "$work" distilled-data translation/distill.sh
-  data="$work/distilled-data" teacher="${TEACHER:-$work/ar/checkpoint_last.pt}"
+  data="$work/distilled-data" teacher="${TEACHER:-$(best "$work/ar" || echo "$work/ar")}"
   [ "$teacher" = none ] || [ -f "$teacher" ] || fail "no teacher $teacher: give TEACHER=none, or a checkpoint in TEACHER"
   [ "$teacher" = none ] || recipe+=(--finetune-from-model "$teacher")
 fi
 
-exec fairseq-train "$data" --user-dir "$root/lev_plugins" "${recipe[@]}" "${sizes[@]}" \
+exec fairseq-train "$data" --user-dir "$root/lev_plugins" "${recipe[@]}" ${select[@]+"${select[@]}"} "${sizes[@]}" \
   --bpe sentencepiece --sentencepiece-model "$work/spm.model" --share-all-embeddings --dropout 0.1 \
   ${optimizer[@]+"${optimizer[@]}"} --adam-betas '(0.9, 0.98)' --clip-norm 1.0 "${length[@]}" --max-tokens 1800 --seed "$SEED" \
   --save-dir "$work/$system" --no-epoch-checkpoints --log-format simple --log-interval 50 "$@"

@@ -1,8 +1,8 @@
 """The only place that works around fairseq: each file patches it when imported.
 
 checkpoint_files and checkpoints are for all that reads checkpoints, training, signals and progress
-for trainings, gpu for trainings on a GPU, and small has a function or two for each small fault.
-:mod:`.hooks` has what components may do when a training begins.
+for trainings, gpu for trainings on a GPU, decoding_options for decoding, and small has a function
+or two for each small fault. :mod:`.hooks` has what components may do when a training begins.
 """
 
 from importlib import import_module
@@ -16,7 +16,7 @@ def apply() -> None:
     """Works around faults of fairseq in this process."""
     one_line_errors()
     import_fairseq()
-    from . import checkpoint_files, checkpoints, gpu, small, training  # noqa: F401
+    from . import checkpoint_files, checkpoints, decoding_options, gpu, small, training  # noqa: F401
 
     for name in checkpoints.READERS:
         checkpoints.read_plain_data(import_module(name))

@@ -50,7 +50,7 @@ _SECTIONS = (
     "task.text_tokenizer",
     "checkpoint",
 )
-_FILE_OPTIONS = (
+FILE_OPTIONS = (
     *FILES,
     *("noise_confusions", "backbone", "bert_dir", "t5_dir"),
     *("encoder_embed_path", "decoder_embed_path", "finetune_from_model"),
@@ -148,7 +148,7 @@ def make_absolute(cfg: Any) -> None:
     for section in _SECTIONS:
         settings = OmegaConf.select(cfg, section, throw_on_resolution_failure=False)
         for name, path in plain(settings).items():
-            if name not in _FILE_OPTIONS or not isinstance(path, str) or path in ("", "???"):
+            if name not in FILE_OPTIONS or not isinstance(path, str) or path in ("", "???"):
                 continue
             place = absolute(path)
             if name in FILES and REMOTE not in path and not os.path.exists(place):

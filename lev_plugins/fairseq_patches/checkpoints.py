@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, BinaryIO
 
@@ -31,7 +31,14 @@ from lev_runtime.io.output import atomic_replace
 
 from ..io.patching import Stock, patches
 from ..io.program import running_command
-from .checkpoint_files import REMOTE, find_checkpoint, loading_checkpoint
+from .checkpoint_files import (
+    FILE_OPTIONS,
+    REMOTE,
+    find_checkpoint,
+    flag,
+    loading_checkpoint,
+    plain,
+)
 
 _REFUSED = re.compile(r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)")
 #: other modules of fairseq that read files with ``torch.load``
@@ -110,9 +117,29 @@ read_plain_data(checkpoint_utils)
 read_plain_data(utils)
 
 
+def model_differences(own: Any, stored: Any) -> str:
+    """Returns which options of a model a checkpoint has otherwise, in words; "" if none.
+
+    Numbers with a fraction, such as dropout, and files do not shape a model.
+    """
+    if own is None or stored is None:
+        return ""
+    differ = []
+    for name in plain(own):
+        here, there = getattr(own, name), getattr(stored, name, None)
+        same = name in FILE_OPTIONS or isinstance(here, float) or str(here) == str(there)
+        if not same and hasattr(stored, name):
+            option = "the model" if name == "_name" else flag(name)
+            differ.append(f"{option} is {there} there and {here} here")
+    return ", ".join(differ)
+
+
 @contextlib.contextmanager
-def wrap_checkpoint_errors(path: str) -> Iterator[None]:
-    """Turns what goes wrong inside over a checkpoint into a UserError, unless memory has ended."""
+def wrap_checkpoint_errors(path: str, differences: Callable[[], str] = str) -> Iterator[None]:
+    """Turns what goes wrong inside over a checkpoint into a UserError, unless memory has ended.
+
+    differences: returns in words what makes its parameters not fit, "" if nothing is known to.
+    """
     try:
         yield
     except (UserError, torch.OutOfMemoryError):
@@ -121,6 +148,8 @@ def wrap_checkpoint_errors(path: str) -> Iterator[None]:
         cause = error.__context__ or error  # the trainer says less than what it has met
         if isinstance(cause, UserError):
             raise cause from error
+        if isinstance(cause, RuntimeError) and (differ := differences()):
+            raise UserError(f"checkpoint {path} does not fit: {differ}") from error
         raise UserError(
             f"checkpoint {path} cannot be used here ({type(cause).__name__}: "
             f"{str(cause)[:300]}); give the task, --arch, options and data of its training, "
@@ -140,7 +169,8 @@ def load_model_ensemble_and_task(
     in_parts = suffix or num_shards > 1  # of which fairseq completes the names
     paths = [name if in_parts or REMOTE in name else find_checkpoint(name) for name in filenames]
     named = ":".join(paths)
-    with wrap_checkpoint_errors(named), loading_checkpoint(paths, arg_overrides):
+    given = f"given here is {dict(arg_overrides)}" if arg_overrides else ""
+    with wrap_checkpoint_errors(named, lambda: given), loading_checkpoint(paths, arg_overrides):
         models, cfg, task = stock(paths, arg_overrides, task, strict, suffix, num_shards, state)
     criterion = cfg.get("criterion")
     if getattr(criterion, "save_predictions", None):

@@ -1,10 +1,14 @@
-"""Logs the time left of a training every half a minute, and a warning after too few updates."""
+"""Logs the time left of a training every half a minute, and a warning after too few updates.
+
+Fault: a training logs some eighty lines of layers before its first progress.
+"""
 
 import logging
 import time
 from types import ModuleType
 from typing import Any
 
+import torch
 from fairseq.trainer import Trainer
 
 from ..io.patching import Stock, patches
@@ -13,7 +17,8 @@ logger = logging.getLogger(__name__)
 
 SILENCE = 30.0  # seconds
 FEW_UPDATES = 200  # below which a training has hardly begun
-_running: list[Any] = []  # the trainer of this process
+BUSY = 0.6  # of a core; a training that is not waiting takes one at least
+_running: list[Any] = []  # the trainer of this process, and its processor time before, in seconds
 
 
 def time_left(trainer: Any) -> str:
@@ -46,15 +51,27 @@ def train_step(stock: Stock, self: Any, *arguments: Any, **options: Any) -> Any:
 def warn_of_few_updates(record: logging.LogRecord) -> bool:
     """Adds a warning to fairseq's last line; a filter of the training's logger."""
     if str(record.msg).startswith("done training in"):
-        trainer = _running[0]
+        trainer, begun = _running
         updates = trainer.get_num_updates()
         if updates < FEW_UPDATES and not trainer.cfg.optimization.max_update > 0:
             way_out = "train longer (--stop-time-hours, --max-epoch, --patience)"
+            share = (time.process_time() - begun) / max(time.time() - trainer._start_time, 1)
+            if share < BUSY and not getattr(trainer.cfg.lr_scheduler, "processor_time", False):
+                way_out = (
+                    f"it had {share:.0%} of a core; {way_out}, or give --processor-time with "
+                    "--lr-scheduler time_budget, which does not count the work of others"
+                )
             record.msg += f"; only {updates} updates, too few to learn from: {way_out}"
     return True
 
 
+def hide_model(record: logging.LogRecord) -> bool:
+    """Leaves out the list of a model's layers, unless LOGLEVEL=DEBUG asks for it; a filter."""
+    is_shown = logging.getLogger().level <= logging.DEBUG
+    return is_shown or not isinstance(record.msg, torch.nn.Module)
+
+
 def watch(program: ModuleType, trainer: Any) -> None:
     """Makes the training of ``program`` (fairseq_cli.train) warn of too few updates."""
-    _running[:] = [trainer]
+    _running[:] = [trainer, time.process_time()]
     program.logger.addFilter(warn_of_few_updates)

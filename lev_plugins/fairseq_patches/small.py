@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,6 +109,9 @@ for module in program_modules("interactive"):
 
 # batches ------------------------------------------------------------------------------------------
 
+#: which sentences are cut into batches, in the order of their lengths: all, or those of a shard
+share: ContextVar[slice] = ContextVar("share", default=slice(0, None, 1))
+
 
 @patches(FairseqTask, "dataset")
 def dataset(stock: Stock, self: FairseqTask, split: str) -> Any:
@@ -129,12 +133,17 @@ def batch_by_size(
 ) -> list[Any]:
     """Returns fairseq's batches, and one of the sentences that they leave out.
 
-    Fault: the last batch is dropped if its size is no multiple of 8, whatever the task.
+    Faults: the last batch is dropped if its size is no multiple of 8, whatever the task; and no
+    command reads ``--num-shards`` and ``--shard-id``.
 
     Raises:
-        UserError: a training has no sentence, which fairseq would never end; or one is too long for
-            a batch, which fairseq does not name.
+        UserError: a training has no sentence, which fairseq would never end; one is too long for a
+            batch, which fairseq does not name; or there are fewer sentences than shards.
     """
+    shards = share.get().step
+    if shards > len(indices) > 0:
+        raise UserError(f"--num-shards {shards}: {split_of(self)}{len(indices)} sentences")
+    indices = indices[share.get()]
     if len(indices) > 0:
         try:
             batches = [batch for batch in stock(self, indices, *limits, **options) if len(batch)]

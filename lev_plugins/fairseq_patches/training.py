@@ -37,10 +37,10 @@ from ..io.patching import Stock, patches
 from ..io.program import program_modules, running_command
 from ..options import require_ranges
 from .checkpoint_files import flag, make_absolute
-from .checkpoints import wrap_checkpoint_errors
+from .checkpoints import model_differences, wrap_checkpoint_errors
 from .hooks import Start, hooks_of, model_class
 from .line_lengths import keep_lengths
-from .progress import watch
+from .progress import hide_model, watch
 from .signals import listen, stop_listening, validate_and_save
 
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
@@ -66,6 +66,7 @@ def resolve_in_main() -> None:
     """
     for name, replacement in (("train", _add_defaults), ("hydra_train", _add_known_defaults)):
         for program in program_modules(name):
+            program.logger.addFilter(hide_model)
             if not hasattr(program.add_defaults, "__wrapped__"):
                 patches(program, "add_defaults")(replacement)
 
@@ -237,6 +238,7 @@ def run_begin_hooks(trainer: Any, path: str, state: dict[str, Any]) -> None:
     cfg, task, model = trainer.cfg, trainer.task, trainer.get_model()
     start = Start(path, state, model, finetuned=path == cfg.checkpoint.finetune_from_model)
     stored = state.get("cfg") or {}
+    trainer.begun_with = stored.get("model")
     if stored.get("model") is not None:
         if not start.finetuned:
             hooks_of(model_class(cfg.model)).check_resumed(cfg.model, stored["model"], path)
@@ -277,11 +279,14 @@ def load_checkpoint(stock: Stock, cfg: DictConfig, trainer: Any, **options: obje
     for prepare in PREPARATIONS:
         prepare(trainer.model)
 
+    def differences() -> str:
+        return model_differences(trainer.cfg.model, getattr(trainer, "begun_with", None))
+
     @patches(trainer, "load_checkpoint")
     def load(stock: Stock, path: str, *more: object, **named: object) -> Any:
         token = _beginning.set(trainer)
         try:
-            with wrap_checkpoint_errors(path):
+            with wrap_checkpoint_errors(path, differences):
                 return stock(path, *more, **named)
         finally:
             _beginning.reset(token)

@@ -82,8 +82,11 @@ def programs(
         (folder / name).chmod(0o755)
 
     def serve() -> None:
-        while (number := pipe.read_text().split()[0]) != "end":
-            answer(commands, folder / number, change)
+        asked: list[str] = []
+        while "end" not in asked:
+            for number in asked:
+                answer(commands, folder / number, change)
+            asked = pipe.read_text().split()
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()

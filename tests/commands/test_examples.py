@@ -81,7 +81,7 @@ VOCABULARY=70 translation/prepare.sh {data} {work}
 UPDATES=2 translation/train.sh {work} ar {both}
 UPDATES=2 translation/train.sh {work} stock {both}
 UPDATES=2 translation/train.sh {work} levt {both}
-translation/distill.sh {work} --max-len-b 20
+SHARDS=3 translation/distill.sh {work} --max-len-b 20
 MINUTES=1 translation/train.sh {work} distilled {both} --max-update=2
 translation/evaluate.sh {work} | ar-greedy +ar-beam-4 +stock +levt +distilled$
 """,
@@ -182,7 +182,7 @@ UPDATES=09 translation/train.sh {work} levt | UPDATES=09: give
 TARGET=fr translation/prepare.sh {tmp} {tmp}/w | .* lacks .*test.fr
 translation/train.sh {work} mine | system mine: give one of ar
 TEACHER=gone.pt translation/distill.sh {work} | no teacher gone.pt
-SYSTEMS=ar translation/evaluate.sh {work} | no .*/ar/checkpoint_last
+SYSTEMS=ar translation/evaluate.sh {work} | no checkpoint in .*/ar:
 classification/prepare.sh tagging {tmp} {mine} | .*/text or .*/source already exists
 spelling_and_ocr/make_corrector.sh de {mine}/long.txt --work {mine} | .* is there: name
 spelling_and_ocr/make_corrector.sh de {long} --misspellings gone.tsv | gone.tsv: no such
@@ -236,27 +236,90 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path):
 
 # ---------------------------------------------------------------- the papers' sizes
 
-RECIPES = sorted((EXAMPLES / "recipes").glob("*.txt"))
-#: what a recipe's variables stand for: folders of the fixture, and processes on this machine
+LABELS = 4271  # of EURLEX
+#: what a recipe's variables stand for: folders of ``shaped``, and processes on this machine
 MINE = {
-    **dict.fromkeys(("WMT14", "OCRPP", "ICDAR"), ""),
-    **{"COLA": "classes", "EURLEX": "labels", "UD": "tags", "BERT": "bert", "T5FOLDER": "t5"},
+    **{name: name.lower() for name in ("WMT14", "OCRPP", "ICDAR", "BERT", "EURLEX", "UD", "COLA")},
+    "T5FOLDER": "t5",
 }
+#: the recipe | what an update of each of its trainings sees: sentences and, but for labels, tokens
+UPDATES = """
+wmt14_en_de | 80 13000, 80 13000
+finnish_ocr | 100 1000, 100 1000, 100 1000
+icdar_ocr | 32 8000, 32 8000
+enct5 | 128 50000, 128 50000, 128 0
+"""
+
+
+@pytest.fixture(scope="module")
+def shaped(tmp_path_factory):
+    """Returns data of the papers' labels, lengths and rows an update, and tiny models to start."""
+    folder, draw = tmp_path_factory.mktemp("shaped"), random.Random(5)
+    names = [f"l{number}" for number in range(LABELS)]
+    put(folder / "eurlex/labels.txt", names)
+    tags = {word: word[0] for word in WORDS}
+    for part, count in {"train": 300, "dev": 3, "valid": 3, "test": 3}.items():
+        rare = ["".join(draw.choices("abcdefg", k=4)) for _ in range(40)]
+        # words of the training part are learnt as a piece, others cut into letters
+        words_a_line = 160 if part == "train" else 45
+        long = [" ".join(draw.choices(rare, k=words_a_line)) for _ in range(count)]
+        if part == "train":
+            long[7] = " ".join([long[7]] * 5)  # longer than the model reads
+        common = [" ".join(draw.choices(WORDS, k=100)) for _ in range(2 * count)]
+        chosen = [",".join(draw.sample(names, 5)) for _ in range(count)]
+        sentences = [text.split() for text in common]
+        put(folder / f"eurlex/{part}.tsv", map("\t".join, zip(chosen, common)))
+        put(folder / f"cola/{part}.tsv", [f"{'ab'[n % 2]}\t{t}" for n, t in enumerate(common)])
+        put(folder / f"ud/{part}.conllu", conllu(sentences, tags))
+        for side in ("en", "de"):
+            put(folder / f"wmt14/{part}.{side}", long)
+        for name, lines in (
+            ("ocrpp", rare * 20),
+            ("icdar", [f"{t} {t} {t[:250]}" for t in common]),
+        ):
+            clean = lines[: 500 if part == "train" else 3]
+            put(folder / f"{name}/{part}.clean", clean)
+            put(folder / f"{name}/{part}.noisy", [text.replace("a", "e", 1) for text in clean])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(checkpoints.BERT_CONFIG, "max_position_embeddings", 512)
+        checkpoints.bert(folder / "bert")
+    checkpoints.t5(folder / "t5")
+    return folder
+
+
+def shorter(words: list[str]) -> list[str]:
+    """A call of a program with few updates and a narrow model, at its own lengths and batches."""
+    if words[0] != "fairseq-train":
+        return smaller(words)
+    added = smaller(words)[len(words) :]
+    sizes = added if "--backbone" not in words else added[4:]
+    return [*words, *sizes, "--max-update", "2", "--log-interval", "1"]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
-def test_a_recipe_of_a_paper_runs_with_its_flags_at_a_tiny_size(recipe, data, tmp_path, commands):
+@pytest.mark.parametrize("recipe, updates", rows(UPDATES))
+def test_a_recipe_of_a_paper_runs_with_its_flags_at_its_true_shape(
+    recipe, updates, shaped, tmp_path, commands
+):
     """What trains on several GPUs trains in two processes here, by gloo."""
-    checkpoints.t5(data / "t5")
-    for part in ("train", "dev"):
-        put(data / f"classes/{part}.tsv", [f"{'ab'[n % 2]}\tthe cat sat" for n in range(30)])
-    text = recipe.read_text("utf-8").replace("VOCABULARY=32000", "VOCABULARY=70")
-    listed = put(tmp_path / recipe.name, text.splitlines())
+    text = (EXAMPLES / f"recipes/{recipe}.txt").read_text("utf-8")
+    text = text.replace("VOCABULARY=32000", "VOCABULARY=70")
+    listed = put(tmp_path / "list.txt", text.splitlines())
     commands_of = " ".join(line for line in text.splitlines() if not line.startswith("#"))
-    mine = {name: str(data / folder) for name, folder in MINE.items() if name in commands_of}
-    small = {"GUIDE_TORCHRUN": f"{BOTH} --max-update 2 --distributed-backend gloo", "GPUS": "2"}
+    mine = {name: str(shaped / folder) for name, folder in MINE.items() if name in commands_of}
+    sizes = BOTH.replace("--disable-validation", "")
+    several = f"{sizes} --max-update 2 --log-interval 1 --log-format simple"
+    small = {"GUIDE_TORCHRUN": f"{several} --distributed-backend gloo", "GPUS": "2"}
     (requests := tmp_path / "requests").mkdir()
-    with programs(commands, requests, smaller):
+    with programs(commands, requests, shorter):
         words = [str(EXAMPLES / "campaign.sh"), str(tmp_path / "work"), str(listed)]
-        ran(words, requests, **mine, **small)
+        output = ran(words, requests, **mine, **small)
+    seen = {
+        key: [float(size) for size in re.findall(rf"\b{key}=([\d.]+)", output)]
+        for key in ("bsz", "wpb")
+    }
+    first = [(b, w) for b, w in zip(seen["bsz"], seen["wpb"], strict=True)][::2]
+    least = [tuple(map(int, pair.split())) for pair in updates.split(",")]
+    assert len(first) == len(least), first
+    for (rows_seen, tokens), (rows_least, tokens_least) in zip(first, least, strict=True):
+        assert rows_seen >= rows_least and tokens >= tokens_least, first

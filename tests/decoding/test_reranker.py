@@ -142,9 +142,10 @@ def test_what_cannot_rank_is_refused():
 def test_the_last_model_ranks_the_candidates():
     """The same candidates as without it, in the order of its scores."""
     policy, model, sample = FakePolicy(TORCH), transformer(), tiny.batch(TASK, tiny.triples(10))
-    how = {"iter_decode_with_beam": 4, "nbest": 4, "lenpen": 1.2}
+    how = {"iter_decode_with_beam": 4, "nbest": 4}
     own = decode([policy], sample, **how)
-    ranked = decode([policy, model], sample, iter_decode_with_external_reranker=True, **how)
+    how |= {"iter_decode_with_external_reranker": True, "lenpen": 1.2}
+    ranked = decode([policy, model], sample, **how)
     judge = Reranker(model, SYMBOLS, PLH, length_penalty=1.2)
     sides, changed = (sample["net_input"]["src_tokens"], sample["draft"]), 0
     scored = judge.score(*sides, [[best["tokens"] for best in group] for group in own])

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 import lev_plugins
+from lev_plugins.fairseq_patches.small import share
 
 
 class Lengths(FairseqDataset):
@@ -73,6 +74,32 @@ def test_nothing_to_train_on_is_refused_where_fairseq_never_ends(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["fairseq-train"])
     with refuses("a data set has no sentence"):
         Lengths([]).batch_by_size(np.arange(0), 60, None, 8)
+
+
+@settings(deadline=None, max_examples=30)
+@given(count=st.integers(1, 40), shards=st.integers(1, 9), size=st.integers(1, 9))
+def test_shards_share_all_sentences_and_none_is_without(count, shards, size):
+    rows = [torch.full((1 + 7 * number % 5,), 4 + number) for number in range(count)]
+    lengths, symbols = [len(row) for row in rows], tiny.dictionary(map(str, range(count)))
+    data = LanguagePairDataset(ListDataset(rows, lengths), lengths, symbols)
+
+    def ids(shard: int) -> list[int]:
+        token = share.set(slice(shard, None, shards))
+        try:
+            iterator = FairseqTask(Namespace()).get_batch_iterator(data, max_sentences=size)
+        finally:
+            share.reset(token)
+        batches = iterator.next_epoch_itr(shuffle=False)
+        return [number for batch in batches for number in batch["id"].tolist()]
+
+    if count < shards:
+        with refuses("--num-shards", f"{count} sentences"):
+            ids(0)
+        return
+    parts = [ids(shard) for shard in range(shards)]
+    assert sorted(sum(parts, [])) == list(range(count))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    assert len(data.batch_by_size(data.ordered_indices(), max_sentences=1)) == count
 
 
 # a training that resumes --------------------------------------------------------------------------

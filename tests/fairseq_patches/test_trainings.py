@@ -1,5 +1,7 @@
 """How trainings are started, and what they look at when they begin."""
 
+import logging
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +23,7 @@ from refusals import refuses
 from saved import begin, changed, save
 
 from lev_plugins.fairseq_patches.hooks import Start, TrainingHooks
+from lev_plugins.fairseq_patches.progress import hide_model, watch
 from lev_plugins.fairseq_patches.training import resolve, resolve_in_main
 
 
@@ -242,3 +245,31 @@ def test_adafactor_moves_every_tensor_by_the_same_rate():
         tensor.grad = torch.ones_like(tensor)
     optimizer.step()
     assert torch.equal(*tensors) and not tensors[0].eq(0.1).any()
+
+
+# what they say ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("own_time", [False, True])
+def test_a_training_of_few_updates_on_a_busy_machine_says_so(own_time, caplog):
+    logger = logging.getLogger("train")
+    trainer = SimpleNamespace(
+        cfg=SimpleNamespace(
+            optimization=SimpleNamespace(max_update=0),
+            lr_scheduler=SimpleNamespace(processor_time=own_time),
+        ),
+        get_num_updates=lambda: 3,
+    )
+    watch(SimpleNamespace(logger=logger), trainer)
+    trainer._start_time = time.time() - 600
+    with caplog.at_level(logging.INFO, "train"):
+        logger.info("done training in 600 seconds")
+    assert "3 updates" in caplog.text and ("--processor-time" in caplog.text) != own_time
+
+
+def test_the_layers_of_a_model_are_listed_for_debugging_alone(caplog, monkeypatch):
+    for level, shown in ((logging.INFO, False), (logging.DEBUG, True)):
+        monkeypatch.setattr(logging.getLogger(), "level", level)
+        record = logging.makeLogRecord({"msg": torch.nn.Linear(1, 1)})
+        assert hide_model(record) == shown
+    assert hide_model(logging.makeLogRecord({"msg": "model: Linear"}))

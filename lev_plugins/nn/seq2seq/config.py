@@ -138,7 +138,7 @@ def rotary_width(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> int |
 #: Options that change the computation but no parameter's shape, so that a mismatch on resuming
 #: would go unnoticed.
 SHAPELESS_OPTIONS = ("rotary_positions", "copied_states", "early_exit", "source_copy",
-          "encoder_attention_heads", "decoder_attention_heads")  # fmt: skip
+          "activation_fn", "encoder_attention_heads", "decoder_attention_heads")  # fmt: skip
 
 
 def check_resumed(cfg: RotaryConfig, stored: object, path: str) -> None:
@@ -147,8 +147,10 @@ def check_resumed(cfg: RotaryConfig, stored: object, path: str) -> None:
     for name in SHAPELESS_OPTIONS:
         value = getattr(cfg, name, None)
         default = False if name == "rotary_positions" else value
-        stored_value = getattr(stored, name, default)
-        if str(value) != str(stored_value):
+        stored_value = getattr(stored, name, None)
+        if stored_value is None:  # of an older version
+            stored_value = default
+        if value is not None and str(value) != str(stored_value):
             flag = f"--{name.replace('_', '-')}"
             written = flag if isinstance(stored_value, bool) else f"{flag} {stored_value}"
             way = f"with {written}" if stored_value else f"without {written}"

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from lev_runtime.errors import UserError
 
+from ...fairseq_patches.decoding_options import OWN_BEAM_SEARCH, require_read
 from ..backbone import Backbone
 from ..backends import FollowsDevice
 from ..decoder_block import KVCache, causal_mask
@@ -156,8 +157,7 @@ class Seq2SeqModel(FollowsDevice, FairseqEncoderDecoderModel):
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         """Prepares for decoding; fairseq calls it. Dropout cannot be kept (UserError)."""
-        if getattr(cfg.generation, "retain_dropout", False):
-            raise UserError("--retain-dropout is not supported by this model; leave it out")
+        require_read(cfg.generation, OWN_BEAM_SEARCH)
         super().prepare_for_inference_(cfg)
         prepare_for_decoding([self], decoding_precision(cfg))
 

@@ -20,6 +20,7 @@ from ...fairseq_patches.checkpoint_files import origin
 from ...fairseq_patches.hooks import Start, TrainingHooks
 from ...nn.backbone import Backbone, transformer
 from ...nn.backends import optimize
+from ...nn.seq2seq.config import check_resumed as check_shapeless
 from ...nn.seq2seq.config import check_shared, set_character_size, transformer_size
 from ...nn.seq2seq.model import Seq2SeqModel
 from ...optim.backbone_adam import mark_backbone
@@ -67,6 +68,7 @@ class GatedTransformerModel(Seq2SeqModel, TrainingHooks):
         if getattr(stored, "gates", None) is None:  # another model's, which fails by itself
             return
         stored_gates = chosen_gates(stored.gates)
+        check_shapeless(cfg, stored, path)
         same_gates = chosen_gates(cfg.gates) == stored_gates
         same_variant = str(cfg.gate_variant) == str(stored.gate_variant)
         if not same_gates or (stored_gates and not same_variant):

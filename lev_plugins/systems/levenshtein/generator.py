@@ -23,6 +23,7 @@ from lev_runtime.refine.feature_cache import reused
 from lev_runtime.refine.policy import EditPolicy, EditState, Symbols, is_edit_model
 
 from ...data.batch import Batch
+from ...fairseq_patches.decoding_options import EDITS, STOCK_DECODING, require_read
 from ...nn.arrays import TORCH
 from .replayed import replayed
 from .reranker import Reranker
@@ -37,10 +38,6 @@ _NAMES = {  # ours, of fairseq's generation options
     "length_penalty": "lenpen",
     **{name: name for name in ("max_len_a", "max_len_b", "nbest")},
 }
-_UNSUPPORTED = (
-    "constraints decoding_format sampling retain_dropout lm_path score_reference print_alignment "
-    "replace_unk no_repeat_ngram_size match_source_len unnormalized"
-).split()
 
 
 @dataclass(frozen=True)
@@ -67,14 +64,9 @@ class RefinementOptions(options.RefinementOptions):
             args: fairseq's, or any namespace with some of them. overrides: ours, by name.
 
         Raises:
-            UserError: an option that edit models do not have.
+            UserError: an option that edit models do not read.
         """
-        for name in _UNSUPPORTED:
-            if getattr(args, name, None):
-                terms = "give --markup and drafts of [+terms+]"
-                instead = terms if name == "constraints" else "leave it out"
-                flag = "--" + name.replace("_", "-")
-                raise UserError(f"{flag} is not supported by edit models; {instead}")
+        require_read(args, STOCK_DECODING if cfg.stock_decoding else EDITS)
         values = {own: getattr(args, name) for own, name in _NAMES.items() if hasattr(args, name)}
         values["adaptive"] = not getattr(args, "iter_decode_force_max_iter", False)
         values["noise_scale"] = cfg.noise_scale

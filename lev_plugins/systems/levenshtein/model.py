@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from lev_runtime.errors import UserError
 from lev_runtime.refine.policy import HEADS, EditState, FeaturePolicy, Trace
 
+from ...fairseq_patches.checkpoint_files import flag
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.arrays import TORCH as TORCH_ARRAYS
 from ...nn.backends import FollowsDevice, optimize
@@ -145,8 +146,9 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
         check_shared(cfg, source, target)
         if cfg.source_pointer and not cfg.share_all_embeddings:
             raise UserError("--source-pointer needs --share-all-embeddings: one dictionary")
-        if cfg.share_all_embeddings and cfg.separate_output_embed:
-            raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
+        for name in ("share_all_embeddings", "share_decoder_input_output_embed"):
+            if getattr(cfg, name) and cfg.separate_output_embed:
+                raise UserError(f"{flag(name)} and --separate-output-embed exclude each other")
         model = cls(cfg, source, target, task.placeholder)
         load_embeddings(cfg, (source, model.encoder_embed), (target, model.decoder_embed))
         return optimize(model)
