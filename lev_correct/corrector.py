@@ -414,7 +414,7 @@ class Corrector:
         )
 
         def least(change: Change) -> float:
-            return document.judge.threshold_for(threshold, change in respaced)
+            return max(threshold, document.judge.of_spaces * (change in respaced))
 
         sure = [
             change

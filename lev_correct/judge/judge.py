@@ -13,7 +13,7 @@ A probability goes from the model to the text in this order:
      weights were learnt by ``examples/spelling_and_ocr/fit_judge.py``;
 
 3. of what words and spaces explain one change is left (:func:`.competed`);
-4. it is compared with the least that the text asks for (:meth:`Judge.threshold_for`); of a
+4. it is compared with the least that the text asks for (and :attr:`Judge.of_spaces`); of a
    misspelling that is sure to be one the word need not be (:func:`of_error`): it is reported then.
 """
 
@@ -91,6 +91,8 @@ class Judge:
 
     #: So far, of the text, without empty ones.
     lines_read = 0
+    #: The least probability of an edit of spaces.
+    of_spaces = SURE
     #: Whether most of the text is in another language.
     foreign = False
     #: Words of which it told what the files of the run tell.
@@ -136,10 +138,6 @@ class Judge:
         """
         return chance
 
-    def threshold_for(self, threshold: float, is_spaced: bool) -> float:
-        """Returns the probability from which on an edit is made; is_spaced: one of spaces."""
-        return max(threshold, SURE) if is_spaced else threshold
-
 
 class Measured(NamedTuple):
     """An edit of a line, and what tells of it."""
@@ -173,6 +171,8 @@ class Evidence(Judge):
         run: what it shares with others.
         path: the name of its file.
     """
+
+    of_spaces = 0.0  # what is judged is sure enough
 
     def __init__(self, run: Run, path: str | None = None) -> None:
         self.run = run
@@ -292,10 +292,6 @@ class Evidence(Judge):
     def line(self, text: str, places: Sequence[Span]) -> "LineJudge":
         """See :class:`.Judge`."""
         return LineJudge(self, text, places)
-
-    def threshold_for(self, threshold: float, is_spaced: bool) -> float:
-        """See :class:`.Judge`: what is judged is sure enough."""
-        return threshold
 
     def is_term(self, word: str) -> bool:
         """Returns whether a word, or one of two that no list has, returns in the files of the run,

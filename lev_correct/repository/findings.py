@@ -66,8 +66,8 @@ def findings(
             before, after = edit.before.strip(), edit.after.strip()
             edit_column = edit.offset + 1 - hidden
             column = edit_column + spaces
-            words = (with_case(word, before) for word in listed(before))
-            offers = [*dict.fromkeys([*words, after])] if is_unsure else []
+            words = [with_case(word, before) for word in listed(before)] or [after]
+            offers = words if is_unsure else ()
             yield Finding(file, line, column, before, after, edit, edit_column, offers)
 
 
