@@ -24,6 +24,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
@@ -59,8 +60,6 @@ OF_LISTS = ("listed", "confused")
 ANOTHER_WORD = 0.55
 #: What people say and hardly write; words of a transcript for each of these, at most.
 _SPOKEN, SPEECH = re.compile(r"(?i)\b(?:u[hm]+|erm|hm+|mhm|i i)\b"), 100
-#: An address with a name in it, which is filled in.
-_ADDRESS = r"(?i){0}[\w.+-]*(?:@|\W+at\W+[\w-]+(?:\.| dot )\w)|@[\w.-]*{0}"
 #: What a function is applied to, after it; a few letters between the gaps of columns.
 _ARGUMENT = re.compile(r" [b-hj-z](?![\w'\u2019.])")
 _CELL = re.compile(r"(?:(?<=\s{3})|(?<=\t)|^)[^\W\d_]{1,3}(?=\s{3}|\t|$)")
@@ -362,11 +361,21 @@ class LineJudge:
         odds, self.why[start] = run.weights.judged(kind, features)
         return 1 / (1 + math.exp(-odds))
 
+    @cached_property
+    def _addresses(self) -> str:
+        """Returns the addresses of the line, in small letters; of *jhonny at mail.org* the name."""
+        words = self.line.lower().split()
+        parts = zip(words, words[1:], words[2:])
+        hidden = (
+            name for name, at, host in parts if at.strip("()[]<>") == "at" and "." in host[:-1]
+        )
+        return " ".join([*(word for word in words if "@" in word), *hidden])
+
     def _is_name_or_code(self, start: int, word: str, kind: Kind) -> bool:
         """Returns whether what stands around a word says so: an address that has its name, single
         letters that it is applied to (*foldr f z*), the gaps of a table around a few letters."""
         if word[:1].isupper():
-            return bool(re.search(_ADDRESS.format(re.escape(word)), self.line))
+            return word.lower() in self._addresses
         if kind == "word" and _ARGUMENT.match(self.line, start + len(word)):
             return True
         return bool(_CELL.match(self.line, start)) and self.line.strip() != word
