@@ -102,4 +102,7 @@ class Report:
     def kinds(self) -> Iterator[str]:
         """Which files were left out, by kind."""
         for kind, files in sorted(self.left_out.items()):
-            yield f"left out: {len(files):,} {kind}: {printable(few(files, 5))}"
+            number = counted(len(files), kind.removesuffix("s"))
+            if kind.startswith("unknown"):
+                number = f"{counted(len(files), 'file')} of {kind}"
+            yield f"left out: {number}: {printable(few(files, 5))}"
