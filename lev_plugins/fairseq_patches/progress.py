@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from fairseq.trainer import Trainer
 
+from lev_runtime.errors import counted
+
 from ..io.patching import Stock, patches
 
 logger = logging.getLogger(__name__)
@@ -37,7 +39,7 @@ def tell_time_left(trainer: Any) -> None:
     is_shown = trainer.is_data_parallel_master and trainer.cfg.common.log_format != "none"
     if is_shown and time.time() > last + SILENCE:
         trainer.last_line = time.time()
-        logger.info("%d updates, %s", trainer.get_num_updates(), time_left(trainer))
+        logger.info("%s, %s", counted(trainer.get_num_updates(), "update"), time_left(trainer))
 
 
 @patches(Trainer, "train_step")
@@ -61,7 +63,7 @@ def warn_of_few_updates(record: logging.LogRecord) -> bool:
                     f"it had {share:.0%} of a core; {way_out}, or give --processor-time with "
                     "--lr-scheduler time_budget, which does not count the work of others"
                 )
-            record.msg += f"; only {updates} updates, too few to learn from: {way_out}"
+            record.msg += f"; only {counted(updates, 'update')}, too few to learn from: {way_out}"
     return True
 
 

@@ -165,7 +165,7 @@ def test_what_a_repository_excludes_is_left_by_every_command(run, capsys):
     put(**{"vendor__a": b"teh\nendless", "b": b"teh"})
     Path("pyproject.toml").write_text("[tool.lev-correct]\nexclude = ['vendor']\n")
     assert run(b"", "vendor/a b") == b"teh\nendless\nthe"
-    assert "left out: 1 excluded files: vendor/a" in capsys.readouterr().err
+    assert "left out: 1 excluded file: vendor/a" in capsys.readouterr().err
     assert run(b"", "vendor/a --diff") == run(b"", "check vendor/a") == b""
     run(b"", "vendor/a b --in-place")
     assert Path("vendor/a").read_bytes() == b"teh\nendless" and Path("b").read_bytes() == b"the"
