@@ -9,7 +9,7 @@ pages, .po, patches, ...) are in :mod:`.formats`.
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -25,7 +25,6 @@ from .file_kinds import (
     kind_of,
 )
 from .formats import CODE, FORMATS, as_code, hidden, masked, one_of, settled
-from .keys import Literal, headings, keys
 from .markdown import Prose, read_markdown
 from .markup import Span, is_prose
 from .scanner import SCANNED, Token, scanned
@@ -107,13 +106,13 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
     if kind in (PROSE, MARKDOWN):
         return read_markdown(lines) if kind == MARKDOWN else Prose([False] * len(lines), lines)
     text, strings = "\n".join(lines).translate(_UNREADABLE), list[Span]()
-    stay: Callable[[], Sequence[Span]] = tuple
+    literals: list[Span] | None = None
     if kind == NOTEBOOK:
         shown = _notebook(text, knows)
     elif kind == DIFF:
         shown = _diff(lines, knows)
     elif kind in FORMATS:
-        shown, stay = masked(text, kind), partial(headings, text)
+        shown = masked(text, kind)
         is_android = "<resources" in text
         if is_android:
             strings.append((0, len(text)))
@@ -121,24 +120,23 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
             shown = without_backslashes(shown)
     else:
         shown, strings, literals = _source(text, kind, knows)
-        stay = partial(keys, text, kind, literals, knows)
     parts = settled(shown).split("\n")
     pairs = zip(parts, lines, strict=True)
     code = [
         bool(line.strip()) and not (part.strip(_HIDDEN) and _LETTER.search(part))
         for part, line in pairs
     ]
-    return Prose(code, parts, strings, stay)
+    return Prose(code, parts, kind, strings, literals)
 
 
 # source -------------------------------------------------------------------------------------------
 
 
-def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[Span], list[Literal]]:
+def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[Span], list[Span]]:
     """Returns a text in which all but prose is hidden, also names in prose, where strings stand to
-    which no apostrophe comes, and what strings say."""
+    which no apostrophe comes, and all strings that are prose."""
     pieces, strings, place, names = list[str](), list[Span](), 0, set[str]()
-    literals = list[Literal]()
+    literals = list[Span]()
     for role, group in groupby(_tokens(text, lexer), key=itemgetter(0)):
         run = [(start, value) for _, start, value in group]
         if role == "name":
@@ -154,8 +152,8 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[Span], list[
             is_prose = bool(_LETTER.search(piece))
             if is_prose and not _TAKES_APOSTROPHES.match(value):
                 strings.append((start, place))
-            if role == "string" and (is_prose or value.isascii()):
-                literals.append(Literal(start, place, _QUOTES.sub("", value), is_prose))
+            if role == "string" and is_prose:
+                literals.append((start, place))
     shown = "".join([*pieces, hidden(text[place:])])
     if len(shown) != len(text):  # a lexer that has lost its place
         return hidden(text), [], []

@@ -1,0 +1,112 @@
+"""What the files of a run name: strings that a test or a script looks for, keys of translations,
+headings that links lead to, what a program is expected to print."""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from .file_kinds import HEAD, UNKNOWN, kind_of
+from .keys import is_key
+
+#: Files of what a program is expected to print.
+_EXPECTED = re.compile(
+    r"(?i)(?:\A|[/_.-])(?:expect(?:ed|ations?)?|golden|approved|snap(?:shots?)?)(?=[/_.-]|\Z)"
+    r"|\.(?:out|stdout|stderr|exp)\Z"
+)
+#: What a link leads to.
+_TARGET = re.compile(
+    r"[(<\"'\s\[](?:[^\s()<>\"'#]+)?#(?P<anchor>[\w%-]+)|(?<!`)`(?P<title>[^`<>\n]+)`(?!`)_?"
+    r"|<<(?P<name>[^<>,\n]+)|\[\[[*#](?P<place>[^\]|\n]+)"
+)
+#: A string of a line, or a pattern between strokes; quotes of texts of several lines.
+_QUOTED = re.compile(r"(?<!\w)(?:[bBuUrRfFL@$]{,2}|[ms]|qr)(?P<quote>[\"'`/])(?:\\.|(?!(?P=quote)).)*(?P=quote)")
+_LONG_QUOTES = ('"""', "'''", "`")
+#: What stands in a line before words that are looked for and have no quotes.
+_NAMED_BEFORE = re.compile(
+    r"(?:(?:^|[|;&(`!]|\bif\b)\s*@?(?:[ef]?grep|rg|sed|awk)|\bCHECK[\w-]*:|~[\^|]* ?[A-Z]+|<source>)"
+    r".*\Z"
+)
+_ENTRY = re.compile(r"\W*[^:=\n]*[:=]")
+#: Kinds of files whose lines begin with keys, and of tests whose words are names.
+_SETTINGS, _TESTS = {"yaml", "toml", "ini", "properties", UNKNOWN}, {"gherkin", "robotframework"}
+#: What of a pattern is text; all but its letters.
+_PIECE, _NO_LETTER = re.compile(r"[\w ',-]{4,}"), re.compile(r"[\W_]+")
+
+
+def is_expected(path: str) -> bool:
+    """Returns whether a file has what a program is expected to print."""
+    return bool(_EXPECTED.search(path))
+
+
+class Names:
+    """Finds where the files of a run name a misspelt word.
+
+    Args:
+        files: the path and the lines of each, which are read when the first word is asked for.
+    """
+
+    def __init__(self, files: Iterable[tuple[str, Iterable[str]]]) -> None:
+        self._files = files
+        self._found: dict[str, list[str]] = {}
+
+    @cached_property
+    def _texts(self) -> list[tuple[str, str]]:
+        return [(path, "\n".join(lines)) for path, lines in self._files]
+
+    def of(self, word: str) -> list[str]:
+        """Returns the texts that name a word, or several; those that links lead to after a ``#``."""
+        if word not in self._found:
+            self._found[word] = sorted({*self._named(word)})
+        return self._found[word]
+
+    def has(self, word: str, text: str, is_string: bool) -> bool:
+        """Returns whether a text in which a word stands is named by it: a string by the word alone,
+        since values are put into it, a line of prose by what stands around the word."""
+        letters = _squeezed(text)
+        for named in self.of(word):
+            if named[0] == "#":
+                is_named = not is_string and _squeezed(named) == letters
+            else:
+                pieces = (piece for piece in _PIECE.findall(named) if word in piece.lower())
+                is_named = is_string or any(_squeezed(piece) in letters for piece in pieces)
+            if is_named:
+                return True
+        return False
+
+    def _named(self, word: str) -> Iterator[str]:
+        first, *_ = words = _NO_LETTER.split(word)
+        parts = r"[\W_]+".join(map(re.escape, words))
+        pattern = re.compile(rf"(?i)(?<![^\W\d_]){parts}(?![^\W\d_])")
+        for path, text in self._texts:
+            if any(form in text for form in (first, first.capitalize(), first.upper())):
+                kind = kind_of(path, [text[:HEAD]])
+                for match in pattern.finditer(text):
+                    if named := _named_at(text, match.start(), path, kind):
+                        yield named
+
+
+def _named_at(text: str, place: int, path: str, kind: str) -> str:
+    """Returns the text around a place if it is the name of another one, else nothing."""
+    begin, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+    line = text[begin : end if end >= 0 else len(text)]
+    column = place - begin
+    if is_expected(path) or kind in _TESTS:
+        return line
+    for target in _TARGET.finditer(line):
+        if target.start() <= column < target.end():
+            return f"#{target[target.lastgroup or 0]}"
+    for quoted in _QUOTED.finditer(line):
+        if quoted.start() <= column < quoted.end():
+            span = begin + quoted.start("quote"), begin + quoted.end()
+            is_named = quoted["quote"] == "/" or kind == "po" or is_key(text, span, kind)
+            return quoted[0] if is_named else ""
+    for quote in _LONG_QUOTES:
+        if text.count(quote, 0, place) % 2:
+            span = text.rfind(quote, 0, place), text.find(quote, place) + len(quote)
+            return line if is_key(text, span, kind) else ""
+    is_entry = kind in _SETTINGS and _ENTRY.match(line, column)
+    return line if is_entry or _NAMED_BEFORE.search(line[:column]) else ""
+
+
+def _squeezed(text: str) -> str:
+    return _NO_LETTER.sub("", text.lower())
