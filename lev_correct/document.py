@@ -23,13 +23,13 @@ _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 #: A line of Python after its prompt, which mails quote by, too.
 _DOCTEST = re.compile(r"\s*>>> (?:.*[(=\[]|(?:from|import) |['\"\d])")
 #: What an edit of source code neither brings nor takes; a mark that is not inside a word; what
-#: stands between apostrophes.
+#: stands between apostrophes, or with a value that Java puts in, where they quote.
 _ODD = re.compile(rf"[^{HYPHENS}{APOSTROPHES}\u0300-\u036f\w ,.!?]|_")
 _MARK = re.compile(f"[{HYPHENS}{APOSTROPHES}]")
 _LOOSE_MARK = re.compile(rf"(?<![^\W_]){_MARK.pattern}|{_MARK.pattern}(?!\w)")
+_QUOTED = re.compile(r".*\{\d[,}].*|(?<![\w'])'(?=[^\s'])(?:[^']|(?<=\w)'(?=\w))*+(?:'|\Z)")
 #: What a word has around it.
 _EDGES = re.compile(r"\A[\W_]+|[\W_]+\Z")
-_QUOTED = re.compile(r"(?<![\w'])'(?=[^\s'])(?:[^']|(?<=\w)'(?=\w))*+(?:'|\Z)")
 
 
 class Document:
@@ -84,18 +84,19 @@ class Document:
         """Returns whether a change of a line may be written: it would end no string, changes no
         code, no key (:mod:`.keys`) and nothing that a file of the run names (:mod:`.names`), and
         the file is not one that is only reported on."""
-        start, end, after, _ = change
-        before, grammar, text, literal = line.text[start:end], self._grammar, line.text, None
+        (start, end, after, _), grammar = change, self._grammar
+        before, text, literal = line.text[start:end], line.text, None
         if grammar:
             same, old, new = differing_part(before, after)
             is_loose = _LOOSE_MARK.search(after[max(same - 1, 0) : same + len(new) + 1])
             is_code = _ODD.search(old + new) or (_MARK.search(old + new) and is_loose)
-            if self.left_out or is_code or is_of_escape(line.text, change):
+            escape = text[max(start - 2, 0) : start]  # \temperature, but not \tteh
+            if self.left_out or is_code or escape == "\\" + after[:1] != "\\" + before[:1]:
                 return False
             place = sum(len(other) + 1 for other in grammar.shown[: line.number])
             span = place + start, place + end
             if not {*old, *new}.isdisjoint(APOSTROPHES):
-                quoted = (match.span() for match in _QUOTED.finditer(line.text))
+                quoted = [*(match.span() for match in _QUOTED.finditer(text))]
                 if _touches((start, end), quoted) or _touches(span, grammar.strings):
                     return False
             if grammar.literals is not None:
@@ -148,13 +149,6 @@ class Document:
             if self._divided and begins:
                 line_units.pop(0)
             self._divided = divided
-
-
-def is_of_escape(text: str, change: Change) -> bool:
-    """Returns whether a change puts the letter of an escape before a word: \\temperature."""
-    start, end, after, _ = change
-    is_escape = text[max(start - 2, 0) : start] == "\\" + after[:1]
-    return is_escape and text[start : start + 1] != after[:1]
 
 
 def _touches(span: Span, others: Iterable[Span]) -> bool:

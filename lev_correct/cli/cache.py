@@ -40,12 +40,13 @@ def cached_files(
         return _digest(program, text, words, told, named, found)
 
     name = f"check-{_digest(os.path.realpath(root))}"
-    with suppress(OSError, ValueError, TypeError, RuntimeError):
-        rows |= json.loads((user_cache() / name).read_bytes())
+    with suppress(OSError, ValueError, TypeError, AttributeError, RuntimeError):
+        kept = json.loads((user_cache() / name).read_bytes())
+        rows |= {path: row for path, row in kept.items() if os.path.isfile(path)}
     same = {
         text.path: row[1:]
         for text in texts
-        if (row := rows.get(text.path)) and row[0] == key(text, *row[1:])
+        if (row := rows.get(os.path.abspath(text.path))) and row[0] == key(text, *row[1:])
     }
     new = [text for text in texts if text.path not in same]
     corrected = corrected_files(corrector, new, args, others=others)
@@ -59,7 +60,7 @@ def cached_files(
         lines = [[*map(vars, line.edits)] or int(line.code) for line in file.corrections]
         found = lines, file.foreign, file.left_out, sorted(file.sought)
         row = json.loads(json.dumps([sorted(file.asked), *found]))
-        rows[text.path] = [key(text, *row), *row]
+        rows[os.path.abspath(text.path)] = [key(text, *row), *row]
     keep(name, lambda file: file.write(json.dumps(rows).encode()))
 
 

@@ -20,6 +20,7 @@ from .file_kinds import (
     MARKDOWN,
     NOTEBOOK,
     PROSE,
+    TABLE,
     UNKNOWN,
     by_language,
     kind_of,
@@ -96,6 +97,8 @@ def read_grammar(path: str, kind: str, lines: Sequence[str], knows: Knows) -> Pr
     """
     if _TEMPLATE.search(path):
         lines = [_TEMPLATE_TAG.sub(as_code, line) for line in lines]
+    if kind == TABLE:
+        return Prose([True] * len(lines), lines, left_out="tables of data")
     if kind == UNKNOWN:
         left_out = f"unknown kind {os.path.splitext(path)[1]}".strip()
         return _read(kind, lines, knows)._replace(left_out=left_out)

@@ -10,26 +10,24 @@ from .keys import is_key
 
 #: Files of what a program is expected to print.
 _EXPECTED = re.compile(
-    r"(?i)(?:\A|[/_.-])(?:expect(?:ed|ations?)?|golden|approved|snap(?:shots?)?)(?=[/_.-]|\Z)"
-    r"|\.(?:out|stdout|stderr|exp)\Z"
+    r"(?i)(?<![a-z])(?:expect|golden|approved|snapshot)|\.(?:out|stdout|stderr|exp|snap)\Z"
 )
 #: What a link leads to.
 _TARGET = re.compile(
-    r"[(<\"'\s\[](?:[^\s()<>\"'#]+)?#(?P<anchor>[\w%-]+)|(?<!`)`(?P<title>[^`<>\n]+)`(?!`)_?"
+    r"[(<\"'\s\[][^\s()<>\"'#]*#(?P<anchor>[\w%-]+)|(?<!`)`(?P<title>[^`<>\n]+)`(?!`)_?"
     r"|<<(?P<name>[^<>,\n]+)|\[\[[*#](?P<place>[^\]|\n]+)"
 )
 #: A string of a line, or a pattern between strokes; quotes of texts of several lines.
-_QUOTED = re.compile(r"(?<!\w)(?:[bBuUrRfFL@$]{,2}|[ms]|qr)(?P<quote>[\"'`/])(?:\\.|(?!(?P=quote)).)*(?P=quote)")
-_LONG_QUOTES = ('"""', "'''", "`")
-#: What stands in a line before words that are looked for and have no quotes.
-_NAMED_BEFORE = re.compile(
-    r"(?:(?:^|[|;&(`!]|\bif\b)\s*@?(?:[ef]?grep|rg|sed|awk)|\bCHECK[\w-]*:|~[\^|]* ?[A-Z]+|<source>)"
-    r".*\Z"
+_QUOTED = re.compile(
+    r"(?<!\w)(?:[bBuUrRfFL@$]{,2}|[ms]|qr)(?P<said>([\"'`/])(?:\\.|(?!\2).)*\2)"
 )
-_ENTRY = re.compile(r"\W*[^:=\n]*[:=]")
-#: Kinds of files whose lines begin with keys, and of tests whose words are names.
+_LONG_QUOTES = ('"""', "'''", "`")
+#: What stands in a line before words that are looked for and have no quotes; what ends a key.
+_NAMED_BEFORE = re.compile(r"\b(?:[ef]?grep|sed|awk)\b|\bCHECK[\w-]*:|<source>")
+_ENTRY = re.compile(r"[^:=\n]*[:=]")
+#: Kinds of files whose lines begin with keys, and of tests, which code finds by their words.
 _SETTINGS, _TESTS = {"yaml", "toml", "ini", "properties", UNKNOWN}, {"gherkin", "robotframework"}
-#: What of a pattern is text; all but its letters.
+#: What of a pattern is text; all but letters.
 _PIECE, _NO_LETTER = re.compile(r"[\w ',-]{4,}"), re.compile(r"[\W_]+")
 
 
@@ -88,24 +86,21 @@ class Names:
 def _named_at(text: str, place: int, path: str, kind: str) -> str:
     """Returns the text around a place if it is the name of another one, else nothing."""
     begin, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
-    line = text[begin : end if end >= 0 else len(text)]
-    column = place - begin
+    line, column = text[begin : end if end >= 0 else len(text)], place - begin
     if is_expected(path) or kind in _TESTS:
-        return line
+        return line.lstrip("#")
     for target in _TARGET.finditer(line):
         if target.start() <= column < target.end():
             return f"#{target[target.lastgroup or 0]}"
-    for quoted in _QUOTED.finditer(line):
-        if quoted.start() <= column < quoted.end():
-            span = begin + quoted.start("quote"), begin + quoted.end()
-            is_named = quoted["quote"] == "/" or kind == "po" or is_key(text, span, kind)
-            return quoted[0] if is_named else ""
+    spans = [quoted.span("said") for quoted in _QUOTED.finditer(line)]
+    strings = [(begin + first, begin + last) for first, last in spans if first <= column < last]
     for quote in _LONG_QUOTES:
-        if text.count(quote, 0, place) % 2:
-            span = text.rfind(quote, 0, place), text.find(quote, place) + len(quote)
-            return line if is_key(text, span, kind) else ""
+        if not strings and text.count(quote, 0, place) % 2:
+            strings = [(text.rfind(quote, 0, place), text.find(quote, place) + len(quote))]
+    for first, last in strings:
+        return text[first:last] * (text[first] == "/" or is_key(text, (first, last), kind))
     is_entry = kind in _SETTINGS and _ENTRY.match(line, column)
-    return line if is_entry or _NAMED_BEFORE.search(line[:column]) else ""
+    return line.lstrip("#") if is_entry or _NAMED_BEFORE.search(line[:column]) else ""
 
 
 def _squeezed(text: str) -> str:

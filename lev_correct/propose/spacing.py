@@ -289,6 +289,8 @@ class Spacing:
             if not self._options(slot_words, case):
                 continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]
+            if last > first and max(map(len, (*slot_words, left, right))) < 2:
+                continue  # letters among letters, as in a picture of signs
             yield slot_places, Slot(slot_words, left, right, case)
 
     def _best_of(self, slot: Slot, meant: Words) -> tuple[Words | None, float]:
