@@ -58,6 +58,8 @@ _TAKES_APOSTROPHES = re.compile(r"\s*[\w@#$%~]*[\"`]")
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
 _PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|\$\w+|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
+#: What comes after a string that is a list of words.
+_IS_SPLIT = re.compile(r"(?:\s*\"[^\"\n]*\")*\s*\)?\.split\(\)")
 #: What a string has that is no single word.
 _SEVERAL = re.compile(rf"[\s%{{$&\\{CODE}]")
 _PLAIN = re.compile(r"[(\"'\[]*([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.,;:!?)\"'\]]*")
@@ -77,7 +79,8 @@ _CALLS = (
 )
 _FIELDS = r"help desc\w* message msg summary usage epilog tooltip hint error warning reason"
 _SAYS = re.compile(
-    rf"(?:\b(?:{one_of(_CALLS)})!?[^\S\n]*(?:\(|\s)\s*(?:[^(){{}};]*[,\s])?"
+    rf"(?:\b(?:{one_of(_CALLS)})!?[^\S\n]*"
+    r"(?:\(\s*(?:[^(){};]*[,\s])?|\s\s*(?:[^(){};\"'\n]*[,\s])?)"
     rf"|(?i:\b(?:{one_of(_FIELDS)})[\"']?\s*(?:=>?|:)\s*))\Z"
 )
 #: Words that sentences have and lists of names have not.
@@ -148,6 +151,8 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[Span], list[
             start, value = run[0][0], "".join(value for _, value in run)
             before = text[max(0, start - BEFORE) : start]
             piece = _PROSE[role](value, lexer, before)
+            if role == "string" and _IS_SPLIT.match(text, start + len(value)):
+                piece = hidden(piece)
             pieces += [hidden(text[place:start]), piece]
             place = start + len(value)
             if role not in ("string", "doc"):
