@@ -10,7 +10,7 @@ from lev_runtime.io.lines import STANDARD_STREAM
 from .files.file_kinds import PROSE, kind_of
 from .files.keys import is_key
 from .files.markup import APOSTROPHES, HYPHENS, Span, differing_part
-from .files.names import Names, is_expected
+from .files.names import EXPECTED, Names
 from .judge.judge import Judge
 from .lines import Change, Line
 
@@ -111,7 +111,7 @@ class Document:
         if not (self._named and word):
             return True
         self.sought.add(word)
-        return not (is_expected(self._path) or self.names.has(word, text, bool(literal)))
+        return not (EXPECTED.search(self._path) or self.names.has(word, text, bool(literal)))
 
     @property
     def left_out(self) -> str:

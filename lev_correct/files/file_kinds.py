@@ -128,7 +128,7 @@ _NO_ENDING = re.compile(r"[^.]+(?:\.\d+)*")
 _PLAIN_TOKEN = re.compile(r"[(\"'\[*_-]*(?:[^\W\d_]+(?:['\u2019/-][^\W\d_]+)*|\d[\d.,]*)?[\W_]{,4}")
 #: Names of which Pygments says that they are of no language.
 _TEXT = re.compile(r"(?i)(?!(?:cmakelists|meson_options|todo)\.).*\.txt")
-#: A row of a table of data: a code point and what is said of it; columns of single words; fragments.
+#: A row of a table: a code point and what is said of it; columns of single words; fragments.
 _ROW = re.compile(
     r"^\W{,2}(?:U\+|0x)?[\dA-F]{4,6}\b.*[;\t].*"
     r"|^ *\S+(?:(?: {2,}| *[\t;|,] *)[^\s;|,]+){2,} *\r?$|^(?: *[^\s\d]{1,3}(?!\S)){4,} *\r?$",

@@ -33,7 +33,8 @@ _WORDS = {
     "vartype version ytype",
     # Comments: tags before a name and prose, tags before prose, programs that read a comment,
     # commands of Doxygen with one argument.
-    "NAMED_TAGS": "arg argument option param prop property retval tparam typeparam typeParam yieldparam",
+    "NAMED_TAGS": "arg argument option param prop property retval tparam typeparam typeParam "
+    "yieldparam",
     "PROSE_TAGS": "attention brief bug deprecated desc description details exception fileoverview "
     "invariant note overview post pre raise remark remarks result return returns short "
     "summary throw throws todo warning yield yieldreturn yields",

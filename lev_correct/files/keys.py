@@ -9,9 +9,7 @@ from .markup import Span
 #: Characters before and after a string that tell what it is for.
 BEFORE, AFTER = 200, 60
 #: The call, or the command, that a string is an argument of.
-_CALL = re.compile(
-    r"(?P<name>\w+[!?]?)\s*(?:<[^<>]*>)?\(\s*(?:(?:[^(){};]|\([^(){};]*\))*,\s*)?\Z"
-)
+_CALL = re.compile(r"(?P<name>\w+[!?]?)\s*(?:<[^<>]*>)?\(\s*(?:(?:[^(){};]|\([^(){};]*\))*,\s*)?\Z")
 _COMMAND = re.compile(
     r"(?:\A|[\n;|&({`[]|\b(?:if|while|until|then|do|sudo)\b)\s*!?\s*(?P<name>\w+)\b[^\n;|&(){}]*\Z"
 )
