@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from inspect import signature
 from operator import attrgetter, itemgetter
 from typing import Any, TypedDict, Unpack
 from unicodedata import is_normalized, normalize
@@ -14,7 +15,17 @@ from lev_runtime.io.text_files import require_files
 from .document import Document, Text, groups
 from .files.markup import as_asked, is_shouted
 from .judge.features import ENGLISH, Weights
-from .judge.judge import Evidence, Judge, LineJudge, Run, calibrated, inside, kind_of, of_error
+from .judge.judge import (
+    ANOTHER_WORD,
+    Evidence,
+    Judge,
+    LineJudge,
+    Run,
+    calibrated,
+    inside,
+    kind_of,
+    of_error,
+)
 from .judge.languages import Languages
 from .lines import (
     Change,
@@ -24,6 +35,7 @@ from .lines import (
     Reason,
     apply_edits,
     placed,
+    with_loose_mark,
 )
 from .packaged import ENGLISH_SPELLING
 from .propose import loading
@@ -77,12 +89,7 @@ _STAYS: dict[int, Reason] = {
 
 
 class Options(TypedDict, total=False):
-    """Holds what a call may choose; errors are :meth:`Corrector.correct_documents`'s.
-
-    min_confidence: probability from which on an edit is made. protect, protect_words: as of
-    :class:`.Protection`, besides :attr:`Corrector.protections`. batch_size: units at once (default:
-    64); does not change the outcome.
-    """
+    """Holds what a call may choose; meanings, errors are :meth:`Corrector.correct_documents`'s."""
 
     min_confidence: float | None
     protect: Iterable[str]
@@ -214,6 +221,7 @@ class Corrector:
             document: as of :meth:`correct`.
             **options: as of :class:`Options`.
         """
+        signature(self.correct_documents).bind((), **options)  # also where no line comes
         first = 1
         for chunk in chunks(lines, buffer):
             texts = strings("lines", chunk, first=first)
@@ -223,7 +231,11 @@ class Corrector:
     def correct_documents(
         self,
         texts: Iterable[tuple[Sequence[str], Document | None, Sequence[bool]]],
-        **options: Unpack[Options],
+        *,
+        min_confidence: float | None = None,
+        protect: Iterable[str] = (),
+        protect_words: Iterable[str] = (),
+        batch_size: int = 64,
     ) -> Iterator[list[Correction]]:
         """The corrections of several texts, one after the other.
 
@@ -232,18 +244,18 @@ class Corrector:
 
         Args:
             texts: lines, document and ignored of each, as of :meth:`correct`.
-            **options: as of :class:`Options`.
+            min_confidence: probability from which on an edit is made.
+            protect, protect_words: as of :class:`.Protection`, besides :attr:`protections`.
+            batch_size: units at once; does not change the outcome.
 
         Raises:
             UserError: no list of strings, a probability outside [0, 1], a pattern that is none.
         """
-        more = Protection(options.get("protect", ()), options.get("protect_words", ()))
-        protections = [*self.protections, more]
+        protections = [*self.protections, Protection(protect, protect_words)]
         protections += [_CODE] if self.settings.protect_code else []
-        threshold = options.get("min_confidence")
-        threshold = self.min_confidence if threshold is None else threshold
+        threshold = self.min_confidence if min_confidence is None else min_confidence
         threshold = require_number("min_confidence=", threshold, 0, 1)
-        batch_size = require_count("batch_size", options.get("batch_size", 64))
+        batch_size = require_count("batch_size", batch_size)
         read = [self._read(*text) for text in texts]
         for group in groups(read):
             lines = [line for text in group for line in text.read.values()]
@@ -391,6 +403,9 @@ class Corrector:
 
             proposed = self.backend.spacing.proposed(line.shown, line.words, wanted)
             wanted, respaced = competed(line.shown, wanted, proposed, judged)
+        wanted, respaced = (
+            [with_loose_mark(line.shown, change) for change in each] for each in (wanted, respaced)
+        )
         answers = zip(line.units, line.answers, strict=True)
         silent = (unit for unit, answer in answers if answer is None)
         unterminated = ((line.origins[unit.start], line.origins[unit.end]) for unit in silent)
@@ -401,7 +416,7 @@ class Corrector:
         )
 
         def least(change: Change) -> float:
-            return document.judge.threshold_for(threshold, change in respaced)
+            return max(threshold, document.judge.of_spaces * (change in respaced))
 
         sure = [
             change
@@ -416,7 +431,10 @@ class Corrector:
             is_spaced = change in respaced
             reason = self._objection(line, change, is_spaced) if change in sure else "confidence"
             reason = "unknown" if UNREADABLE in after else reason
-            if reason is None and (chance < least(change) or not document.fits(line, change)):
+            may_be_meant = self._is_judged and self.backend.is_confused(line.text[start:end])
+            if reason is None and chance < max(least(change), ANOTHER_WORD * may_be_meant):
+                reason = "unsure"
+            elif reason is None and not document.fits(line, change):
                 reason = "reported"
             terms = next((judge.why[at] for at in range(start, end) if at in judge.why), {})
             edits.append(_edit(line, change, reason, terms))

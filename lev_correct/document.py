@@ -11,8 +11,8 @@ from .files.file_kinds import PROSE, kind_of
 from .files.keys import is_key
 from .files.markup import APOSTROPHES, HYPHENS, Span, differing_part
 from .files.names import EXPECTED, Names
-from .judge.judge import Judge
-from .lines import Change, Line
+from .judge.judge import Judge, inside
+from .lines import QUOTED, Change, Line
 
 #: Lines whose units are answered together, of texts that are corrected together.
 LINES_TOGETHER = 10_000
@@ -22,14 +22,12 @@ _INDENTED = re.compile(r" {4}| {0,3}\t")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
 #: A line of Python after its prompt, which mails quote by, too.
 _DOCTEST = re.compile(r"\s*>>> (?:.*[(=\[]|(?:from|import) |['\"\d])")
-#: What an edit of source code neither brings nor takes; a mark that is not inside a word; what
-#: stands between apostrophes, or with a value that Java puts in, where they quote.
+#: What an edit of source code neither brings nor takes; a mark that is not inside a word.
 _ODD = re.compile(rf"[^{HYPHENS}{APOSTROPHES}\u0300-\u036f\w ,.!?]|_")
 _MARK = re.compile(f"[{HYPHENS}{APOSTROPHES}]")
 _LOOSE_MARK = re.compile(rf"(?<![^\W_]){_MARK.pattern}|{_MARK.pattern}(?!\w)")
-_QUOTED = re.compile(r".*\{\d[,}].*|(?<![\w'])'(?=[^\s'])(?:[^']|(?<=\w)'(?=\w))*+(?:'|\Z)")
-#: What a word has around it.
-_EDGES = re.compile(r"\A[\W_]+|[\W_]+\Z")
+#: A value that Java puts into a text in which an apostrophe quotes; what a word has around it.
+_FORMATTED, _EDGES = re.compile(r"\{\d[,}]"), re.compile(r"\A[\W_]+|[\W_]+\Z")
 
 
 class Document:
@@ -96,8 +94,9 @@ class Document:
             place = sum(len(other) + 1 for other in grammar.shown[: line.number])
             span = place + start, place + end
             if not {*old, *new}.isdisjoint(APOSTROPHES):
-                quoted = [*(match.span() for match in _QUOTED.finditer(text))]
-                if _touches((start, end), quoted) or _touches(span, grammar.strings):
+                quoted = [match.span() for match in QUOTED.finditer(text)]
+                is_quoted = _touches((start, end), quoted) or _FORMATTED.search(text)
+                if is_quoted or _touches(span, grammar.strings):
                     return False
             if grammar.literals is not None:
                 literal = next((at for at in grammar.literals if _touches(span, [at])), None)
@@ -138,16 +137,16 @@ class Document:
         return not blank and (self._indented or self._doctest or bool(_PROMPT.match(line)))
 
     def leave_divided_words(self, lines: Sequence[str], read: Iterable[Line]) -> None:
-        """Takes away the units of both halves of each word with a hyphen at the end of its line;
-        ``lines``: the next ones, ``read``: those of them that have words."""
-        units = {line.number: line.units for line in read}
+        """Takes away both halves of each word with a hyphen at the end of its line; ``lines``: the
+        next ones, ``read``: those of them that have words."""
+        rows = {line.number: line for line in read}
         for number, line in enumerate(lines, self.lines_read - len(lines)):
-            divided, line_units = bool(_DIVIDED.match(line.rstrip()[-2:])), units.get(number, [])
-            if divided and line_units and len(line[line_units[-1].end :].strip()) == 1:
-                line_units.pop()
-            begins = bool(line_units) and not any(map(str.isalnum, line[: line_units[0].start]))
-            if self._divided and begins:
-                line_units.pop(0)
+            divided, row = bool(_DIVIDED.match(line.rstrip()[-2:])), rows.get(number)
+            if row and row.words and (divided or self._divided):
+                ends = divided and len(line[row.words[-1][1] :].strip()) == 1
+                begins = self._divided and not any(map(str.isalnum, line[: row.words[0][0]]))
+                row.words = row.words[begins : len(row.words) - ends]
+                row.units = [unit for unit in row.units if inside(unit.start, row.words)]
             self._divided = divided
 
 

@@ -27,7 +27,15 @@ _LAST_WORD = re.compile(rf"[^\W_][{HYPHENS}\w{APOSTROPHES}\u0300-\u036f]*\Z")
 #: Probability from which on an edit that is not made is shown as a doubt: 389 of 483 unlisted words
 #: that people corrected are seen (at 0.2: 303), and four marks more in 10,000 right words.
 WORTH = 0.02
-Reason = Literal["unknown", "protected", "foreign", "mentioned", "length", "confidence", "reported"]
+Reason = Literal[
+    "unknown", "protected", "foreign", "mentioned", "length", "confidence", "unsure", "reported"
+]
+#: An apostrophe after a word, and nothing of a word after it.
+_LOOSE = re.compile(rf"[{APOSTROPHES}](?![\w{APOSTROPHES}])")
+#: What stands between apostrophes, to the end where none closes it.
+QUOTED = re.compile(
+    r"(?<![\w'])['\u2018](?=[^\s'])(?:[^'\u2019]|(?<=\w)['\u2019](?=\w))*+(?:['\u2019]|\Z)"
+)
 
 
 @dataclass(slots=True)
@@ -63,9 +71,10 @@ class Edit:
     is empty. probability: in [0, 1]. applied: whether the corrected line has it. reason: why not:
     ``unknown`` (what the model cannot spell, shown as U+FFFD), ``protected``, ``foreign`` (in
     another language), ``mentioned`` (the line speaks of the misspelling), ``length`` (it adds more
-    characters than any correction that the model was tuned on), ``confidence``, or ``reported`` (a
-    person is to make it: it would end a string, stands in a key, the file's kind is unknown, or
-    of several corrections none is sure).
+    characters than any correction that the model was tuned on), ``confidence``, ``unsure`` (the
+    word is probably wrong, and a person is to choose: of several corrections none is sure, or it is
+    a word that exists), or ``reported`` (a person is to make it: it would end a string, stands in
+    a key, or the file's kind is unknown).
     why: the largest terms of the probability's log-odds, by name, in nats (:mod:`.features`).
     """
 
@@ -146,6 +155,18 @@ def _bare(line: str, change: Change) -> Change:
     start, end = change.start + first, change.end - last
     new = after[first : len(after) - last]
     return change._replace(start=start, end=end, after=new) if start < end and new else change
+
+
+def with_loose_mark(line: str, change: Change) -> Change:
+    """Returns a change that puts an apostrophe in, with the one after its word, which was written
+    a letter too late (*dont'*), unless that closes a quotation."""
+    start, end, after, chance = change
+    loose = _LOOSE.match(line, end)
+    if not loose or "'" not in after or not line[start:end].isalpha():
+        return change
+    if any(quote.end() == end for quote in QUOTED.finditer(line, 0, end)):
+        return change
+    return Change(start, end + 1, after.replace("'", loose[0]), chance)
 
 
 def _around(before: str, after: str) -> int:

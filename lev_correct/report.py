@@ -1,5 +1,6 @@
 """Reports of ``correct``: edits as JSON, a diff, counts."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -30,6 +31,15 @@ def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes]) -> byt
             parts.append(f"@@ -{number} +{number} @@\n-{correction.source}\n{missing}")
             parts.append(f"+{correction.text}\n{missing}")
     return "".join(parts).encode("utf-8", "surrogateescape")
+
+
+def in_colour(hunks: bytes) -> bytes:
+    """Returns a diff for a terminal: what goes red, what comes green."""
+    return re.sub(rb"(?m)^(?:(-)|[+]).*", _coloured, hunks)
+
+
+def _coloured(line: re.Match[bytes]) -> bytes:
+    return b"\x1b[%dm%b\x1b[0m" % (31 if line[1] else 32, line[0])
 
 
 class Report:

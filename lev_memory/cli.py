@@ -321,8 +321,8 @@ def told(filled: Filled) -> str:
         is_done = {each.outcome for each in filled.decisions} == {"left"}
         return ("nothing new to do: " if is_done else "") + summary(filled.report)
     empty = sum(unit.state == "untranslated" for unit in units)
-    hint = f", {empty} are untranslated; --memory gives these matches" if empty else ""
-    return f"nothing to do: none of {len(units)} entries is fuzzy{hint}"
+    hint = f", untranslated: {empty}; --memory gives these matches" if empty else ""
+    return f"nothing to do: no entry of {len(units)} is fuzzy{hint}"
 
 
 def _described(path: Path, decision: Decision) -> dict[str, object]:

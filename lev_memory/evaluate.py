@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lev_runtime.errors import require_share
+from lev_runtime.errors import counted, require_share
 from lev_runtime.refine.editor import Editor
 
 from .formats.files import stored_language, stored_pairs
@@ -137,7 +137,7 @@ class Evaluation:
         tried = dict[How, Cases]()
         for threshold, most in hows:
             described = f"threshold {threshold}, iterations at most {most}"
-            self.say(f"{name}: decoding {len(rows)} sentences, {described}")
+            self.say(f"{name}: decoding {counted(len(rows), 'sentence')}, {described}")
             outputs = propose(self.editor, changes, threshold, self.memory, most)
             entries = zip(rows, repairs, changes, outputs, strict=True)
             tried[threshold, most] = [self.pair(*entry) for entry in entries]
@@ -182,7 +182,7 @@ def sure_outcomes(outcomes: Sequence[Outcome], least: float) -> str:
     if not above:
         return "no proposal"
     stated, better = np.mean(above, axis=0)
-    return f"{len(above)} proposals, {stated:.1%} stated, {better:.1%} better"
+    return f"{counted(len(above), 'proposal')}, {stated:.1%} stated, {better:.1%} better"
 
 
 def identifiers(rows: Rows, texts: Sequence[str]) -> float:

@@ -16,7 +16,7 @@ from zlib import crc32
 
 import sentencepiece
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, counted
 from lev_runtime.text.codec import train_sentencepiece
 from lev_runtime.text.source_change import MARKS, mark_change
 
@@ -149,8 +149,8 @@ def matched(
         for place, (pair, near) in enumerate(entries):
             if fold_of(pair) == fold:
                 rows_of[place] = rows(pair, near, repairer, category)
-        counts = f"{len(rows_of)} of {len(pairs)} sentences, {sum(map(len, rows_of.values()))}"
-        say(f"{part}: {counts} matches")
+        read = f"{len(rows_of)} of {counted(len(pairs), 'sentence')}"
+        say(f"{part}: {read}, matches: {sum(map(len, rows_of.values()))}")
     part_rows = [row for place in range(len(pairs)) for row in rows_of[place]]
     if not part_rows:
         raise UserError(f"no source of {part} has a match in the memory; give more text")

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, counted
 from lev_runtime.refine.editor import Editor
 
 from .formats.files import EXPORTED, read_settings, require_work, write_json
@@ -227,7 +227,7 @@ class Training:
             return
         self.progress = numbers
         passes, left = float(numbers["update"]), float(numbers["minutes_left"])
-        updates = f"{numbers['num_updates']} updates, {passes:.2f} passes"
+        updates = f"{counted(int(numbers['num_updates']), 'update')}, {passes:.2f} passes"
         self.say(f"{stage.name}: {updates}, {left:.1f} minutes left")
 
     def recipe(self) -> Recipe:
@@ -269,7 +269,8 @@ class Training:
         updates = recipe.updates[LEVT.name]
         if updates < FEW_UPDATES and not self.start:
             enough = math.ceil(recipe.minutes * FEW_UPDATES / max(updates, 1))
-            self.say(f"about {updates} updates are too few to learn from: --minutes {enough}, or "
+            few = f"too few to learn from, about {counted(updates, 'update')}"
+            self.say(f"{few}: --minutes {enough}, or "
                      "--start from the model of a larger memory")  # fmt: skip
         for stage in self.stages:
             done = self.work / stage.name / "done"

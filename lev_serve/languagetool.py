@@ -127,7 +127,8 @@ def matches(text: str, places: Sequence[int], edits: Iterable[Result]) -> Iterat
             first, last = max(start - 1, 0), max(end, 1)
         written, before = places[first:last], text[first:last]
         is_whole = written[-1] == written[0] + utf16(before[:-1]) and MARKUP not in written
-        is_worth = edit["reason"] in ("confidence", "reported") and edit["probability"] >= WORTH
+        reasons = ("confidence", "unsure", "reported")
+        is_worth = edit["reason"] in reasons and edit["probability"] >= WORTH
         if not (is_whole and (edit["applied"] or is_worth)):
             continue
         after = text[first:start] + edit["after"] + text[end:last]

@@ -1,5 +1,6 @@
 """The Python interface: arguments, devices, what a notebook shows, threads."""
 
+import inspect
 import json
 import random
 import sys
@@ -10,11 +11,16 @@ from pathlib import Path
 
 import editors
 import pytest
+import saved
 import tiny
 import torch
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, SentencepieceConfig
 from refusals import refuses
 
+import lev_correct
+import lev_memory
+import lev_plugins
+import lev_runtime
 from lev_correct import Corrector
 from lev_plugins import EncT5, LevenshteinEditor
 
@@ -29,6 +35,42 @@ def test_a_device_that_is_not_here_is_one_line_before_anything_is_read(kind):
             kind.from_pretrained("nowhere.pt", device=device)
     with refuses("nowhere.pt does not exist"):
         kind.from_pretrained("nowhere.pt", device=torch.device("cpu"))
+
+
+def taking_options():
+    """Returns the public functions and methods that take options by name, each with its class."""
+    packages = lev_correct, lev_memory, lev_plugins, lev_runtime
+    parts = [getattr(package, name) for package in packages for name in package.__all__]
+    found = {}
+    for part in parts:
+        members = inspect.getmembers(part) if inspect.isclass(part) else [(part.__name__, part)]
+        for name, member in members:
+            is_function = inspect.isfunction(member) or inspect.ismethod(member)
+            kinds = inspect.signature(member).parameters.values() if is_function else ()
+            if name[0] != "_" and any(kind.kind is kind.VAR_KEYWORD for kind in kinds):
+                found[f"{part.__name__}.{name}"] = part, member
+    return found
+
+
+TAKING_OPTIONS = taking_options()
+
+
+@pytest.mark.parametrize("name", TAKING_OPTIONS)
+def test_a_misspelt_option_is_a_type_error_before_anything_is_read(name, tmp_path):
+    """Each function finds it by itself: an option that is not read is no option."""
+    part, function = TAKING_OPTIONS[name]
+    parameters = [*inspect.signature(function).parameters.values()]
+    needed = [each for each in parameters if each.default is each.empty and each.kind < 2]
+    arguments = [object.__new__(part) if each.name == "self" else [] for each in needed]
+    if function.__name__ == "from_pretrained" and needed:
+        data = tiny.dictionaries(tmp_path / "bin")
+        arguments = [saved.save(tmp_path / "model.pt", data, "editor")]
+    with pytest.raises(TypeError, match="misspelt"):
+        next(iter(function(*arguments, misspelt=True)))
+
+
+def test_functions_that_take_options_are_found():
+    assert {"Corrector.correct", "Editor.stream", "Generator.generate"} <= TAKING_OPTIONS.keys()
 
 
 def test_half_of_a_surrogate_pair_is_a_question_mark_to_what_cuts_text(tmp_path):

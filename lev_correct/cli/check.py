@@ -14,10 +14,10 @@ from lev_runtime.io.output import standard_output
 from lev_runtime.io.text_files import few
 
 from ..lines import Correction
-from ..report import Report, diff
+from ..report import Report, diff, in_colour
 from ..repository.checked_files import CheckedFiles, checked_files
 from ..repository.findings import Finding, findings
-from ..repository.formats import FORMATS
+from ..repository.formats import FORMATS, as_coloured_text
 from ..repository.git import ChangedLines, changed_lines, is_committed, lines_that_count
 from ..repository.identifiers import Identifier, identifiers
 from ..repository.repository import Repository, common_folder, find_repository
@@ -28,7 +28,7 @@ from .files import (
     protection_of,
     read_file,
 )
-from .options import check_overwriting
+from .options import check_overwriting, has_colours
 
 if TYPE_CHECKING:
     from .. import Corrector
@@ -71,7 +71,7 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
             if corrector.settings.known and not any(map(vars(args).get, UNCACHED.split())):
                 together = cached_files(corrector, texts, args, around, repository.root)
             for file in _corrected(corrector, texts, args, together, chosen.problems):
-                check.note(file, chosen.problems)
+                check.note(file, corrector.backend.misspelt, chosen.problems)
             if args.identifiers:
                 check.note_identifiers(corrector)
         for problem in chosen.problems:
@@ -79,8 +79,9 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
         if args.accept:
             check.accept(repository)
         check.print()
-        check.summarize(len(texts))
-    return FAILED if chosen.problems else FINDINGS if check.findings else 0
+        if not args.quiet:
+            check.summarize(len(texts))
+    return FAILED if chosen.problems else FINDINGS if check.errors else 0
 
 
 def _changed(args: argparse.Namespace) -> ChangedLines:
@@ -149,11 +150,17 @@ class Check:
     diffs: list[bytes] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     unended: list[str] = field(default_factory=list)  # comments that ignore all that follows
-    corrected: list[str] = field(default_factory=list)  # a file for each finding
 
-    def note(self, file: CorrectedFile, problems: list[str]) -> None:
+    @property
+    def errors(self) -> int:
+        """Returns how many findings fail the check: no questions, and not what is written."""
+        return sum(finding.level == "warning" for finding in self.findings)
+
+    def note(
+        self, file: CorrectedFile, listed: Callable[[str], Sequence[str]], problems: list[str]
+    ) -> None:
         """Notes the findings of a file in its lines that count; writes those that are sure into it,
-        if that is asked for."""
+        if that is asked for; ``listed``: as of :func:`.findings`."""
         path, corrections = file.text.path, list[Correction]()
         found = list[Finding]()
         changed = lines_that_count(self.changed, path)
@@ -165,7 +172,7 @@ class Check:
                 self.lines.append((path, number, correction.source))
             corrections.append(correction)
             if correction.edits:
-                found += findings(path, number, correction)
+                found += findings(path, number, correction, listed=listed)
         if self.args.write:
             found = self._write(replace(file, corrections=corrections), found, problems)
         self.findings += found
@@ -182,15 +189,13 @@ class Check:
     def _write(
         self, file: CorrectedFile, found: list[Finding], problems: list[str]
     ) -> list[Finding]:
-        """Corrects a file; returns the findings that are left for a person."""
+        """Corrects a file; returns the findings, and which of them are written."""
         try:
             file.rewrite()
         except UserError as error:
             problems.append(str(error))
             return found
-        left = [finding for finding in found if not finding.edit.applied]
-        self.corrected += [file.text.path] * (len(found) - len(left))
-        return left
+        return [replace(finding, written=finding.edit.applied) for finding in found]
 
     def note_identifiers(self, corrector: "Corrector") -> None:
         """Notes the identifiers of these lines that have misspelt parts."""
@@ -213,10 +218,13 @@ class Check:
     def print(self) -> None:
         """Prints the findings, or a diff."""
         output = standard_output().buffer
+        coloured = has_colours(self.args)
         if self.args.diff:
-            output.writelines(self.diffs)
+            output.writelines(map(in_colour, self.diffs) if coloured else self.diffs)
         elif self.args.edits != STANDARD_STREAM:  # else these are there
-            text = FORMATS[self.args.format or "text"]([*self.findings, *self.identifiers])
+            name = self.args.format or "text"
+            show = as_coloured_text if coloured and name == "text" else FORMATS[name]
+            text = show([*self.findings, *self.identifiers])
             output.write(text.encode("utf-8", "surrogateescape"))
         output.flush()
 
@@ -231,14 +239,17 @@ class Check:
         lines = f"{counted(self.report.lines, 'line')}{code}"
         since = f" since {self.args.since}" if self.args.since else ""
         if self.args.write:
-            files_written = counted(len({*self.corrected}), "file")
-            say(f"{counted(len(self.corrected), 'finding')} corrected in {files_written}")
-        number = counted(len(self.findings), "finding") + " left" * self.args.write
+            written = [finding.file for finding in self.findings if finding.written]
+            files_written = counted(len({*written}), "file")
+            say(f"{counted(len(written), 'finding')} corrected in {files_written}")
+        number = counted(self.errors, "finding") + " left" * self.args.write
+        if questions := sum(bool(finding.offers) for finding in self.findings):
+            number += f" and {counted(questions, 'question')}"
         say(f"{number}{since} in {counted(files, 'file')} ({lines})")
         if self.args.identifiers:
             say(f"{counted(len(self.identifiers), 'identifier')} to look at; they do not fail")
         say(*self.report.kinds())
-        if self.findings and not (self.args.accept or self.args.diff):
+        if self.errors and not (self.args.accept or self.args.diff):
             say(HINT)
 
 

@@ -7,10 +7,9 @@ Speaks the Language Server Protocol on standard input and output. Each open text
 import argparse
 import asyncio
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from lsprotocol.types import (
@@ -19,6 +18,8 @@ from lsprotocol.types import (
     TEXT_DOCUMENT_DID_CLOSE,
     TEXT_DOCUMENT_DID_OPEN,
     CodeAction,
+    CodeActionKind,
+    CodeActionOptions,
     CodeActionParams,
     Command,
     Diagnostic,
@@ -38,6 +39,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 
 from lev_runtime import __version__
+from lev_runtime.errors import counted
 
 from ..lines import Edit
 from ..repository.findings import findings
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 PAUSE = 0.3
 #: Corrections that are offered for a word, at most.
 WORDS = 3
+#: Kinds of what is offered: at a word, and for a whole text.
+QUICK_FIX, FIX_ALL = CodeActionKind.QuickFix, CodeActionKind.SourceFixAll
 ACCEPT = "lev-correct.accept"  #: the command that puts a word into the repository's list
 
 
@@ -93,15 +97,30 @@ class Checker:
         version = OptionalVersionedTextDocumentIdentifier(text.uri, text.version)
         units, rows = text.position_codec.client_num_units, list[Shown]()
         for number, correction in enumerate(file.corrections):
-            for finding in findings(path, number + 1, correction, doubts=True):
+            listed = self.corrector.backend.misspelt
+            for finding in findings(path, number + 1, correction, True, listed):
                 edit, line = finding.edit, correction.source
                 columns = (units(line[:end]) for end in (edit.offset, edit.end))
                 place = Range(*(Position(number, column) for column in columns))
-                is_doubt = edit.reason == "confidence"
+                is_doubt = edit.reason in ("confidence", "unsure")
                 severity = DiagnosticSeverity.Hint if is_doubt else DiagnosticSeverity.Warning
                 about = finding.message, severity, finding.rule
                 rows.append(Shown(edit, Diagnostic(place, *about, source="lev-correct"), version))
         return rows
+
+    def fixes(
+        self, rows: Sequence[Shown], place: Range, kinds: Sequence[str]
+    ) -> Iterator[CodeAction]:
+        """Yields what an editor offers at a place of a text, of the kinds that it asks for: each
+        has those that begin with its name and a dot."""
+        sure = [row for row in rows if row.edit.applied]
+        if sure and any((FIX_ALL + ".").startswith(kind + ".") for kind in kinds):
+            title = f"Correct {counted(len(sure), 'word')} in this file"
+            yield action(title, FIX_ALL, sure, [row.edit.after for row in sure])
+        for row in rows if QUICK_FIX in kinds else ():
+            here = row.diagnostic.range
+            if here.start <= place.end and place.start <= here.end:
+                yield from self.quick_fixes(row, rows)
 
     def quick_fixes(self, here: Shown, rows: Sequence[Shown]) -> Iterator[CodeAction]:
         """Yields what an editor offers at an edit; ``rows``: all of its text."""
@@ -109,18 +128,26 @@ class Checker:
         before, after = here.edit.before, here.edit.after
         words = dict.fromkeys([after, *self.corrector.backend.suggestions(before)])
         words.pop(before, None)
-        offers = [(f"Change to “{word}”", word, [here]) for word in [*words][:WORDS]]
+        for word in [*words][:WORDS]:
+            fix = action(f"Change to “{word}”", QUICK_FIX, [here], [word])
+            # what an editor takes without a question
+            fix.is_preferred = here.edit.applied and word == after
+            yield fix
         same = [row for row in rows if row.edit.before == before]
         if len(same) > 1:
-            offers.append((f"Change all {len(same)} to “{after}”", after, same))
-        for title, word, changed in offers:
-            edits = [TextEdit(row.diagnostic.range, word) for row in changed]
-            change = WorkspaceEdit(None, [TextDocumentEdit(here.version, edits)])
-            yield CodeAction(title, "quickfix", [here.diagnostic], edit=change)
+            title = f"Change all {len(same)} to “{after}”"
+            yield action(title, QUICK_FIX, same, [after] * len(same))
         if before.strip() and after.strip():  # as `check --accept`
             title = f"Ignore “{before}” in this repository"
             command = Command(title, ACCEPT, arguments=[here.version.uri, before])
-            yield CodeAction(title, "quickfix", [here.diagnostic], command=command)
+            yield CodeAction(title, QUICK_FIX, [here.diagnostic], command=command)
+
+
+def action(title: str, kind: str, rows: Sequence[Shown], words: Iterable[str]) -> CodeAction:
+    """Returns the change of a text in which words are written for some of its edits."""
+    edits = [TextEdit(row.diagnostic.range, word) for row, word in zip(rows, words)]
+    change = WorkspaceEdit(None, [TextDocumentEdit(rows[0].version, edits)])
+    return CodeAction(title, kind, [row.diagnostic for row in rows], edit=change)
 
 
 def make_server(
@@ -159,13 +186,11 @@ def make_server(
         publish(params.text_document.uri, ())
         del shown[params.text_document.uri]
 
-    @server.feature(TEXT_DOCUMENT_CODE_ACTION)
+    @server.feature(TEXT_DOCUMENT_CODE_ACTION, CodeActionOptions([QUICK_FIX, FIX_ALL]))
     @server.thread()
     def actions(params: CodeActionParams) -> list[CodeAction]:
-        rows, place = shown.get(params.text_document.uri, ()), params.range
-        ranges = [row.diagnostic.range for row in rows]
-        here = [r.start <= place.end and place.start <= r.end for r in ranges]
-        return [fix for row in compress(rows, here) for fix in checker.quick_fixes(row, rows)]
+        rows, kinds = shown.get(params.text_document.uri, ()), params.context.only or [QUICK_FIX]
+        return [*checker.fixes(rows, params.range, kinds)]
 
     @server.command(ACCEPT)
     async def accept(uri: str, word: str) -> None:

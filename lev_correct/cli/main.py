@@ -31,7 +31,7 @@ from lev_runtime.io.output import standard_output
 from lev_runtime.io.text_files import few
 
 from ..lines import Correction
-from ..report import Report, diff
+from ..report import Report, diff, in_colour
 from ..repository.ignore import IgnoreComments
 from ..repository.repository import NAMED, Repository, find_repository
 from .check import FAILED, check_files, diff_header
@@ -43,7 +43,7 @@ from .files import (
     require_text,
 )
 from .options import build_parser as build_parser
-from .options import check, parse
+from .options import check, has_colours, parse
 from .tune import tune
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ def correct(
         run = Correcting(corrector, args, report, repository)
         run.say_settings()
         run.correct()
-    if run.foreign:
+    if run.foreign and not args.quiet:
         say(f"note: {few(run.foreign, 5)}: {FOREIGN}")
-    say(*report.notes())
+    say(*(() if args.quiet else report.notes()))
     return int(run.failed)
 
 
@@ -145,7 +145,7 @@ class Correcting:
     def say_settings(self) -> None:
         """Prints which settings are in use, where they were tuned."""
         file, use = self.corrector.settings_file, self.corrector.settings
-        if file and self.args.path:
+        if file and self.args.path and not self.args.quiet:
             sure = self.args.min_confidence
             sure = self.corrector.min_confidence if sure is None else sure
             words = ", protected words" if use.protect_words else ""
@@ -195,7 +195,8 @@ class Correcting:
         out = standard_output().buffer
         if self.args.diff:
             hunks = diff(self.report.line + 1, done, ends)
-            out.write(self.header + hunks if hunks else b"")
+            shown = self.header + hunks if hunks else b""
+            out.write(in_colour(shown) if has_colours(self.args) else shown)
             self.header = b"" if hunks else self.header
         elif ends:
             out.write(b"\n" * self.open_end + text)  # the last line of the file before had none
@@ -234,5 +235,5 @@ class Correcting:
     def _note_foreign(self, path: str) -> None:
         if self.args.files:
             self.foreign.append(path)
-        else:  # a stream may have no end
+        elif not self.args.quiet:  # a stream may have no end
             say(f"note: {FOREIGN}")

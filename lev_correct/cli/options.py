@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from lev_runtime.errors import UserError, require_share
 from lev_runtime.io.lines import STANDARD_STREAM, is_stream
@@ -14,6 +15,7 @@ from lev_runtime.io.options import (
     adder,
     at_least_one,
     make_parser,
+    show_all,
 )
 from lev_runtime.io.output import refuse_overwriting
 from lev_runtime.io.text_files import read_bytes
@@ -47,6 +49,8 @@ EXAMPLE = "--path model.pt --min-confidence 0.9 --edits edits.jsonl < noisy > cl
 def parse(argv: Sequence[str] | None) -> tuple[str, argparse.Namespace]:
     """Returns which command was called, and its options."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["help"] and not os.path.exists("help"):
+        words = [*words[1:2], "--help"]
     is_named = bool(words) and words[0] != "" and words[0] in USAGE
     command = words.pop(0) if is_named else ""
     args = build_parser(command).parse_args(words)
@@ -54,8 +58,8 @@ def parse(argv: Sequence[str] | None) -> tuple[str, argparse.Namespace]:
     return command, args
 
 
-def build_parser(command: str = "") -> argparse.ArgumentParser:
-    """Returns the options of a command."""
+def build_parser(command: str = "", has_files: bool = True) -> argparse.ArgumentParser:
+    """Returns the options of a command, and its files."""
     example = "" if command else EXAMPLE
     name = f"correct {command}".strip()
     parser = make_parser(name, ABOUT[command], example, USAGE[command])
@@ -63,7 +67,7 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
     if command == "tune":
         add("noisy NOISY", "text with errors")
         add("clean CLEAN", "the same text without")
-    elif command != "lsp":
+    elif command != "lsp" and has_files:
         add("files FILE", "text to read, or - (default: standard input)", nargs="*")
     packaged = "required" if command == "tune" else "default: the built-in English spelling model"
     add("--path CHECKPOINT", f"checkpoint or its folder ({packaged})")
@@ -72,7 +76,37 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
     add("--lexicon FILE", "known words, with or without counts; candidates for other words")
     add("--device NAME", "device, such as cuda (default: cpu)")
     _add_advanced(parser)
+    if not command:
+        add(
+            "--print-completion SHELL",
+            "print what completes commands and options in a shell, such as bash (needs shtab)",
+            action=_PrintCompletion,
+            choices=("bash", "zsh", "tcsh"),
+            advanced=True,
+        )
     return parser
+
+
+class _PrintCompletion(argparse.Action):
+    """Prints what completes all commands in a shell, and exits."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _: object, shell: Any, *more: Any) -> None:
+        try:
+            from shtab import FILE, complete
+        except ModuleNotFoundError:
+            raise UserError("--print-completion needs shtab: pip install shtab") from None
+        parts = {name: build_parser(name, has_files=bool(name)) for name in USAGE}
+        for part in parts.values():
+            show_all(part)
+            for action in part._actions:
+                if action.metavar in ("FILE", "CHECKPOINT"):
+                    action.complete = FILE  # type: ignore[attr-defined]
+        whole = parts.pop("")
+        commands = whole.add_subparsers()
+        for name, part in parts.items():
+            commands.add_parser(name, parents=[part], add_help=False, help=ABOUT[name])
+        print(complete(whole, shell))
+        parser.exit()
 
 
 def _add_edits(add: Add) -> None:
@@ -93,6 +127,13 @@ def _add_files(add: Add) -> None:
     _add_edits(add)
     add("--edits FILE", "also write all edits, applied or not, as JSON lines")
     add("--jobs N", "processes that share the files (default: 1)", 1)
+    add("-q --quiet", "print no notes and no summary")
+    add(
+        "--color WHEN",
+        "auto (on a terminal, unless NO_COLOR is set), always or never",
+        "auto",
+        choices=("auto", "always", "never"),
+    )
 
 
 def _add_correct(parser: argparse.ArgumentParser, add: Add) -> None:
@@ -106,14 +147,15 @@ def _add_check(parser: argparse.ArgumentParser, add: Add) -> None:
     _add_files(add)
     add("--exclude GLOB", "paths to skip; repeatable", action="append")
     add("--since REV", "only lines changed since a git revision; all files count as context")
-    add("--identifiers", "also report listed misspellings in parts of identifiers, as no findings")
+    add("--identifiers", "also list misspelt names in code (testRecieve), which fail no check")
     add("--no-cache", "read files again; else your cache tells what was found in unchanged ones")
     add("--stdin-filename PATH", "name of the file that standard input is, for an editor")
-    add = adder(parser.add_mutually_exclusive_group())
     add("--format NAME", "text, github, json, sarif (default: text)", choices=[*FORMATS])
+    add("--json", "the same as --format json", dest="format", action="store_const", const="json")
+    add = adder(parser.add_mutually_exclusive_group())
     add("--diff", "print the changes as a unified diff")
     add("--accept", "add the words found to the repository's word list")
-    add("-w --write --fix --in-place", "correct the files; print what is left for a person")
+    add("-w --write --fix --in-place", "correct the files; print what was found, and what is left")
 
 
 def _add_tune(parser: argparse.ArgumentParser, add: Add) -> None:
@@ -173,6 +215,13 @@ def _add_advanced(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def has_colours(args: argparse.Namespace) -> bool:
+    """Returns whether what is printed is coloured (https://no-color.org)."""
+    is_shown = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    auto = args.color == "auto" and is_shown and not os.environ.get("NO_COLOR")
+    return bool(args.color == "always" or auto)
+
+
 def check(args: argparse.Namespace) -> None:
     """Refuses options that cannot be used, before the model is loaded."""
     at_least_one(args, "batch_size", "buffer")
@@ -206,6 +255,8 @@ def _check_input(args: argparse.Namespace) -> None:
     """Refuses what asks for standard input and files at once."""
     if args.stdin_filename and (args.since or args.files not in ([], [STANDARD_STREAM])):
         raise UserError("--stdin-filename is for standard input: leave out the files and --since")
+    if args.diff and args.format:
+        raise UserError("--diff prints a diff: leave out --format")
     files = args.files or ([] if args.since else [STANDARD_STREAM])
     if args.write and any(map(is_stream, files)):
         raise UserError("--write needs files, not standard input")

@@ -40,7 +40,8 @@ def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Correct
     )
     path = settings.write(use, args.path)
     if left_out:
-        print(f"left out: {len(left_out):,} lines with more or fewer noisy than clean words")
+        lines = counted(len(left_out), "line")
+        print(f"left out: {lines} with more or fewer noisy than clean words")
     print(f"{summary}; --min-confidence {corrector.min_confidence:.3g}")
     if counts.miscorrected > counts.corrected:
         print("note: more right words are changed than wrong ones corrected: train longer")

@@ -13,7 +13,7 @@ A probability goes from the model to the text in this order:
      weights were learnt by ``examples/spelling_and_ocr/fit_judge.py``;
 
 3. of what words and spaces explain one change is left (:func:`.competed`);
-4. it is compared with the least that the text asks for (:meth:`Judge.threshold_for`); of a
+4. it is compared with the least that the text asks for (and :attr:`Judge.of_spaces`); of a
    misspelling that is sure to be one the word need not be (:func:`of_error`): it is reported then.
 """
 
@@ -54,6 +54,16 @@ _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{2,}|[A-Z]{3,}")
 TELL, ENOUGH, MANY = 2, 10, 0.005
 #: Kinds of edits of words that a list has.
 OF_LISTS = ("listed", "confused")
+#: Probability from which on a word that exists is changed for another one, by its neighbours: below
+#: it, of the edits in commits and made errors 3 were right, 2 wrong (all of the commits).
+ANOTHER_WORD = 0.55
+#: What people say and hardly write; words of a transcript for each of these, at most.
+_SPOKEN, SPEECH = re.compile(r"(?i)\b(?:u[hm]+|erm|hm+|mhm|i i)\b"), 100
+#: An address with a name in it, which is filled in.
+_ADDRESS = r"(?i){0}[\w.+-]*(?:@|\W+at\W+[\w-]+(?:\.| dot )\w)|@[\w.-]*{0}"
+#: What a function is applied to, after it; a few letters between the gaps of columns.
+_ARGUMENT = re.compile(r" [b-hj-z](?![\w'\u2019.])")
+_CELL = re.compile(r"(?:(?<=\s{3})|(?<=\t)|^)[^\W\d_]{1,3}(?=\s{3}|\t|$)")
 #: What is added to words, and the level of what has it.
 PREFIXES = (
     "anti auto co counter de dis hyper hypo inter intra micro mis multi non over poly post pre "
@@ -81,6 +91,8 @@ class Judge:
 
     #: So far, of the text, without empty ones.
     lines_read = 0
+    #: The least probability of an edit of spaces.
+    of_spaces = SURE
     #: Whether most of the text is in another language.
     foreign = False
     #: Words of which it told what the files of the run tell.
@@ -126,10 +138,6 @@ class Judge:
         """
         return chance
 
-    def threshold_for(self, threshold: float, is_spaced: bool) -> float:
-        """Returns the probability from which on an edit is made; is_spaced: one of spaces."""
-        return max(threshold, SURE) if is_spaced else threshold
-
 
 class Measured(NamedTuple):
     """An edit of a line, and what tells of it."""
@@ -151,7 +159,8 @@ class Run:
     weights: Weights
     languages: Languages = field(default_factory=Languages)
     met: Counter[str] = field(default_factory=Counter)  # in small letters
-    often: dict[str, list[str]] = field(default_factory=dict)  # words met often, by their ends
+    #: Words met often, by what is left of them when a letter inside is deleted, or none.
+    often: dict[str, list[str]] = field(default_factory=dict)
     measured: "list[Measured] | None" = None  # edits, which then are not judged
 
 
@@ -163,11 +172,14 @@ class Evidence(Judge):
         path: the name of its file.
     """
 
+    of_spaces = 0.0  # what is judged is sure enough
+
     def __init__(self, run: Run, path: str | None = None) -> None:
         self.run = run
         self.is_prose = os.path.splitext(path or "")[1].lower() in PROSE
         self._lines = self._foreign_lines = 0  # of several words
         self._read = self._misspelt = 0  # words; listed ones in small letters
+        self._spoken = 0  # what a writer leaves out
         self.asked: set[str] = set()
 
     def foreign_parts(
@@ -188,6 +200,7 @@ class Evidence(Judge):
             if parts:
                 continue
             self._read += len(line_places)
+            self._spoken += len(_SPOKEN.findall(line))
             listed = (line[start:end] for start, end, _, misspelt in words if misspelt)
             self._misspelt += sum(map(str.islower, listed))
         return foreign
@@ -208,6 +221,11 @@ class Evidence(Judge):
     def is_typed(self) -> bool:
         """Returns whether the text is one line: people type more errors than they keep in files."""
         return self.lines_read == 1
+
+    @property
+    def is_speech(self) -> bool:
+        """Returns whether the text is what somebody said, who says words twice."""
+        return self._spoken * SPEECH > self._read
 
     @property
     def errors(self) -> float:
@@ -275,10 +293,6 @@ class Evidence(Judge):
         """See :class:`.Judge`."""
         return LineJudge(self, text, places)
 
-    def threshold_for(self, threshold: float, is_spaced: bool) -> float:
-        """See :class:`.Judge`: what is judged is sure enough."""
-        return threshold
-
     def is_term(self, word: str) -> bool:
         """Returns whether a word, or one of two that no list has, returns in the files of the run,
         be it in code or as one of several."""
@@ -305,12 +319,15 @@ class Evidence(Judge):
             return ()
         if not run.often:
             for other, times in run.met.items():
-                if times >= OFTENER:
-                    run.often.setdefault(other[0] + other[-1], []).append(other)
+                if times >= OFTENER and len(other) >= LONG - 1:
+                    for part in _without_a_letter(other):
+                        run.often.setdefault(part, []).append(other)
+        near = {other for part in _without_a_letter(small) for other in run.often.get(part, ())}
         return tuple(
             other
-            for other in run.often.get(small[0] + small[-1], ())
+            for other in sorted(near)
             if OFTENER * count <= run.met[other]
+            and (small[0], small[-1]) == (other[0], other[-1])
             and small[1:] != other
             and OSA.distance(small, other, score_cutoff=1) == 1
         )
@@ -330,8 +347,10 @@ class LineJudge:
     ) -> float:
         """See :class:`.Judge`."""
         if kind == "doubled":  # its neighbours alone tell (:mod:`.spacing`)
-            return chance
+            return 0.0 if self._text.is_speech else chance
         kind = self.kind_of(before, kind)
+        if self._is_name_or_code(start, before, kind):
+            return 0.0
         if kind not in OF_LISTS and self._text.foreign:
             return 0.0
         if kind == "slip" and self._text.leaves_alone(before):
@@ -342,6 +361,15 @@ class LineJudge:
             return chance
         odds, self.why[start] = run.weights.judged(kind, features)
         return 1 / (1 + math.exp(-odds))
+
+    def _is_name_or_code(self, start: int, word: str, kind: Kind) -> bool:
+        """Returns whether what stands around a word says so: an address that has its name, single
+        letters that it is applied to (*foldr f z*), the gaps of a table around a few letters."""
+        if word[:1].isupper():
+            return bool(re.search(_ADDRESS.format(re.escape(word)), self.line))
+        if kind == "word" and _ARGUMENT.match(self.line, start + len(word)):
+            return True
+        return bool(_CELL.match(self.line, start)) and self.line.strip() != word
 
     def kind_of(self, before: str, kind: Kind) -> Kind:
         """Returns the kind of an edit by what lists have and whether its word is alone."""
@@ -377,6 +405,12 @@ def of_error(probability: float, terms: Mapping[str, float]) -> float:
     if not (term := terms.get(NOT_THE_FIRST, 0.0)):
         return probability
     return probability / (probability + (1 - probability) * math.exp(term))
+
+
+def _without_a_letter(word: str) -> set[str]:
+    """Returns a word, and what is left of it without each of its letters but the ends: two words
+    with the same ends that are one slip apart share one of these (Garbe, SymSpell)."""
+    return {word, *(word[:cut] + word[cut + 1 :] for cut in range(1, len(word) - 1))}
 
 
 def _forms(word: str) -> tuple[str, ...]:

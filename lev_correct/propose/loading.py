@@ -4,10 +4,12 @@ import contextlib
 import glob
 import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from lev_runtime.errors import MissingExtra, UserError, require_extra
 from lev_runtime.folder import Folder, is_export
+from lev_runtime.io.options import TEXT_PROCESSING
 
 from ..settings import Settings
 from .backend import Backend
@@ -42,7 +44,11 @@ def load_backend(
     if is_export(path):
         if not asked:
             return _exported(path, beam)
-        if not glob.glob(f"{glob.escape(path)}/*.pt"):
+        has_checkpoint = bool(glob.glob(f"{glob.escape(path)}/*.pt"))
+        unknown = sorted(text_options.keys() - TEXT_PROCESSING.keys())
+        if unknown and not (has_checkpoint and find_spec("fairseq")):  # which knows more of them
+            raise TypeError(f"from_pretrained() has no argument {', '.join(unknown)}")
+        if not has_checkpoint:
             raise UserError(
                 f"{asked[0]}: {path} is an export, which has its own text processing and computes "
                 "on the CPU; leave it out"

@@ -29,7 +29,7 @@ class Identifier:
     after: str
     places: int = 0
 
-    rule, edit = "misspelt-identifier", None
+    rule, level, edit, offers, written = "misspelt-identifier", "note", None, (), False
 
     @property
     def message(self) -> str:

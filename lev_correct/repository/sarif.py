@@ -35,11 +35,11 @@ def _result(finding: Reported) -> dict[str, Any]:
     region = _region(finding.line, finding.column, finding.before)
     result: dict[str, Any] = {
         "ruleId": finding.rule,
-        "level": "warning" if finding.edit else "note",
+        "level": finding.level,
         "message": {"text": printable(finding.message)},
         "locations": [{"physicalLocation": {**file, "region": region}}],
     }
-    if finding.edit and finding.edit.applied:
+    if finding.edit and finding.edit.applied and not finding.written:
         region = _region(finding.line, finding.edit_column, finding.edit.before)
         replacement = {"deletedRegion": region, "insertedContent": {"text": finding.edit.after}}
         result["fixes"] = [{"artifactChanges": [{**file, "replacements": [replacement]}]}]

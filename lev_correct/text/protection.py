@@ -26,6 +26,7 @@ CODE = "|".join(
         r"(?<![\w\]])\[[\w.-]+\](?![\w(\[])",  # [label] of a link
         r"(?<![^\s>])\[[^\[\]]+\]:(?=\s)",  # [the label]: of its target
         r":[\w:]+:",  # :roles:
+        r"\b\w++(?:::~?\w++)+|(?<![\w:])::\w+",  # scope::name
         r"\b[A-Za-z]*[a-z][A-Z]\w*\b",  # camelCase
     )
 )

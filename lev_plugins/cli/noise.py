@@ -9,7 +9,7 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, counted
 from lev_runtime.io.lines import (
     STANDARD_STREAM,
     decode,
@@ -103,4 +103,4 @@ def _learn(args: argparse.Namespace) -> None:
             raise UserError(f"{noisy} and {clean}: no confusion occurs twice; give more text")
         json.dump({"rates": table}, file, ensure_ascii=False, indent=1)
         file.write("\n")
-    say(f"{output}: {sum(map(len, table.values())):,} confusions")
+    say(f"{output}: {counted(sum(map(len, table.values())), 'confusion')}")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from babel import Locale
 
+from lev_runtime.errors import counted
+
 from ..fairseq_patches.checkpoint_files import plain
 from ..inference.checkpoints import CheckpointState
 
@@ -13,7 +15,7 @@ CARD, WEIGHTS = "README.md", "model.safetensors"
 _BODY = """\
 # {name}
 
-{arch} of fairseq's task {task}: {parameters:,} parameters after {updates:,} updates.{valid}
+{arch} of fairseq's task {task}: {parameters:,} parameters after {updates}.{valid}
 
 Without torch and fairseq, in the folder above this one:
 
@@ -49,7 +51,9 @@ def write_card(folder: str, state: CheckpointState, name: str, license: str) -> 
         arch=cfg.model._name,
         task=cfg.task._name,
         parameters=sum(tensor.numel() for tensor in state["model"].values()),
-        updates=sum(run["num_updates"] for run in state["optimizer_history"][-1:]),
+        updates=counted(
+            sum(run["num_updates"] for run in state["optimizer_history"][-1:]), "update"
+        ),
         valid="" if best is None else f" On its validation data: {metric} {best:.4g}.",
     )
     lines = [f"{key}: {json.dumps(value)}" for key, value in head.items() if value]

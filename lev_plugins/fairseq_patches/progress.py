@@ -7,6 +7,8 @@ from typing import Any
 
 from fairseq.trainer import Trainer
 
+from lev_runtime.errors import counted
+
 from ..io.patching import Stock, patches
 
 logger = logging.getLogger(__name__)
@@ -32,7 +34,7 @@ def tell_time_left(trainer: Any) -> None:
     is_shown = trainer.is_data_parallel_master and trainer.cfg.common.log_format != "none"
     if is_shown and time.time() > last + SILENCE:
         trainer.last_line = time.time()
-        logger.info("%d updates, %s", trainer.get_num_updates(), time_left(trainer))
+        logger.info("%s, %s", counted(trainer.get_num_updates(), "update"), time_left(trainer))
 
 
 @patches(Trainer, "train_step")
@@ -50,7 +52,7 @@ def warn_of_few_updates(record: logging.LogRecord) -> bool:
         updates = trainer.get_num_updates()
         if updates < FEW_UPDATES and not trainer.cfg.optimization.max_update > 0:
             way_out = "train longer (--stop-time-hours, --max-epoch, --patience)"
-            record.msg += f"; only {updates} updates, too few to learn from: {way_out}"
+            record.msg += f"; only {counted(updates, 'update')}, too few to learn from: {way_out}"
     return True
 
 

@@ -16,6 +16,7 @@ from fairseq import checkpoint_utils
 from fairseq.data.iterators import CountingIterator
 from fairseq.trainer import Trainer
 
+from lev_runtime.errors import counted
 from lev_runtime.io.commands import INTERRUPTED
 
 from ..io.patching import Stock, patches
@@ -91,9 +92,9 @@ def validate_and_save(
     losses, should_stop = stock(cfg, trainer, task, epoch_itr, *more, **options)
     if number and not should_stop:
         if trainer.is_data_parallel_master:
-            name, updates = signal.Signals(number).name, trainer.get_num_updates()
+            name, done = signal.Signals(number).name, counted(trainer.get_num_updates(), "update")
             sys.stderr.write(
-                f"{name}: the training ends after {updates} updates; the same command resumes it\n"
+                f"{name}: the training ends after {done}; the same command resumes it\n"
             )
         raise SystemExit(128 + number)
     return losses, should_stop

@@ -19,7 +19,7 @@ from fairseq.models import BaseFairseqModel
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from torch import Tensor, nn
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, counted
 from lev_runtime.io.text_files import few
 
 from ..data.batch import Batch, LogOutput, truncate
@@ -87,13 +87,13 @@ class EvaluatedTranslationTask(TranslationTask, TrainingHooks):
         limits = _joined(max_positions)
         shown = few(lines)
         if ignore_invalid_inputs and (len(kept) or getattr(dataset, "tgt", None) is None):
-            message = "%d lines above the limit of %s tokens are skipped: %s"
-            logger.warning(message, len(lines), limits, shown)
+            message = "skipped: %s above the limit of %s tokens: %s"
+            logger.warning(message, counted(len(lines), "line"), limits, shown)
             return kept
         size = _joined(dataset.size(min(ignored)))
         raise UserError(
             f"{split_of(dataset)}line {lines[0]} has {size} tokens ({self.size_labels}) where the "
-            f"limit is {limits}; {len(lines)} such lines: {shown}; {WAYS}"
+            f"limit is {limits}; {counted(len(lines), 'such line')}: {shown}; {WAYS}"
         )
 
     # training and validation ------------------------------------------------------------------

@@ -5,6 +5,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -254,6 +255,7 @@ class TextEditor(ABC):
                 the outputs.
             **options: others of :meth:`edit_nbest`; so are the errors.
         """
+        signature(self.edit_nbest).bind((), **options)  # also where no item comes
         first = 1
         for chunk in chunks(pairs, buffer):
             rows = [row if isinstance(row, list | tuple) else [row] for row in chunk]

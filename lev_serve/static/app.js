@@ -187,8 +187,9 @@ function read() {
 function isShown(edit) {
   const { offset, before, applied, reason, probability } = edit;
   const typed = state.typing >= 0 && offset <= state.typing && state.typing <= endOf(edit);
-  const worth = applied || (["confidence", "reported"].includes(reason) && probability >= WORTH);
-  return worth && !typed && !words.has(before) && !state.kept.some((place) => clash(place, edit));
+  const doubted = ["confidence", "unsure", "reported"].includes(reason) && probability >= WORTH;
+  const kept = words.has(before) || state.kept.some((place) => clash(place, edit));
+  return (applied || doubted) && !typed && !kept;
 }
 
 function show() {

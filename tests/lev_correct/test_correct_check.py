@@ -1,11 +1,14 @@
 """``correct check`` with a scripted model: which files, what is printed, how it ends."""
 
+import io
 import json
 import os
+import subprocess
 from functools import partial
 from pathlib import Path
 
 import pytest
+import scripted_command
 from fake_backend import Scripted, ranking
 from refusals import refuses
 from scripted_command import TEH, commit, git, places, put, run_scripted, tree
@@ -27,7 +30,7 @@ FORMS = {
     "github": "::warning file=in/a%25%0A%3A%2Cb.md,line={},col={},endColumn={},title=lev-correct::"
     "teh -> the (0.25)",
     "json": r'{{"file": "in/a%\n:,b.md", "line": {}, "column": {}, "before": "teh", "after": '
-    '"the", "probability": 0.25, "why": {{}}}}',
+    '"the", "offers": [], "written": false, "probability": 0.25, "why": {{}}}}',
 }
 
 
@@ -84,9 +87,12 @@ def test_several_processes_print_what_one_prints(run, capsys, odd):
 
 
 @pytest.mark.parametrize("flag", ["-w", "--write", "--fix", "--in-place"])
-def test_a_check_writes_what_is_found_and_ends_in_0(run, capsys, flag):
+def test_a_check_writes_what_is_found_says_so_and_ends_in_0(run, capsys, flag):
     put(a=b"teh\nok\n", b__c=b"ok\n", b__d=b"teh (teh)\n")
-    assert run(f"check . {flag} --unit word", {**TEH, "(teh)": "(the)"}) == b""
+    told = run(f"check . {flag} --unit word --json", {**TEH, "(teh)": "(the)"})
+    written = [json.loads(line) for line in told.splitlines()]
+    found = [(each["file"], each["line"], each["column"]) for each in written if each["written"]]
+    assert found == [("a", 1, 1), ("b/d", 1, 1), ("b/d", 1, 6)] and len(written) == 3
     assert "3 findings corrected in 2 files" in capsys.readouterr().err
     assert tree() == {"a": b"the\nok\n", "b/c": b"ok\n", "b/d": b"the (the)\n"}
 
@@ -97,9 +103,71 @@ def test_what_a_check_does_not_write_is_printed(run, monkeypatch, capsys):
     put(**{"a.md": b"teh\n"})
     Path("b.unknown").write_bytes(b"# teh cat\n")
     assert correct.main("check . --write".split()) == 1
-    shown = capsys.readouterr()
-    assert shown.out.startswith("b.unknown:1:3") and shown.out.count("\n") == 1
+    written, left = capsys.readouterr().out.splitlines()
+    assert written.startswith("a.md:1:1") and left.startswith("b.unknown:1:3")
+    assert written.endswith("written") and not left.endswith("written")
     assert tree() == {"a.md": b"the\n", "b.unknown": b"# teh cat\n"}
+
+
+class Terminal(io.TextIOWrapper):
+    """Standard output that people see."""
+
+    def isatty(self):
+        return True
+
+
+#: options and NO_COLOR | what is coloured
+COLOURED = """
+check a | \x1b[31mteh -> the (0.25)\x1b[0m
+check a --color never |
+check a NO_COLOR |
+check a --color always NO_COLOR | \x1b[31mteh -> the (0.25)\x1b[0m
+check a --write | \x1b[33mteh -> the (0.25), written\x1b[0m
+check a --json --color always |
+check a --diff | \x1b[31m-teh\x1b[0m
+a --diff | \x1b[32m+the\x1b[0m
+a --color always |
+"""
+
+
+@pytest.mark.parametrize("words, wanted", rows(COLOURED))
+def test_a_terminal_has_colours_unless_it_wants_none(run, monkeypatch, words, wanted):
+    put(a=b"teh\n")
+    monkeypatch.setenv("NO_COLOR", "1" * ("NO_COLOR" in words))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(scripted_command.io, "TextIOWrapper", Terminal)
+    is_found = words.startswith("check") and "--write" not in words
+    shown = run(words.replace("NO_COLOR", ""), status=int(is_found)).decode()
+    assert wanted in shown if wanted else "\x1b" not in shown
+
+
+def test_a_quiet_run_prints_what_it_finds_alone(run, capsys):
+    put(**{"a": b"teh\n", "image": b"\0"})
+    assert places(run("check . -q", status=1)) == ["a:1:1"]
+    assert run("a --quiet") == b"the\n"
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("words", ["help", "help check", "help lsp"])
+def test_help_is_what_the_option_prints(run, capsys, words):
+    printed = []
+    for asked in (words, f"{words.removeprefix('help')} --help"):
+        with pytest.raises(SystemExit, match="0"):
+            correct.main(asked.split())
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] != ""
+    put(help=b"teh\n")
+    assert run("help") == b"the\n", "a file of that name"
+
+
+def test_a_shell_completes_the_commands_and_their_options(capsys):
+    pytest.importorskip("shtab")
+    with pytest.raises(SystemExit, match="0"):
+        correct.main(["--print-completion", "bash"])
+    script = capsys.readouterr().out
+    asked = "COMP_WORDS=(lev-correct check --fo); COMP_CWORD=2; $(complete -p | grep -o '_[^ ]*')"
+    shell = ["bash", "-c", f'{script}\n{asked}; echo "${{COMPREPLY[@]}}"']
+    assert "--format" in subprocess.check_output(shell, text=True)
 
 
 def test_a_check_of_changed_lines_writes_those_alone(run):

@@ -254,11 +254,13 @@ def test_a_corrector_with_a_list_of_known_words_is_careful(tmp_path):
 
 
 @pytest.mark.parametrize("wrong, text, reason", [
-    ("htea", "the htea cat", "reported"),  # listed for another word first
+    ("htea", "the htea cat", "unsure"),  # listed for another word first
     ("teha", "the then cat", None),
     ("tehz", "the tehz cat", "confidence"),  # in no list
 ])  # fmt: skip
-def test_a_misspelling_whose_word_is_not_sure_is_reported_and_stays(tmp_path, wrong, text, reason):
+def test_a_misspelling_whose_word_is_not_sure_is_a_question_and_stays(
+    tmp_path, wrong, text, reason
+):
     (tmp_path / "known").write_bytes(b"rustic\t1\n")
     lexicon = Lexicon({"the": 9.0, "then": 9.0, "cat": 9.0})
     pairs = [("htea", "the"), ("htea", "then"), ("teha", "then")]

@@ -82,9 +82,11 @@ class Editor:
         pairs = zip(starts, shown, strict=True)
         return [(start["line"], start["character"], each["severity"]) for start, each in pairs]
 
-    def offers(self, place: Message) -> list[Message]:
+    def offers(self, place: Message, **context: list[str]) -> list[Message]:
         named = {"textDocument": {"uri": self.uri}, "range": place}
-        return self.request("textDocument/codeAction", **named, context={"diagnostics": []})
+        return self.request(
+            "textDocument/codeAction", **named, context={"diagnostics": [], **context}
+        )
 
     def changes(self, place: Message) -> list[str]:
         """Returns what becomes of the text by each change that is offered, in UTF-16 code units."""
@@ -123,6 +125,22 @@ def test_an_editor_shows_errors_and_doubts_and_corrects_them_in_utf_16(packaged,
         assert user.offers({"start": between, "end": between}) == []
         assert user.seen("The cat sat on the the mat.\n") == [(0, 15, ERROR)]
         assert user.changes(user.ranges[0]) == ["The cat sat on the mat.\n"]
+
+
+def test_an_editor_takes_what_is_sure_by_itself_a_word_or_all_of_them(packaged, tmp_path):
+    with Editor(packaged, tmp_path / "a.md") as user:
+        assert len(user.seen(TEXT)) == 4
+        first, doubt, *_ = user.ranges
+        preferred = [[offer.get("isPreferred", False) for offer in user.offers(place)]
+                     for place in (first, doubt)]  # fmt: skip
+        assert preferred[0] == [True, False] and not any(preferred[1])
+        fixed = TEXT.replace("Teh", "The").replace("teh", "the")
+        for kind in ("source.fixAll", "source"):
+            (fix,) = user.offers(doubt, only=[kind])
+            assert fix["kind"] == "source.fixAll" and user._changed(fix["edit"]) == fixed
+        assert user.offers(first, only=["source.organizeImports", "refactor"]) == []
+        assert user.seen("A cat sat.\nPlease send me the invoic.\n") == [(1, 19, DOUBT)]
+        assert user.offers(user.ranges[0], only=["source.fixAll"]) == []
 
 
 def test_what_is_typed_is_checked_once_it_rests_and_a_closed_text_shows_nothing(packaged, tmp_path):

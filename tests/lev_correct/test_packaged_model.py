@@ -90,12 +90,57 @@ Connexion of the imbedded heros, requestor | Connexion of the imbedded heroes, r
 connexion |
 tomorow | tomorrow
 Sylt |
+We dont' go there, and they wouldnt’ go. | We don't go there, and they wouldn’t go.
+They didnt' see it, and arent´ here. | They didn't see it, and aren´t here.
+The dogs' tails wasnt'. | The dogs' tails wasn't.
+He said 'we dont' to them. | He said 'we don't' to them.
+‘It isnt’ they said, and ‘so it wasnt’. | ‘It isn't’ they said, and ‘so it wasn't’.
+'Go' she said. They dont' go. | 'Go' she said. They don't go.
+''they dont'' is in italics. | ''they don't'' is in italics.
+Use foo::recieve and Recieve::widht, or \\ref ::adress. |
+Follow this exmaple:: | Follow this example::
+Jhonny <jhonny@example.org> and Reciev (reciev at mail.com) wrote it. |
+Thanks to @jhonny, Jhonny's patch is in. |
+He was not quiet enough for this. |
+ues        of the first       adn |
+Then foldr f z is strict. |
+Um, so we we went to the the house. |
+So we we went to the the house. | So we went to the house.
 """
 
 
 @pytest.mark.parametrize("line, wanted", rows(ALONE))
 def test_listed_words_and_doubled_ones_alone_in_a_text(packaged, line, wanted):
     assert packaged.correct([line], document=packaged.document())[0].text == (wanted or line)
+
+
+def test_both_halves_of_a_divided_word_stay(packaged):
+    for hyphen in "-\u2010\u00ad":
+        lines = [f"Here is the infor{hyphen}", "mation that we recieve."]
+        done = packaged.correct(lines, document=packaged.document())
+        assert [line.text for line in done] == [lines[0], "mation that we receive."]
+
+
+#: line | the word that is a question | what a check prints
+QUESTIONS = """
+He was not quiet enough for this. | quiet ?  quite
+It goes inout, and there was no sense in it for most of us here. | inout ?  input, in out
+"""
+
+
+@pytest.mark.parametrize("line, question", rows(QUESTIONS))
+def test_a_question_is_printed_and_fails_no_check(
+    packaged, capsys, monkeypatch, tmp_path, line, question
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(correct, "load_corrector", lambda args: packaged)
+    Path("a.md").write_text(f"{line}\n")
+    for flags in ("", "--write"):
+        assert correct.main(f"check a.md {flags}".split()) == 0
+        assert question in capsys.readouterr().out
+    assert correct.main(["check", "a.md", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["offers"] == question.split("?  ")[1].split(", ")
+    assert Path("a.md").read_text() == f"{line}\n"
 
 
 def test_no_short_rare_half_makes_two_words_of_one(packaged):

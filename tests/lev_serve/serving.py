@@ -55,7 +55,7 @@ WRONG = {
     "uh": ("", 0.99, None),
     "hte": ("the", 0.03, "confidence"),
     "het": ("the", 0.01, "confidence"),
-    "eht": ("the", 0.03, "reported"),
+    "eht": ("the", 0.03, "unsure"),
 }
 
 

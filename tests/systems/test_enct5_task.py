@@ -126,7 +126,7 @@ def test_examples_that_are_too_long_are_named(task, caplog):
         batches("valid1", (9, 2))
     kept = batches("valid1", (5, 9), ignore_invalid_inputs=True)
     assert sorted(int(i) for batch in kept for i in batch) == [0, 1, 3]
-    assert "1 examples are too long and skipped" in caplog.text
+    assert "1 example too long" in caplog.text
 
 
 # begun from a checkpoint ------------------------------------------------------------------------

@@ -388,11 +388,11 @@ def write_split(
         truncated += [len(written)] * encoding.truncated
     for column, builder in builders.items():
         builder.finalize(f"{prefix}.{column}.idx")
-    line = f"{len(written):,} examples, {num_pieces:,} pieces"
+    line = f"{counted(len(written), 'example')}, {counted(num_pieces, 'piece')}"
     if truncated:
         numbers = few(truncated, NUM_SHOWN)
-        line += f"; {len(truncated):,} examples (number {numbers}) are longer than "
-        line += f"{max_length} and cut off"
+        line += f"; longer than {max_length} and cut off: "
+        line += f"{counted(len(truncated), 'example')} (number {numbers})"
     return written, line
 
 

@@ -16,7 +16,7 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import DictConfig
 from torch import Tensor
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, counted
 
 from ...fairseq_patches.hooks import Start, TrainingHooks
 from ...io.program import running_command
@@ -230,7 +230,7 @@ class EncT5Task(FairseqTask, TrainingHooks):
                 "the data with a smaller --max-length"
             )
         if num_long:
-            logger.warning("%d examples are too long and skipped", num_long)
+            logger.warning("%s too long, skipped", counted(num_long, "example"))
         return indices[~is_long]
 
     def begin_valid_epoch(self, epoch: int, model: BaseFairseqModel) -> None:
