@@ -42,8 +42,8 @@ _COMMANDS = set(
     "switch test touch unset".split()
 )
 _EXPECTS = re.compile(
-    r"assert\w+|should\w+|to(?:be|contain|equal|match|throw)\w*|(?:to)?have\w+|raiseerror|\w*bytext"
-    r"|(?:has|with|expect)\w*(?:error|message)\w*"
+    r"\w*assert\w+|should\w+|to(?:be|contain|equal|match|throw)\w*|(?:to)?have\w+|raiseerror|\w*bytext"
+    r"|(?:has|with|expect)\w*(?:eq|error|message)\w*"
 )
 _SHELLS = {"bash", "fish", "tcsh", "tcl", "docker", "perl", "ruby"}
 #: Signs before a string and after one: of what is looked for, compared, a case, a subscript, a pair
@@ -62,7 +62,8 @@ _NAMED_BEFORE = re.compile(
     r"|[\w\])>]\s?\[\s*\Z|(?<![\w-])(?:case|when|in)\b[^:;{}\n]*\Z|\bfrom\s*\Z"
     rf"|^\s*(?:{one_of(_IMPORTS)})\b[^\n;=:]*\Z"
     rf"|(?i:(?<![^\W_])(?:{one_of(_SETTINGS)})[\"']?\s*[:=]\s*\[?\s*\Z)"
-    r"|\b(?:MATCHES|STREQUAL|FIND|REGEX \w+|\w+_EXPRESSION|msgid|(?<=\.)(?:to|should)\w* \w+)\s+\Z",
+    r"|\b(?:MATCHES|STREQUAL|FIND|REGEX \w+|\w+_EXPRESSION|msgid)\s+\Z"
+    r"|(?:\.(?:to|should)\w* \w+|\bshould\w+)\s+\Z",
     re.MULTILINE,
 )
 _NAMED_AFTER = re.compile(

@@ -72,7 +72,8 @@ def _named_at(text: str, place: int, path: str, kind: str) -> str:
     begin, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
     line, column = text[begin : end if end >= 0 else len(text)], place - begin
     key = _KEY.match(line) if kind in _SETTINGS else None
-    if EXPECTED.search(path) or kind in _TESTS or (key and column < key.end()):
+    is_sought = kind in _TESTS or _NAMED_BEFORE.search(line[:column])
+    if EXPECTED.search(path) or is_sought or (key and column < key.end()):
         return line
     for target in _TARGET.finditer(line):
         if target.start() <= column < target.end():
@@ -84,7 +85,7 @@ def _named_at(text: str, place: int, path: str, kind: str) -> str:
             strings = [(text.rfind(quote, 0, place), text.find(quote, place) + len(quote))]
     for first, last in strings:
         return text[first:last] * (text[first] == "/" or is_key(text, (first, last), kind))
-    return line if _NAMED_BEFORE.search(line[:column]) else ""
+    return ""
 
 
 def _squeezed(text: str) -> str:
