@@ -332,7 +332,9 @@ class Corrector:
             text: all of its lines, by which one of Markdown is read (:mod:`.markdown`).
         """
         judge, lines = self.judge(others, path), [composed(line)[0] for line in text]
-        return Document(judge, self.backend.knows, path, lines, self.settings.protect_code)
+        names = others.names if others else None
+        has_code = self.settings.protect_code
+        return Document(judge, self.backend.knows, path, lines, has_code, names)
 
     def judge(self, others: Document | None = None, path: str | None = None) -> Judge:
         """Returns one of the edits of a text.

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from lev_runtime.io.lines import STANDARD_STREAM
 
 from .files.file_kinds import PROSE, kind_of
+from .files.keys import is_key
 from .files.markup import APOSTROPHES, HYPHENS, Span, differing_part
+from .files.names import EXPECTED, Names
 from .judge.judge import Judge, inside
 from .lines import QUOTED, Change, Line
 
@@ -25,6 +26,8 @@ _DOCTEST = re.compile(r"\s*>>> (?:.*[(=\[]|(?:from|import) |['\"\d])")
 _ODD = re.compile(rf"[^{HYPHENS}{APOSTROPHES}\u0300-\u036f\w ,.!?]|_")
 _MARK = re.compile(f"[{HYPHENS}{APOSTROPHES}]")
 _LOOSE_MARK = re.compile(rf"(?<![^\W_]){_MARK.pattern}|{_MARK.pattern}(?!\w)")
+#: A value that Java puts into a text in which an apostrophe quotes; what a word has around it.
+_FORMATTED, _EDGES = re.compile(r"\{\d[,}]"), re.compile(r"\A[\W_]+|[\W_]+\Z")
 
 
 class Document:
@@ -36,6 +39,7 @@ class Document:
         path: the name of its file, where it has one.
         text: all of its lines; by its path, they are then read by a grammar.
         has_code: whether some of its lines may be code.
+        names: what the files of its run name; by default its own text does.
     """
 
     def __init__(
@@ -45,8 +49,13 @@ class Document:
         path: str | None = None,
         text: Sequence[str] = (),
         has_code: bool = True,
+        names: Names | None = None,
     ) -> None:
         self.judge, self._has_code, self._grammar = judge, has_code, None
+        self._path, self._lines = path or "", text
+        self.names = names or Names([(self._path, text)])
+        #: Words of which the names of the run were asked.
+        self.sought: set[str] = set()
         self._named = bool(path) and path != STANDARD_STREAM
         if path and self._named and text and has_code and (kind := kind_of(path, text)) != PROSE:
             from .files.grammar import read_grammar  # slow to import
@@ -71,27 +80,37 @@ class Document:
 
     def fits(self, line: Line, change: Change) -> bool:
         """Returns whether a change of a line may be written: it would end no string, changes no
-        code and no key (:mod:`.keys`), and the file is not one that is only reported on."""
-        start, end, after, _ = change
-        if self._grammar is None:
-            return True
-        same, old, new = differing_part(line.text[start:end], after)
-        is_loose = _LOOSE_MARK.search(after[max(same - 1, 0) : same + len(new) + 1])
-        is_code = _ODD.search(old + new) or (_MARK.search(old + new) and is_loose)
-        is_of_escape = line.text[max(start - 2, 0) : start] == "\\" + after[:1]  # \temperature
-        if self.left_out or is_of_escape or is_code:
-            return False
-        place = sum(len(other) + 1 for other in self._grammar.shown[: line.number])
-        span = place + start, place + end
-        if not {*old, *new}.isdisjoint(APOSTROPHES):
-            quoted = (match.span() for match in QUOTED.finditer(line.text))
-            if _touches((start, end), quoted) or _touches(span, self._grammar.strings):
+        code, no key (:mod:`.keys`) and nothing that a file of the run names (:mod:`.names`), and
+        the file is not one that is only reported on."""
+        (start, end, after, _), grammar = change, self._grammar
+        before, text, literal = line.text[start:end], line.text, None
+        if grammar:
+            same, old, new = differing_part(before, after)
+            is_loose = _LOOSE_MARK.search(after[max(same - 1, 0) : same + len(new) + 1])
+            is_code = _ODD.search(old + new) or (_MARK.search(old + new) and is_loose)
+            escape = text[max(start - 2, 0) : start]  # \temperature, but not \tteh
+            if self.left_out or is_code or escape == "\\" + after[:1] != "\\" + before[:1]:
                 return False
-        return not _touches(span, self._keys)
-
-    @cached_property
-    def _keys(self) -> Sequence[Span]:
-        return self._grammar.keys() if self._grammar else ()
+            place = sum(len(other) + 1 for other in grammar.shown[: line.number])
+            span = place + start, place + end
+            if not {*old, *new}.isdisjoint(APOSTROPHES):
+                quoted = [match.span() for match in QUOTED.finditer(text)]
+                is_quoted = _touches((start, end), quoted) or _FORMATTED.search(text)
+                if is_quoted or _touches(span, grammar.strings):
+                    return False
+            if grammar.literals is not None:
+                literal = next((at for at in grammar.literals if _touches(span, [at])), None)
+                if not literal:
+                    return True
+                text = "\n".join(self._lines)
+                if is_key(text, literal, grammar.kind):
+                    return False
+                text = text[slice(*literal)]
+        word = _EDGES.sub("", before.lower())
+        if not (self._named and word):
+            return True
+        self.sought.add(word)
+        return not (EXPECTED.search(self._path) or self.names.has(word, text, bool(literal)))
 
     @property
     def left_out(self) -> str:

@@ -7,10 +7,10 @@ unset CDPATH
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bash examples/environment.sh
 python=.venv/bin/python
-"$python" -m pip install --quiet --disable-pip-version-check -c constraints.txt ruff mypy codespell
+"$python" -m pip install --quiet --disable-pip-version-check -c constraints.txt ruff mypy
 "$python" -m ruff check .
 "$python" -m ruff format --check .
 "$python" -m mypy
 "$python" tests/budgets.py
-.venv/bin/codespell lev_plugins lev_correct lev_memory lev_runtime lev_serve docs examples benchmarks ./*.md
+.venv/bin/lev-correct check .
 echo "lint: all passed"

@@ -26,7 +26,7 @@ def cached_files(
     corrector: Corrector,
     texts: Sequence[FileText],
     args: argparse.Namespace,
-    around: Iterable[str],
+    around: Sequence[str],
     root: str,
 ) -> Iterator[CorrectedFile]:
     """Yields what :func:`.corrected_files` does; ``root``: the folder of the repository."""
@@ -34,17 +34,19 @@ def cached_files(
     judge: Any = others.judge
     program, rows = _program(corrector, args), dict[str, Any]()
 
-    def key(text: FileText, words: Iterable[str], *found: object) -> str:
+    def key(text: FileText, words: Iterable[str], *found: Any) -> str:
         told = [(judge.is_term(word), judge.met_oftener(word)) for word in words]
-        return _digest(program, text, words, told, found)
+        named = [others.names.of(word) for word in found[-1]]
+        return _digest(program, text, words, told, named, found)
 
     name = f"check-{_digest(os.path.realpath(root))}"
-    with suppress(OSError, ValueError, TypeError, RuntimeError):
-        rows |= json.loads((user_cache() / name).read_bytes())
+    with suppress(OSError, ValueError, TypeError, AttributeError, RuntimeError):
+        kept = json.loads((user_cache() / name).read_bytes())
+        rows |= {path: row for path, row in kept.items() if os.path.isfile(path)}
     same = {
         text.path: row[1:]
         for text in texts
-        if (row := rows.get(text.path)) and row[0] == key(text, *row[1:])
+        if (row := rows.get(os.path.abspath(text.path))) and row[0] == key(text, *row[1:])
     }
     new = [text for text in texts if text.path not in same]
     corrected = corrected_files(corrector, new, args, others=others)
@@ -56,8 +58,9 @@ def cached_files(
         file = next(corrected)
         yield file
         lines = [[*map(vars, line.edits)] or int(line.code) for line in file.corrections]
-        row = json.loads(json.dumps([sorted(file.asked), lines, file.foreign, file.left_out]))
-        rows[text.path] = [key(text, *row), *row]
+        found = lines, file.foreign, file.left_out, sorted(file.sought)
+        row = json.loads(json.dumps([sorted(file.asked), *found]))
+        rows[os.path.abspath(text.path)] = [key(text, *row), *row]
     keep(name, lambda file: file.write(json.dumps(rows).encode()))
 
 

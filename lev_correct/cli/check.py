@@ -27,7 +27,6 @@ from .files import (
     corrected_files,
     protection_of,
     read_file,
-    read_lines_of,
 )
 from .options import check_overwriting, has_colours
 
@@ -65,7 +64,7 @@ def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "
             corrector.protections.append(protection)
             read = {*map(os.path.realpath, chosen.files)}
             others = [path for path in changed if os.path.isfile(path) and path not in read]
-            around = read_lines_of(checked_files(others, repository.excludes).files)
+            around = checked_files(others, repository.excludes).files
             from .cache import cached_files  # slow to import
 
             together = corrected_files(corrector, texts, args, around)

@@ -17,6 +17,7 @@ from lev_runtime.io.output import rewrite_file
 from lev_runtime.io.text_files import read_lines, require_files
 
 from ..document import groups
+from ..files.names import Names
 from ..repository.checked_files import kind_left_out
 from ..repository.ignore import IgnoreComments
 from ..repository.kinds import BINARY, encoding_of
@@ -57,12 +58,14 @@ class FileText:
 @dataclass(frozen=True)
 class CorrectedFile:
     """A file, a correction of each of its lines, whether it is in another language, its kind where
-    that is left out, and the words about which the files of the run were asked."""
+    that is left out, and the words of which the files of the run were asked whether they name them,
+    and how often they have them."""
 
     text: FileText
     corrections: Sequence["Correction"]
     foreign: bool
     left_out: str = ""
+    sought: Iterable[str] = ()
     asked: Iterable[str] = ()
 
     @property
@@ -142,7 +145,7 @@ def corrected_files(
     corrector: "Corrector",
     texts: Sequence[FileText],
     args: argparse.Namespace,
-    around: Iterable[str] = (),
+    around: Sequence[str] = (),
     others: "Document | None" = None,
 ) -> Iterator[CorrectedFile]:
     """All files, in order; words that return in any of them count for all. Progress is shown.
@@ -163,15 +166,18 @@ def corrected_files(
 
 
 def surveyed(
-    corrector: "Corrector", texts: Sequence[FileText], around: Iterable[str]
+    corrector: "Corrector", texts: Sequence[FileText], around: Sequence[str]
 ) -> "Document":
-    """Returns a text of a run, whose judge has counted the words of all files.
+    """Returns a text of a run, whose judge has counted the words of all files and which has what
+    these name.
 
     Args:
-        around: lines of files that are not corrected, whose words count too.
+        around: files that are not corrected, whose words and names count too.
     """
     others = corrector.document()
-    others.judge.survey(chain(around, *(text.lines for text in texts)))
+    others.judge.survey(chain(read_lines_of(around), *(text.lines for text in texts)))
+    files = [(text.path, text.lines) for text in texts]
+    others.names = Names(chain(files, ((path, read_lines_of([path])) for path in around)))
     return others
 
 
@@ -199,11 +205,12 @@ def _together(
         for text, document in zip(group, documents, strict=True):
             done = list(islice(lines, len(text.lines)))
             judge = document.judge
-            yield CorrectedFile(text, done, judge.foreign, document.left_out, judge.asked)
+            found = judge.foreign, document.left_out, document.sought, judge.asked
+            yield CorrectedFile(text, done, *found)
 
 
 #: What a :class:`CorrectedFile` has besides its text.
-_Outcome = tuple[Sequence["Correction"], bool, str, Iterable[str]]
+_Outcome = tuple[Sequence["Correction"], bool, str, Iterable[str], Iterable[str]]
 #: What a process does with the files of some numbers; it has them since it was forked.
 _Work = Callable[[range], list[_Outcome]]
 _work: _Work
@@ -221,7 +228,7 @@ def _in_processes(
 
     def work(numbers: range) -> list[_Outcome]:
         done = _together(corrector, [texts[number] for number in numbers], args, others)
-        return [(file.corrections, file.foreign, file.left_out, file.asked) for file in done]
+        return [tuple(vars(file).values())[1:] for file in done]  # without its text
 
     size = math.ceil(len(texts) / (SHARES * args.jobs))
     shares = [range(len(texts))[first : first + size] for first in range(0, len(texts), size)]

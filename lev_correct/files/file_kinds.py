@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 
 #: Kinds that are neither a format of :mod:`.formats` nor a language of Pygments: prose; files with
-#: comments after a ``#`` that begins a line; files of which nothing is known.
-PROSE, HASH, UNKNOWN = "prose", "hash", "unknown"
+#: comments after a ``#`` that begins a line; files of which nothing is known; tables of data.
+PROSE, HASH, UNKNOWN, TABLE = "prose", "hash", "unknown", "table"
 MARKDOWN, NOTEBOOK, DIFF, HTML = "markdown", "notebook", "diff", "html"
 #: Characters by which a file's kind is told, at most.
 HEAD = 8192
@@ -28,6 +28,8 @@ pod  pod
 texinfo  texi texinfo txi
 control  =control =copyright dsc templates =pkg-info
 html  plist vcxproj docbook dbk sgml ejs hbs mustache phtml vue xsl xslt
+html  props targets  \A\W*<
+properties  props
 html  ts tsx typ mm mod rs  \A\s*<
 components  svelte astro
 hash  conf cnf env .env. gitignore dockerignore eslintignore hgignore npmignore prettierignore
@@ -100,6 +102,8 @@ unknown  liquid mc spt tmpl tpl vm  \A[^<]*\Z
 #: The same for names that Pygments has not either, as they are written; ``*``: any.
 _OTHERS = r"""
 prose  txt text csv tsv log srt vtt eml 1st news readme
+prose  info  \A(?!(?:.*\n){,9}\w+\s*=)
+ini  info
 prose  en noisy clean src tgt trg ref ref0 ref1 ref2 ref3 hyp mt pe draft tok untok
 html  *  \A\s*<(?:\?xml|!DOCTYPE|!doctype|html)\b
 php  *  \A<\?php\b
@@ -124,6 +128,14 @@ _NO_ENDING = re.compile(r"[^.]+(?:\.\d+)*")
 _PLAIN_TOKEN = re.compile(r"[(\"'\[*_-]*(?:[^\W\d_]+(?:['\u2019/-][^\W\d_]+)*|\d[\d.,]*)?[\W_]{,4}")
 #: Names of which Pygments says that they are of no language.
 _TEXT = re.compile(r"(?i)(?!(?:cmakelists|meson_options|todo)\.).*\.txt")
+#: A row of a table: a code point and what is said of it; columns of single words; fragments.
+_ROW = re.compile(
+    r"^\W{,2}(?:U\+|0x)?[\dA-F]{4,6}\b.*[;\t].*"
+    r"|^ *\S+(?:(?: {2,}| *[\t;|,] *)[^\s;|,]+){2,} *\r?$|^(?: *[^\s\d]{1,3}(?!\S)){4,} *\r?$",
+    re.MULTILINE,
+)
+#: Rows of such a table, at least.
+ROWS = 5
 _COMMENT = re.compile(r"^\s*(?:#|//|;|/\*|--)", re.MULTILINE)
 #: A text without an ending is prose if so many of its tokens are words and numbers, and no more of
 #: its lines look like comments: of 470 such files in 14 source trees none of code or settings is.
@@ -141,7 +153,9 @@ def kind_of(path: str, lines: Sequence[str]) -> str:
     if not kind and inner.startswith(tuple(_PROSE_NAMES)):
         return PROSE
     kind = kind or _listed(_OTHERS, inner, text)
-    return kind or (PROSE if _NO_ENDING.fullmatch(name) and _looks_like_prose(text) else UNKNOWN)
+    if not kind and _NO_ENDING.fullmatch(name) and _looks_like_prose(text):
+        kind = PROSE
+    return TABLE if kind == PROSE and _is_table(text) else kind or UNKNOWN
 
 
 def by_language(name: str) -> str:
@@ -154,6 +168,12 @@ def by_language(name: str) -> str:
     except ClassNotFound:
         return "bash" if name.endswith("sh") else HASH
     return language
+
+
+def _is_table(text: str) -> bool:
+    """Returns whether most of a text's lines are rows of a table of data."""
+    rows = len(_ROW.findall(text))
+    return rows >= ROWS and 2 * rows > text.count("\n")
 
 
 def _looks_like_prose(text: str) -> bool:

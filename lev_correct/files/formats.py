@@ -33,10 +33,11 @@ _WORDS = {
     "vartype version ytype",
     # Comments: tags before a name and prose, tags before prose, programs that read a comment,
     # commands of Doxygen with one argument.
-    "NAMED_TAGS": "arg argument param prop property retval tparam typeparam typeParam",
+    "NAMED_TAGS": "arg argument option param prop property retval tparam typeparam typeParam "
+    "yieldparam",
     "PROSE_TAGS": "attention brief bug deprecated desc description details exception fileoverview "
-    "invariant note overview post pre remark remarks result return returns short "
-    "summary throw throws todo warning yield yields",
+    "invariant note overview post pre raise remark remarks result return returns short "
+    "summary throw throws todo warning yield yieldreturn yields",
     "TOOLS": r"biome c8 clang-format coverage cspell codespell eslint[\w-]* flake8 fmt "
     r"hadolint isort istanbul jshint jslint markdownlint[\w-]* mypy nolint\w* noqa "
     r"nosec nosonar phpcs phpstan pragma prettier-\w+ pylint pyright rubocop ruff "
@@ -115,7 +116,7 @@ _PARTS = {
     r"(?:[:(=,]|[-\w]* (?:<SWITCHES>)\b|$|-).*"
     r"|(?:exported|globals?) [\w$]+(?:,.*|\s*\*/)?$|type: .*"
     r"|@ts-[\w-]+.*",
-    "TYPE": r"\{(?:[^{}\n]|\{[^{}\n]*\})*\}",
+    "TYPE": r"(?:\{(?:[^{}\n]|\{[^{}\n]*\})*\}|\[[^\]\n]*\])",
     # TeX: what comes after one or two arguments of code, arguments in braces.
     "AFTER_CODE": r"<BOXES>|(?:fcolorbox|multicolumn|multirow|resizebox)\*?(?:\[[^\]]*\])?"
     r"\{[^{}]*\}",
@@ -193,10 +194,10 @@ FORMATS: Mapping[str, Sequence[str]] = {
         _DIRECTIVE,
         r"[@\\](code|verbatim|dot|msc|startuml|f\[)\b(?:[^@\\]|[@\\](?!(?:end)?\1))*+[@\\]end\1",
         r"<AT>@examples?\b.*(?:\n(?!<AT>@|.*\*/).*)*",
-        r"\{@[^{}]*\}|(?<![\w~])[\w~]++(?:::[\w~]++)+",
+        r"\{@[^{}]*\}|(?<![\w~])[\w~]*+(?:::[\w~]++)+",
         r"<AT>[@\\](?:<NAMED_TAGS>)\b(?:\[[\w, ]*\])?(?:[^\S\n]*<TYPE>)?[^\S\n]+"
-        r"(?:\[[^\]\n]*\]+|[^\s{]\S*)(?:[^\S\n]+-(?=\s))?(?P<opening>)",
-        r"<AT>[@\\](?:throws?|exception)[^\S\n]+[^\s{]\S*(?P<opening>)",
+        r"(?:\[[^\]\n]*\]+|[^\s{]\S*)(?:[^\S\n]+(?:-(?=\s)|\[[^\]\n]*\]))?(?P<opening>)",
+        r"<AT>[@\\](?:throws?|exception|raise)[^\S\n]+[^\s{]\S*(?P<opening>)",
         r"<AT>[@\\](?:<PROSE_TAGS>)\b(?:[^\S\n]*<TYPE>)?(?P<opening>)",
         r"<AT>@(?!(?:<NAMED_TAGS>|<PROSE_TAGS>)\b)[A-Za-z][\w-]*+(?!:|.*<SENTENCE>).*",
         r"<AT>@[A-Za-z_][\w.-]*:(?P<opening>)",
@@ -240,6 +241,8 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"|[ \t]*(?:B|Em|I|It|SB|SM|Sy)\b(?=.*<SENTENCE>)(?!.* (?:<CALLED>) )"
         r"|\\\"|(?:.*?(?P<prose>\"[^\" \n]+ [^\"\n]* [^\"\n]+\"))?.*)",
         r"^\.T[PQ]\b.*\n(?![.'])\S+$",
+        r"(?<![^\W\d_])[^\W\d_]*+(?:\\(?:\((?:['`:^,~/o][A-Za-z]|[aAoO][eE]|ss)|\[[^\]\n\w]\w\]"
+        r"|\[u[\dA-F]{4,}\]|\*['`:^,~])[^\W\d_]*+)++",
         r"(?<![\w\\-])(?:[^\W_]|\\-)*+(?:\\f(?!R|P|1|\[R\])(?:[A-Z234]|\((?!C)..|\[[^\]]*\])"
         r"(?!<SENTENCE>)(?:[^\\\n]|\\[^f\n])*+"
         r"(?:\\f(?:[RP1]|\[R?\])(?:(?:\\\([ac]q|\\\*\(Aq)?[^\W_]*+)|(?=\\f)|$))+",

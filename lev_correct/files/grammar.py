@@ -9,7 +9,7 @@ pages, .po, patches, ...) are in :mod:`.formats`.
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -20,12 +20,12 @@ from .file_kinds import (
     MARKDOWN,
     NOTEBOOK,
     PROSE,
+    TABLE,
     UNKNOWN,
     by_language,
     kind_of,
 )
 from .formats import CODE, FORMATS, as_code, hidden, masked, one_of, settled
-from .keys import Literal, headings, keys
 from .markdown import Prose, read_markdown
 from .markup import Span, is_prose
 from .scanner import SCANNED, Token, scanned
@@ -58,6 +58,8 @@ _TAKES_APOSTROPHES = re.compile(r"\s*[\w@#$%~]*[\"`]")
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
 _PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|\$\w+|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
+#: What comes after a string that is a list of words.
+_IS_SPLIT = re.compile(r"(?:\s*\"[^\"\n]*\")*\s*\)?\.split\(\)")
 #: What a string has that is no single word.
 _SEVERAL = re.compile(rf"[\s%{{$&\\{CODE}]")
 _PLAIN = re.compile(r"[(\"'\[]*([^\W\d_]+(?:['\u2019-][^\W\d_]+)*)[.,;:!?)\"'\]]*")
@@ -77,7 +79,8 @@ _CALLS = (
 )
 _FIELDS = r"help desc\w* message msg summary usage epilog tooltip hint error warning reason"
 _SAYS = re.compile(
-    rf"(?:\b(?:{one_of(_CALLS)})!?[^\S\n]*(?:\(|\s)\s*(?:[^(){{}};]*[,\s])?"
+    rf"(?:\b(?:{one_of(_CALLS)})!?[^\S\n]*"
+    r"(?:\(\s*(?:[^(){};]*[,\s])?|\s\s*(?:[^(){};\"'\n]*[,\s])?)"
     rf"|(?i:\b(?:{one_of(_FIELDS)})[\"']?\s*(?:=>?|:)\s*))\Z"
 )
 #: Words that sentences have and lists of names have not.
@@ -97,6 +100,8 @@ def read_grammar(path: str, kind: str, lines: Sequence[str], knows: Knows) -> Pr
     """
     if _TEMPLATE.search(path):
         lines = [_TEMPLATE_TAG.sub(as_code, line) for line in lines]
+    if kind == TABLE:
+        return Prose([True] * len(lines), lines, left_out="tables of data")
     if kind == UNKNOWN:
         left_out = f"unknown kind {os.path.splitext(path)[1]}".strip()
         return _read(kind, lines, knows)._replace(left_out=left_out)
@@ -107,13 +112,13 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
     if kind in (PROSE, MARKDOWN):
         return read_markdown(lines) if kind == MARKDOWN else Prose([False] * len(lines), lines)
     text, strings = "\n".join(lines).translate(_UNREADABLE), list[Span]()
-    stay: Callable[[], Sequence[Span]] = tuple
+    literals: list[Span] | None = None
     if kind == NOTEBOOK:
         shown = _notebook(text, knows)
     elif kind == DIFF:
         shown = _diff(lines, knows)
     elif kind in FORMATS:
-        shown, stay = masked(text, kind), partial(headings, text)
+        shown = masked(text, kind)
         is_android = "<resources" in text
         if is_android:
             strings.append((0, len(text)))
@@ -121,24 +126,23 @@ def _read(kind: str, lines: Sequence[str], knows: Knows) -> Prose:
             shown = without_backslashes(shown)
     else:
         shown, strings, literals = _source(text, kind, knows)
-        stay = partial(keys, text, kind, literals, knows)
     parts = settled(shown).split("\n")
     pairs = zip(parts, lines, strict=True)
     code = [
         bool(line.strip()) and not (part.strip(_HIDDEN) and _LETTER.search(part))
         for part, line in pairs
     ]
-    return Prose(code, parts, strings, stay)
+    return Prose(code, parts, kind, strings, literals)
 
 
 # source -------------------------------------------------------------------------------------------
 
 
-def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[Span], list[Literal]]:
+def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[Span], list[Span]]:
     """Returns a text in which all but prose is hidden, also names in prose, where strings stand to
-    which no apostrophe comes, and what strings say."""
+    which no apostrophe comes, and all strings that are prose."""
     pieces, strings, place, names = list[str](), list[Span](), 0, set[str]()
-    literals = list[Literal]()
+    literals = list[Span]()
     for role, group in groupby(_tokens(text, lexer), key=itemgetter(0)):
         run = [(start, value) for _, start, value in group]
         if role == "name":
@@ -147,6 +151,8 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[Span], list[
             start, value = run[0][0], "".join(value for _, value in run)
             before = text[max(0, start - BEFORE) : start]
             piece = _PROSE[role](value, lexer, before)
+            if role == "string" and _IS_SPLIT.match(text, start + len(value)):
+                piece = hidden(piece)
             pieces += [hidden(text[place:start]), piece]
             place = start + len(value)
             if role not in ("string", "doc"):
@@ -154,8 +160,8 @@ def _source(text: str, lexer: str, knows: Knows) -> tuple[str, list[Span], list[
             is_prose = bool(_LETTER.search(piece))
             if is_prose and not _TAKES_APOSTROPHES.match(value):
                 strings.append((start, place))
-            if role == "string" and (is_prose or value.isascii()):
-                literals.append(Literal(start, place, _QUOTES.sub("", value), is_prose))
+            if role == "string" and is_prose:
+                literals.append((start, place))
     shown = "".join([*pieces, hidden(text[place:])])
     if len(shown) != len(text):  # a lexer that has lost its place
         return hidden(text), [], []

@@ -6,12 +6,11 @@ code or markup in them.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .formats import hidden, masked, settled
-from .keys import headings
 from .markup import Span
 
 if TYPE_CHECKING:
@@ -28,15 +27,16 @@ _LABEL = re.compile(r"\[([^\[\]]+)\](?:\[\])?")
 class Prose(NamedTuple):
     """The lines of a text: which are code, and each as its words are read, as long as it is.
 
-    strings: of source code to which no apostrophe comes; keys: of it, and titles that links name,
-    by places of the whole text, asked for where an edit is. left_out: the kind of a file whose
-    comments alone are read.
+    kind: as of :func:`.kind_of`. strings: of source code to which no apostrophe comes; literals:
+    all of it that are prose, by places of the whole text; None for what is no source code.
+    left_out: the kind of a file of which nothing is written, as its comments alone are read.
     """
 
     code: Sequence[bool]
     shown: Sequence[str]
+    kind: str = ""
     strings: Sequence[Span] = ()
-    keys: Callable[[], Sequence[Span]] = tuple
+    literals: Sequence[Span] | None = None
     left_out: str = ""
 
 
@@ -45,7 +45,6 @@ def read_markdown(lines: Sequence[str]) -> Prose:
     from markdown_it.common.utils import normalizeReference
 
     text = _UNREADABLE.sub(" ", "\n".join(lines))
-    linked = partial(headings, text)
     readable, code, shown = text.split("\n"), [False] * len(lines), list(lines)
     front = _FRONT_MATTER.match(text)
     count = front[0].count("\n") if front else 0
@@ -70,7 +69,7 @@ def read_markdown(lines: Sequence[str]) -> Prose:
     for first, end in (*targets, *filter(None, texts)):
         part = masked("\n".join(prose[first:end]), "markdown")
         shown[first:end] = settled(_LABEL.sub(named, part)).split("\n")
-    return Prose(code, shown, keys=linked)
+    return Prose(code, shown)
 
 
 @cache

@@ -31,6 +31,8 @@ _PYTHON = (
 # a quarter of the time where there is none.
 _ONE = r"(?://(?:\\\n|.)*|/\*(?s:.*?)(?:\*/|\Z))"
 _COMMENT = rf"(?P<comment>{_ONE}(?:\s*{_ONE})*+\s*)"
+#: A picture among other source (XPM): its size, and rows of signs.
+_PICTURE = r"\"\d+(?:\s+\d+){3,5}\s*\"(?:\s*,(?:\s*/\*[^*]*\*/)*\s*\"[^\"\n]*\")++"
 _CHARACTER = r"'(?:\\.[^'\n]{,8}|[^'\\\n])'"
 #: A directive; what it leaves out is code, too.
 _DIRECTIVE = (
@@ -39,7 +41,7 @@ _DIRECTIVE = (
 )
 _IN_C = (
     r"(?=[/\"'#]|(?:L|u8?|U)\"|R\"|^[^\S\n]*#)"
-    rf"(?:{_COMMENT}|{_DIRECTIVE}"
+    rf"(?:{_COMMENT}|{_DIRECTIVE}|{_PICTURE}"
     r"|(?P<string>(?<!\w)(?:R\"(?P<mark>[^\s()\\]{,16})\((?s:.*?)(?:\)(?P=mark)\"|\Z)"
     r"|(?:L|u8?|U)?\"(?:[^\"\\\n]|\\(?s:.))*+\"))"
     rf"|\"(?:[^\"\\\n]|\\(?s:.))*+\"|{_CHARACTER})"

@@ -282,13 +282,18 @@ class Spacing:
             # with a first capital a word has all options
             if last == len(words) or not self._options(slot_words, "first"):
                 continue
-            has_space = line[slot_places[0][1] : slot_places[-1][0]] == " "
+            start, end = slot_places[0]
+            has_space = line[end : slot_places[-1][0]] == " "
             case, *others = ["small" if shouted else case_of(line, *at) for at in slot_places]
             if case == "mixed" or (others and not (has_space and others == ["small"])):
+                continue
+            if others and line[max(start - 1, 0) : start] == "-":  # i-th row
                 continue
             if not self._options(slot_words, case):
                 continue
             left, right = context(line, places, first)[0], context(line, places, last)[1]
+            if last > first and max(map(len, (*slot_words, left, right))) < 2:
+                continue  # letters among letters, as in a picture of signs
             yield slot_places, Slot(slot_words, left, right, case)
 
     def _best_of(self, slot: Slot, meant: Words) -> tuple[Words | None, float]:

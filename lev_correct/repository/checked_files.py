@@ -3,6 +3,7 @@
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from lev_runtime.errors import UserError
@@ -35,18 +36,23 @@ def checked_files(paths: Sequence[str], excludes: Callable[[str], bool]) -> Chec
 
     Of a folder those that git tracks, of one in which it tracks none all but those below
     :data:`FOREIGN_FOLDERS`; hidden files, links and what :func:`.left_alone` names are passed over
-    there. A file of text that is named itself is read.
+    there, the user's cache anywhere. A file of text that is named itself is read.
 
     Args:
         excludes: whether a path is left out, be it named itself.
     """
-    chosen = CheckedFiles()
+    from ..words.prepared import user_cache  # slow to import
+
+    chosen, own = CheckedFiles(), "\0"
+    with suppress(RuntimeError):  # without a home
+        own = os.path.join(os.path.realpath(user_cache()), "")
     seen: set[str] = set()
     for path in paths:
         is_folder = os.path.isdir(path)
         for file in _below(path, chosen) if is_folder else [path]:
             real = file if file == STANDARD_STREAM else os.path.realpath(file)
-            if real not in seen and not (file != STANDARD_STREAM and excludes(file)):
+            is_excluded = file != STANDARD_STREAM and excludes(file)
+            if real not in seen and not (is_excluded or real.startswith(own)):
                 seen.add(real)
                 _add(file, chosen, is_named=not is_folder)
     return chosen

@@ -17,7 +17,7 @@ _NAMES = (
 _NAMED = {
     "lock files": r".*\.lockb?|.*-lock\.(?:json|yaml)|go\.sum|npm-shrinkwrap\.json",
     "minified files": r".*\.min\.(?:m?js|css)|.*\.map",
-    "images": r".*\.svg",
+    "images": r".*\.(?:svg|x[bp]m|p[bgnp]m)",
     "files of names": rf"(?:{one_of(_NAMES)})(?:\.(?:md|txt|rst|adoc|in))?",
     "word lists": r".*\.(?:dic|aff)|\.lev-correct-words\.txt",
 }

@@ -4,6 +4,7 @@ file of numpy's (npz), and sorted lines."""
 import io
 import math
 import os
+import time
 import zipfile
 import zlib
 from bisect import bisect_left
@@ -28,6 +29,8 @@ T = TypeVar("T")
 #: Names of the arrays of :func:`counts_as_arrays`.
 COUNTS = ("counts", "count_places")
 ENCODING = ("utf-8", "surrogatepass")
+#: Seconds that a file of the user's cache is kept: 90 days.
+KEPT = 90 * 24 * 3600
 
 
 def parsed(path: str, parse: Callable[[str], T], form: str, empty: bool = False) -> list[T]:
@@ -112,16 +115,23 @@ def counts_of(arrays: Arrays) -> np.ndarray:
 
 def user_cache() -> Path:
     """Returns the folder for what is kept for later runs; raises RuntimeError without a home."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "lev_plugins").expanduser()
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    return Path(folder if os.path.isabs(folder) else "~/.cache", "lev_plugins").expanduser()
 
 
 def keep(name: str, write: Callable[[BinaryIO], object]) -> None:
-    """Keeps a file in the user's cache, whole, if that can be written."""
+    """Keeps a file in the user's cache, whole and for the user alone, if that can be written; takes
+    those away that were written longer than :data:`KEPT` ago."""
     with suppress(OSError, UserError, RuntimeError):
-        path = user_cache() / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(str(path)) as file:
+        folder = user_cache()
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)  # it has words of private texts
+        with whole_file(str(folder / name)) as file:
+            os.chmod(file.name, 0o600)
             write(file.buffer)
+        for other in folder.iterdir():
+            if time.time() - other.stat().st_mtime > KEPT:
+                other.unlink()
 
 
 class SortedLines:

@@ -78,7 +78,7 @@ def _library(name: str) -> ModuleType:
 
 
 def bleu(tokenize: str | None = None) -> Metric:
-    """Makes BLEU (Papineni et al., 2002) by sacrebleu's defaults, or another of its tokenisers."""
+    """Makes BLEU (Papineni et al., 2002) by sacrebleu's defaults, or another of its tokenizers."""
     # force: no warning about text that is tokenised already, which is as the user wants it
     return _sacrebleu("bleu", _library("bleu").BLEU(tokenize=tokenize, force=True), 2 + 2 * 4)
 

@@ -28,7 +28,7 @@ from ..options import OptionalStr, option
 logger = logging.getLogger(__name__)
 
 # Unknown words: the one that was written never matches the one that was expected, not even in a
-# letter. Words of letters, so that no tokeniser cuts them as it does <unk>.
+# letter. Words of letters, so that no tokenizer cuts them as it does <unk>.
 UNKNOWN_WRITTEN, UNKNOWN_EXPECTED = "ᚢᚾᚲ", "ⵓⵏⴽ"
 
 

@@ -1,8 +1,11 @@
 """What a check keeps for later ones changes nothing that these print."""
 
 import io
+import json
+import os
 import random
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -115,11 +118,13 @@ def test_all_is_read_again_by_other_settings_and_another_program(check, change, 
     assert same_without(check, ".", *flags.get(change, ())) == ["a"]
 
 
-@pytest.mark.parametrize("raw", [b"", b"\xff", b"[1]", b"3", b'{"a": ["", [], [0], false, ""]}'])
+@pytest.mark.parametrize(
+    "raw", [b"", b"\xff", b"[1]", b"3", b'{"FILE": ["", [], [0], false, "", []]}', b'{"FILE": []}']
+)
 def test_what_is_damaged_counts_for_nothing(check, raw):
     put(a=b"I recieve it.\n")
     check(".")
-    whole = kept_file().read_bytes()
+    whole, raw = kept_file().read_bytes(), raw.replace(b"FILE", os.path.abspath("a").encode())
     for damaged in (raw, whole[:-9], whole.replace(b"receive", b"relieve")):
         kept_file().write_bytes(damaged)
         assert same_without(check, ".") == ["a"]
@@ -139,3 +144,39 @@ def test_corrections_are_written_by_what_was_kept(check):
     status, printed, _, read = check(".", "--write")
     assert (status, read) == (0, []) and printed.startswith(b"a:1:3: ")
     assert Path("a").read_text() == "I receive it.\n"
+
+
+def test_what_another_file_names_is_asked_again(check):
+    put(**{"a.py": b'raise ValueError("an error occured in it")\n', "b.py": b"x = 1\n"})
+    assert same_without(check, ".", "--diff") == ["a.py", "b.py"]
+    put(**{"b.py": b'raises(ValueError, match="error occured")\n'})
+    assert same_without(check, ".", "--diff") == ["a.py", "b.py"]
+    assert same_without(check, ".", "--diff") == []
+    put(**{"b.py": b'raises(ValueError, match="error occured") # more\n'})
+    assert same_without(check, ".", "--diff") == ["b.py"]
+
+
+def test_a_cache_is_the_users_alone_and_forgets(check, tmp_path):
+    put(a=b"I recieve it.\n", b=b"I recieve it.\n")
+    check(".")
+    folder, file = user_cache(), kept_file()
+    assert [oct(path.stat().st_mode & 0o777) for path in (folder, file)] == ["0o700", "0o600"]
+    old, new = folder / "check-old", folder / "check-new"
+    for path, days in ((old, 91), (new, 89), (file, 0)):
+        path.touch(mode=0o644)
+        os.utime(path, (time.time() - days * 86400,) * 2)
+    file.chmod(0o644)
+    Path("b").unlink()
+    check(".")
+    assert new.exists() and not old.exists() and oct(file.stat().st_mode & 0o777) == "0o600"
+    assert [*json.loads(file.read_bytes())] == [os.path.abspath("a")]
+
+
+def test_a_cache_below_what_is_checked_is_not_read(check, monkeypatch):
+    put(a=b"I recieve it.\n")
+    monkeypatch.setenv("XDG_CACHE_HOME", os.path.abspath("kept"))
+    assert [check(".", "kept")[3] for _ in range(2)] == [["a"], []]
+    assert user_cache() == Path("kept/lev_plugins").absolute()
+    monkeypatch.setenv("HOME", os.path.abspath("home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "kept")
+    assert user_cache() == Path("home/.cache/lev_plugins").absolute(), "as XDG says"

@@ -128,8 +128,6 @@ def test_prose_is_read_and_code_is_not(name, text):
 @pytest.mark.parametrize("name, kind, text", KINDS)
 def test_a_file_is_of_the_kind_that_its_name_and_text_tell(name, kind, text):
     assert kind_of(name, text.split("\n")) == kind
-    # one whose name is enough to know that it is prose is read a line at a time
-    assert (kind_of(name, ()) == PROSE) <= (kind == PROSE)
 
 
 @pytest.mark.parametrize("name, text, words", table("escapes.tsv"))

@@ -1,0 +1,92 @@
+"""What the files of a run name: strings that a test or a script looks for, keys of translations,
+headings that links lead to, what a program is expected to print."""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from .file_kinds import HEAD, UNKNOWN, kind_of
+from .keys import is_key
+
+#: Files of what a program is expected to print.
+EXPECTED = re.compile(
+    r"(?i)(?<![a-z])(?:expect|golden|approved|snapshot)|\.(?:out|stdout|stderr|exp|snap)\Z"
+)
+#: What a link leads to, a title; what stands before words that are looked for without quotes.
+_TARGET = re.compile(
+    r"[(<\"'\s\[][^\s()<>\"'#]*#[\w%-]+|(?<=:)`[^`<>\n]+`|`[^`<>\n]+`_|<<[^<>,\n]+|\[\[[*#][^\]|\n]+"
+)
+_NAMED_BEFORE = re.compile(r"\b(?:[ef]?grep|sed|awk)\b|\bCHECK[\w-]*:|<source>")
+#: A string of a line, or a pattern between strokes; quotes of texts of several lines.
+_QUOTED = re.compile(r"(?<!\w)(?:[bBuUrRfFL@$]{,2}|[ms]|qr)(?P<said>([\"'`/])(?:\\.|(?!\2).)*\2)")
+_LONG_QUOTES = ('"""', "'''", "`")
+#: Kinds of files whose lines begin with keys, and of tests, which code finds by their words; a key.
+_SETTINGS, _TESTS = {"yaml", "toml", "ini", "properties", UNKNOWN}, {"gherkin", "robotframework"}
+_KEY = re.compile(r"[^:=]*[:=]")
+#: What of a pattern is text; all but letters.
+_PIECE, _NO_LETTER = re.compile(r"[\w ',-]{4,}"), re.compile(r"[\W_]+")
+
+
+class Names:
+    """Finds where the files of a run name a misspelt word.
+
+    Args:
+        files: the path and the lines of each, which are read when the first word is asked for.
+    """
+
+    def __init__(self, files: Iterable[tuple[str, Iterable[str]]]) -> None:
+        self._files = files
+        self._found: dict[str, list[str]] = {}
+
+    @cached_property
+    def _texts(self) -> list[tuple[str, str]]:
+        return [(path, "\n".join(lines)) for path, lines in self._files]
+
+    def of(self, word: str) -> list[str]:
+        """Returns the texts that name a word, or several."""
+        if word not in self._found:
+            self._found[word] = sorted({*self._named(word)} - {""})
+        return self._found[word]
+
+    def has(self, word: str, text: str, is_string: bool) -> bool:
+        """Returns whether a text in which a word stands is named by it: a string by the word alone,
+        since values are put into it, a line of prose by what stands around the word."""
+        named, letters = self.of(word), _squeezed(text)
+        pieces = (piece for piece in _PIECE.findall("\n".join(named)) if word in piece.lower())
+        return bool(named) if is_string else any(_squeezed(piece) in letters for piece in pieces)
+
+    def _named(self, word: str) -> Iterator[str]:
+        words = _NO_LETTER.split(word)
+        parts = r"[\W_]+".join(map(re.escape, words))
+        pattern = re.compile(rf"(?i)(?<![^\W\d_]){parts}(?![^\W\d_])")
+        forms = words[0], words[0].capitalize(), words[0].upper()
+        for path, text in self._texts:
+            if any(form in text for form in forms):  # in a tenth of the pattern's time
+                kind = kind_of(path, [text[:HEAD]])
+                for match in pattern.finditer(text):
+                    yield _named_at(text, match.start(), path, kind)
+
+
+def _named_at(text: str, place: int, path: str, kind: str) -> str:
+    """Returns the text around a place if it is the name of another one, else nothing."""
+    begin, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+    line, column = text[begin : end if end >= 0 else len(text)], place - begin
+    key = _KEY.match(line) if kind in _SETTINGS else None
+    is_sought = kind in _TESTS or _NAMED_BEFORE.search(line[:column])
+    if EXPECTED.search(path) or is_sought or (key and column < key.end()):
+        return line
+    for target in _TARGET.finditer(line):
+        if target.start() <= column < target.end():
+            return target[0]
+    spans = [quoted.span("said") for quoted in _QUOTED.finditer(line)]
+    strings = [(begin + first, begin + last) for first, last in spans if first <= column < last]
+    for quote in _LONG_QUOTES:
+        if not strings and text.count(quote, 0, place) % 2:
+            strings = [(text.rfind(quote, 0, place), text.find(quote, place) + len(quote))]
+    for first, last in strings:
+        return text[first:last] * (text[first] == "/" or is_key(text, (first, last), kind))
+    return ""
+
+
+def _squeezed(text: str) -> str:
+    return _NO_LETTER.sub("", text.lower())
