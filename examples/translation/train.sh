@@ -14,7 +14,6 @@
 # then. SEED is 1. ROTARY=0 leaves --rotary-positions out of levt and distilled. Flags given here override the script's.
 # WORK/ar, WORK/stock and so on get the checkpoints; a second call resumes from there. A GPU is used if there is one.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 2 ] || fail "a folder and a system are needed: bash $here WORK ar|stock|levt|distilled [flags …]"
