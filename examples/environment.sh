@@ -9,24 +9,16 @@
 # python3.13, python3, python that is 3.11 or newer is taken. A second run finds its stamp in .venv,
 # installs nothing and needs no network. pip's output goes to .venv/install.log.
 set -euo pipefail
-unset CDPATH PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX
+unset PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX
 
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 venv="$root/.venv"
 python="$venv/bin/python"
 log="$venv/install.log"
 stamp="$venv/lev_plugins.stamp"
 cpu_index="https://download.pytorch.org/whl/cpu"
 
-fail() {
-  printf 'error: %s\n' "${1//[[:cntrl:]]/?}" >&2
-  exit 1
-}
 trap 'trap - INT TERM; fail "interrupted: the same command again takes up where this one stopped"' INT TERM
-
-pin() { # the line of constraints.txt for a package, such as torch==2.13.0
-  grep -m 1 "^$1==" "$root/constraints.txt"
-}
 
 state() { # a number that changes with what the installation depends on
   { printf '%s\n' "$root" "$("$python" -V 2>&1)" && cat "$root"/{pyproject.toml,setup.py,constraints.txt}; } | cksum

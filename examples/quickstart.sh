@@ -14,7 +14,6 @@
 #
 # Can be repeated: the installation and the data in DIR are reused, and an interrupted training is resumed.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/recipe.sh"
 
 minutes=10 seed=1 work="$root/.quickstart"

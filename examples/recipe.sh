@@ -1,12 +1,7 @@
 # Sourced by the steps of the examples: the repository's folder, its environment where there is one, how arguments
 # are refused, and what several steps do. `here` is the step's own name.
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 folder="$(cd "$(dirname "$0")" && pwd)" && here="examples/${folder##*/}/${0##*/}"
-
-fail() {
-  printf 'error: %s\n' "${1//[[:cntrl:]]/?}" >&2
-  exit "${2:-1}"
-}
 
 usage() { # the comment at the top of the step
   sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0"

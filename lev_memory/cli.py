@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from lev_runtime.errors import UserError, printable, require_share
+from lev_runtime.errors import UserError, printable, require_extra, require_share
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.lines import progress
 from lev_runtime.io.options import Add, adder, make_parser
@@ -105,8 +105,6 @@ def _add_proposals(add: Add, precision: str) -> None:
     add("--backup", "keep the old file as FILE.bak")
     about = "write as JSON what becomes of each fuzzy entry, and why; of Markdown, a page of it"
     add("--report FILE", about, type=Path)
-    about = "Markdown: put in what is new in the source, marked, and take out what it lost"
-    add("--insert-new", about)
     add("--tmx OUT", "write proposals as a translation memory too, but none in part", type=Path)
 
 
@@ -114,6 +112,8 @@ def _add_repair(parser: argparse.ArgumentParser, add: Add) -> None:
     _add_files(add, "places PATH", nargs="+")
     since = "Markdown: take the source as it was in this revision of its git repository"
     add("--since REVISION", since)
+    new = "Markdown: put in what is new in the source, marked, and take out what it lost"
+    add("--insert-new", new)
     more = "more translations to repair from; they match untranslated entries, too"
     add("--memory PATH", more, type=Path, nargs="+", default=[])
     add("--language CODE", "target language, if the files do not say it")
@@ -207,6 +207,8 @@ def _repair(args: argparse.Namespace) -> int:
     require_share("--precision", args.precision)
     if args.since or len(args.places) > 1:
         return _repair_markdown(args)
+    if args.insert_new:
+        raise UserError("--insert-new is for OLD.md NEW.md TRANSLATION.md; for .po use msgmerge")
     args.place, problems = args.places[0], Problems()
     documents = dict[Path, BilingualFile]()
     by_language: dict[tuple[str, ...], list[Path]] = {}
@@ -294,16 +296,13 @@ def _fill(
             ]
             if args.diff:
                 print(filled.diff(), end="")
-            if len(paths) > 1 or not args.diff or filled.after == filled.before:
-                outcome = told(filled)
-                say(f"[{number}/{len(paths)}] {printable(str(path))}: {outcome}")
+            kept = "" if write else ", not written"
+            say(f"[{number}/{len(paths)}] {printable(str(path))}{kept}: {told(filled)}")
     warn(*messages(problems))
     if len(paths) > 1:
         count, total = len(problems), len({*paths, *problems})
         broken = f", {count} left alone" if count else ""
         say(f"{total - count} of {total} files{broken}: {summary(report)}")
-    if not write:
-        say("nothing was written")
     if args.report:
         write_json(args.report, described)
     if args.tmx and translations:
@@ -348,6 +347,7 @@ def _described(path: Path, decision: Decision) -> dict[str, object]:
 
 
 def _prepare(args: argparse.Namespace) -> int:
+    require_extra("train", what="lev-memory train, the next step,")
     from .prepare import Corpus, prepare
 
     problems: Problems = {}

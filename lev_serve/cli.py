@@ -58,6 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             served = model.load(args.path, args.data, args.device, args.settings, **processing)
         path = args.path or ENGLISH_SPELLING
         served.info["signature"] = signature(path, threshold=served.info.get("min_confidence"))
+        if args.example:
+            served.info["example"] = args.example
         served.info["model"] = os.path.basename(os.path.normpath(path))
         name = f"[{args.host}]" if ":" in args.host else args.host
         hosts = [*_LOOPBACK, name, *args.allowed_host]
@@ -139,6 +141,10 @@ def build_parser() -> argparse.ArgumentParser:
         "another name by which clients call the server, such as a proxy's; can be repeated",
         [],
         action="append",
+    )
+    add(
+        "--example TEXT",
+        "what the page's Try an example fills in; of an edit model SOURCE, a tab and DRAFT",
     )
     add("--languages TAGS", f"for LanguageTool's clients (default: {ENGLISH})", ENGLISH)
     add("--access-log", "print a line of JSON for each request, with its X-Request-ID")

@@ -7,9 +7,9 @@
 #
 # PYTHON names the interpreter (default: python3.11, else python3).
 set -euo pipefail
-unset CDPATH PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX
+unset PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX
 
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+source "$(dirname "${BASH_SOURCE[0]}")/../examples/common.sh"
 cd "$root"
 venv="$root/build/core-venv"
 base="${PYTHON:-$(command -v python3.11 || command -v python3)}"

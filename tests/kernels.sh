@@ -10,7 +10,6 @@
 # LEV_THREADS is the number of threads of a test's process (conftest.py).
 # MKL takes Intel's kernels on Intel's processors alone; on others it is told here that it is on one.
 set -euo pipefail
-unset CDPATH
 
 declare -A settings=(
   [intel]="LEV_PLUGINS_ONEDNN=0"
@@ -18,7 +17,7 @@ declare -A settings=(
   [plain]="LEV_PLUGINS_ONEDNN=1 MKL_CBWR=COMPATIBLE ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41"
   [threads]="LEV_PLUGINS_ONEDNN=1 ONEDNN_MAX_CPU_ISA=AVX2 LEV_THREADS=3"
 )
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+source "$(dirname "${BASH_SOURCE[0]}")/../examples/common.sh"
 cd "$root"
 names=("$@")
 [ $# -gt 0 ] || names=(intel avx2 plain threads)

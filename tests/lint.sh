@@ -3,8 +3,8 @@
 #
 #     bash tests/lint.sh
 set -euo pipefail
-unset CDPATH
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source "$(dirname "${BASH_SOURCE[0]}")/../examples/common.sh"
+cd "$root"
 bash examples/environment.sh
 python=.venv/bin/python
 "$python" -m pip install --quiet --disable-pip-version-check -c constraints.txt ruff mypy

@@ -6,23 +6,15 @@
 #
 #     bash tests/package.sh
 set -euo pipefail
-unset CDPATH PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX CUDA_HOME
+unset PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX CUDA_HOME
 
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+source "$(dirname "${BASH_SOURCE[0]}")/../examples/common.sh"
 bash "$root/examples/environment.sh"
 built_with="$root/.venv/bin/python"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/source" "$work/dist" "$work/elsewhere"
 
-pin() {
-  grep -m 1 "^$1==" "$root/constraints.txt"
-}
-
-fail() {
-  echo "error: $1" >&2
-  exit 1
-}
 at_most() { # megabytes, of a file or folder
   local size
   size="$(du -sm "$2" | cut -f 1)"

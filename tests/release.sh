@@ -4,14 +4,8 @@
 #
 #     bash tests/release.sh            # an hour
 set -euo pipefail
-unset CDPATH
-
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+source "$(dirname "${BASH_SOURCE[0]}")/../examples/common.sh"
 cd "$root"
-fail() {
-  printf 'error: %s\n' "$1" >&2
-  exit 1
-}
 [ -z "$(git status --porcelain)" ] || fail "git has changes: commit or remove them"
 bash examples/environment.sh
 version="$(.venv/bin/python -c 'from lev_runtime import __version__; print(__version__)')"

@@ -10,9 +10,7 @@
 # A file of tests runs in one process. Corpora and models that commands share are trained once for the same sources
 # (.pytest_cache/trained). Plain tests of more than 2 CPU seconds are named at the end.
 set -euo pipefail
-unset CDPATH
-
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+source "$(dirname "${BASH_SOURCE[0]}")/../examples/common.sh"
 cd "$root"
 bash examples/environment.sh || exit 1
 

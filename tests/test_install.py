@@ -49,7 +49,7 @@ def test_scripts_refuse_before_anything_is_made(python, call, message, tmp_path)
         shutil.copy(ROOT / name, copy)
     script, *arguments = call.replace("{folder}", str(tmp_path)).split()
     command = ["bash", str(copy / "examples" / script), *arguments]
-    environ = {**os.environ, "PYTHON": str(stub)}
+    environ = {**os.environ, "PYTHON": str(stub), "CDPATH": "/"}
     done = subprocess.run(command, capture_output=True, text=True, cwd="/", env=environ)
     assert done.returncode != 0, done.stdout
     assert re.fullmatch(r"error: .*\n", done.stderr) and message in done.stderr

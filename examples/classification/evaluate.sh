@@ -6,7 +6,6 @@
 # SYSTEMs are folders of WORK (default: all with a best checkpoint). lev-predict gets only the text. WORK/output gets its
 # predictions, line by line, as SYSTEM.jsonl, and all numbers in scores.json.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [SYSTEM …]"

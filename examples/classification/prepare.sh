@@ -17,7 +17,6 @@
 # folder of such a model: its subwords are used, and train.sh starts from its encoder. WORK/text gets {train,valid,
 # test}.tsv, labels, tab and text; WORK/data what is trained on.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 3 ] || fail "what, from where, to where: bash $here tagging|multilabel|classification DATA WORK"

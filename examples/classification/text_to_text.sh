@@ -7,7 +7,6 @@
 # the decoder has as many blocks as the encoder. MINUTES (20) of training; SEED (1). WORK/output gets
 # text-to-text.jsonl, which evaluate.py scores; how many words got no tag is printed.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [flags …]"

@@ -16,7 +16,6 @@
 # Adafactor, LR 0.001 all the time, DROPOUT 0.1. With a BERT it is Adam: LR 0.0005 for what is new, a fifth of it for
 # the BERT's own weights, UPDATES 700 (multilabel 1500, classification 300), DROPOUT 0.1.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [flags …]"

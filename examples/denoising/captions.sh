@@ -5,7 +5,6 @@
 #
 # MULTI30K holds {train,valid,test_2016}.en, plain or .gz (https://github.com/multi30k/dataset).
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -eq 2 ] || fail "two folders are needed: bash $here MULTI30K DATA"

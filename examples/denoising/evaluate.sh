@@ -9,7 +9,6 @@
 # the text of ELSEWHERE where prepare.sh was given one. WORK/output gets the text, line n for line n, as SYSTEM.SET, and
 # the numbers as SET.json.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [--lexicon WORDS] [SYSTEM …]"

@@ -10,7 +10,6 @@
 # VALID_LINES (0: all) take so many segments of the test and the dev set, evenly spread. ELSEWHERE names clean text of
 # another source, of which further test sets are made in the same way. Tokens are characters.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -eq 2 ] || fail "two folders are needed: bash $here DATA WORK"

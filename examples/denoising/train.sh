@@ -10,7 +10,6 @@
 # update; SEED (1). Flags given here override the script's. The checkpoints go to WORK/GATES-VARIANT (WORK/none), or with
 # RUN to WORK/GATES-VARIANT-RUN; the last one is the one to use. A GPU is used if there is one.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 2 ] || fail "a folder and gates are needed: bash $here WORK none|all|GATES [flags …]"

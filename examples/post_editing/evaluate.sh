@@ -9,7 +9,6 @@
 # set, to choose flags on. WORK/generate.WAY.txt and .log get what fairseq-generate prints, WORK/report.WAY.json the
 # numbers.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [WAY] [flags …]"

@@ -8,7 +8,6 @@
 # checkpoint's dictionaries, and what cuts text, where the checkpoint does not tell. UPDATES (300) and SEED (1) are of
 # the fine-tuning, FLAGS more of its flags. WORK gets the text, the data, finetuned/ and report.json.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 3 ] || fail "a checkpoint, a folder of text and a new one are needed: bash $here CHECKPOINT DATA WORK [flags …]"

@@ -7,7 +7,6 @@
 # the text, a sentencepiece model of VOCABULARY (8000) subwords learned from the training text, the text in subwords,
 # and WORK/data, the binarised data.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -eq 2 ] || fail "two folders are needed: bash $here DATA WORK"

@@ -10,7 +10,6 @@
 # other scripts here; it has the translator's subwords and dictionary, so that an editor may start from its parameters.
 # A second call goes on where the first one ended.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 2 ] || fail "two folders are needed: bash $here DATA WORK [flags …]"

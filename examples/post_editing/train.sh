@@ -14,7 +14,6 @@
 # SEED is 1. Flags given here override the script's. WORK/WAY gets the checkpoints; a second call resumes from there. A
 # GPU is used where there is one.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [WAY] [flags …]"

@@ -9,7 +9,6 @@
 # spread; all) and kept beside the checkpoint, where `lev-correct` finds them. WORK/output gets the corrected test text,
 # line n for line n, as test.SYSTEM, and the numbers as report.json.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [--lexicon WORDS] [SYSTEM …]"

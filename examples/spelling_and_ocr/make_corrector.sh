@@ -24,7 +24,6 @@
 #
 # Can be repeated: existing parts are reused, and an interrupted training is resumed.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 minutes=10 seed=1 work="" misspellings="" scans="" right="" given=()

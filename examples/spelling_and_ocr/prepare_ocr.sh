@@ -9,7 +9,6 @@
 # corrections of the training text, and WORK/data, the binarised data. WORDS (0: whole lines) cuts lines into segments
 # of so many words, which are learnt sooner than long lines.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -eq 2 ] || fail "two folders are needed: bash $here DATA WORK"

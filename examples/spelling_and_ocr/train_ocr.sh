@@ -14,7 +14,6 @@
 # checkpoints go to WORK/SYSTEM, or with RUN to WORK/SYSTEM-RUN; the last one is the one to use. A GPU is used if there is
 # one.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 2 ] || fail "a folder and a system are needed: bash $here WORK ar|pbd|gated [flags …]"

@@ -10,7 +10,6 @@
 # WORK/distilled-data the same binarised, with the real validation and test sets and the dictionary of WORK/data.
 # --interpolate takes the translation of each beam that is nearest to the reference. The default beam size is 5.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [flags …]"

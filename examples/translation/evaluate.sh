@@ -9,7 +9,6 @@
 # the others in at most ten iterations. WORK/generate.NAME.txt and .log get what fairseq-generate prints,
 # WORK/report.json the table's numbers; BLEU is sacreBLEU. LATENCY=100 also times that many sentences, one by one.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 1 ] || fail "a folder is needed: bash $here WORK [flags …]"

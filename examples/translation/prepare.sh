@@ -9,7 +9,6 @@
 # model of VOCABULARY (3000) subwords learned from the training text, the text in subwords, and WORK/data, the
 # binarised data with one dictionary for both sides: for fairseq's own tasks and for ours.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -eq 2 ] || fail "two folders are needed: bash $here DATA WORK"

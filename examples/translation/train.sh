@@ -15,7 +15,6 @@
 # WORK/ar, WORK/stock and so on get the checkpoints; a second call resumes from there. checkpoint_best.pt is the best by
 # BLEU of the validation set, but of stock, whose task computes none, by loss. A GPU is used if there is one.
 set -euo pipefail
-unset CDPATH
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
 [ $# -ge 2 ] || fail "a folder and a system are needed: bash $here WORK ar|stock|levt|distilled [flags …]"

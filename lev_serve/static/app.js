@@ -3,7 +3,7 @@
 
 import { list, listen } from "./list.js";
 import {
-  at, beside, close, element, note, open, paint, pop, redo, showPrediction, undo, write,
+  at, beside, close, element, isDoubtful, note, open, paint, pop, redo, showPrediction, undo, write,
 } from "./pane.js";
 import { apply, clash, counted, difference, endOf, shift, toPoints, toUnits, visible } from "./text.js";
 
@@ -16,7 +16,13 @@ const AGAIN = 2000; // ms until a server that is away is called again
 const CALM = 700; // ms without a key until the word at the caret is finished
 const LETTERS = ["insertText", "deleteContentBackward", "deleteContentForward"]; // by an input event
 const COMPOSED = "insertCompositionText";
-const MODES = { edit: "Edit a draft", correct: "Correct", predict: "Predict" };
+const MODES = { edit: "Edit a draft", correct: "Correct a text", predict: "Predict" };
+const EMPTY = { // what a field says that has no text
+  source: "What the text is to say, such as the sentence to be translated; one a line.",
+  edit: "A draft of it, line by line: a translation or an older text. "
+    + "Of a line that stays empty, the model writes all.",
+  text: "Write or paste your text.",
+};
 const AWAY = "lev-serve cannot be reached. Your text stays here; trying again …";
 const ANEW = "lev-serve was started anew: in this tab, open the address that it printed. "
   + "Your text stays.";
@@ -201,12 +207,12 @@ function show() {
   else if (pop.edit) close();
   list(shown, $("text").selectionStart);
   paint(shown);
-  const all = shown.filter(({ applied }) => applied);
+  const all = shown.filter((edit) => !isDoubtful(edit));
   $("all").textContent = `Correct all ${all.length}`;
   $("all").hidden = all.length < 2;
   $("next").hidden = !shown.length;
   $("copy").hidden = !state.text;
-  $("example").hidden = Boolean(state.text) || !model.example;
+  $("example").hidden = Boolean(state.text + state.source) || !model.example;
   clearTimeout(saying);
   saying = setTimeout(say, 300); // else a screen reader would speak at every key
 }
@@ -219,8 +225,8 @@ function say() {
   const words = text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
   const letters = counted([...text.replaceAll("\n", "")].length, "character");
   $("size").textContent = text && `${counted(words.length, "word")}, ${letters}.`;
-  const left = `${counted(shown.length, "suggestion")} left`;
-  let message = shown.length ? left : "No misspellings found.";
+  const none = mode === "edit" ? "Nothing to change." : "No misspellings found.";
+  let message = shown.length ? counted(shown.length, "suggestion") : none;
   if (failed >= 0) message = `Line ${failed + 1}: ${lines[failed].error}`;
   if (open && mode !== "predict") message = `Reading …${part}`;
   if (mode === "predict" || !(text + source).trim()) message = "";
@@ -300,7 +306,7 @@ function take(edit, after = edit.after) {
 }
 
 function takeAll() {
-  const edits = shown.filter(({ applied }) => applied);
+  const edits = shown.filter((edit) => !isDoubtful(edit));
   const [first, last] = [edits[0].offset, endOf(edits.at(-1))];
   const before = state.text.slice(first, last);
   close();
@@ -340,7 +346,6 @@ function go(edit) {
   open(edit, take);
   show();
   $("take").focus({ preventScroll: true });
-  $("pop").scrollIntoView({ block: "nearest" });
 }
 
 function leave({ offset, before }) {
@@ -400,6 +405,13 @@ function fill(text, source) {
   rest();
 }
 
+// Fills in the example: of two columns, or for an edit model, its first one is the source.
+function tryExample() {
+  const [first, second] = model.example.split("\t");
+  if (second === undefined && mode !== "edit") fill(first, "");
+  else fill(second ?? "", first);
+}
+
 // The text as a file has it: for an edit model with its source, and that before it was changed.
 function content() {
   const { text, source, old, ending } = state;
@@ -447,6 +459,10 @@ function setMode(wanted) {
   $("source-field").hidden = mode !== "edit" && !both;
   $("source-name").textContent = both ? "First text" : "Source";
   $("text-name").textContent = mode === "edit" ? "Draft" : both ? "Second text" : "Text";
+  $("source").placeholder = EMPTY[both ? "text" : "source"];
+  $("text").placeholder = EMPTY[mode === "edit" ? "edit" : "text"];
+  $("title").textContent = visible(model.title ?? MODES[mode]);
+  document.title = `${$("title").textContent} · lev-serve`;
   $("editors").hidden = !model.modes.includes("correct");
   Object.assign(state, { lines: [], edits: [] });
   showPrediction({});
@@ -462,7 +478,7 @@ on("click", {
   ignore: () => ignore(pop.edit),
   always: () => always(pop.edit),
   next: () => go(beside(shown)),
-  example: () => fill(model.example, ""),
+  example: tryExample,
   all: takeAll,
   text: clicked,
   copy,
@@ -497,7 +513,8 @@ async function begin() {
   [$("text").value, $("source").value] = [state.text, state.source];
   $("text").focus(); // one may write before the server answers
   model = await call("info");
-  document.title = $("model").textContent = visible(`${model.title ?? model.model ?? "lev-serve"}`);
+  const name = model.title ? [] : [model.model ?? []].flat();
+  $("model").textContent = visible(["lev-serve", ...name].join(" · "));
   $("mode").replaceChildren(...model.modes.map((name) => new Option(MODES[name], name)));
   $("mode").value = model.modes.includes(was) ? was : model.modes[0];
   $("mode").hidden = model.modes.length < 2;

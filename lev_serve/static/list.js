@@ -55,7 +55,8 @@ function draw(edit, row) {
   const words = [edit.after, ...othersOf(edit)].map((word, i) =>
     offer(does(i ? "other" : "take", word), edit, word));
   const ignore = does("ignore");
-  ignore.append("Ignore");
+  ignore.append("×");
+  ignore.title = "Ignore";
   ignore.ariaLabel = `Ignore ${visible(edit.before.trim() || edit.after)}`;
   for (const button of words) button.setAttribute("aria-describedby", id);
   const old = edit.after.trim() ? visible(edit.before.trim()) : "";

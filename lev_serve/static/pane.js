@@ -5,6 +5,8 @@ import { apply, difference, endOf, visible } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
 const SURE = 0.95; // probability below which it is shown
+const TAKEN = 0.8; // from which on an edit has a wave, and *Correct all* makes it
+const SLIP = 0.9; // the same, of an everyday slip: a right word in the wrong place
 const mirror = $("mirror").appendChild(new Text(" "));
 const field = $("text");
 const LINES = 60; // that a browser inserts quickly
@@ -23,7 +25,11 @@ export function element(name, properties, ...children) {
   return made;
 }
 
-export const isDoubtful = ({ applied, probability }) => !applied || (probability ?? 1) < SURE;
+// Whether an edit is dotted and left to a person; all others have a wave and are made at once.
+export function isDoubtful({ applied, reason, why = {}, probability = 1 }) {
+  const isSlip = reason === "reported" && !Object.keys(why).length;
+  return isSlip ? probability < SLIP : !applied || probability < TAKEN;
+}
 
 // What of the mirror is underlined for an edit: its words, or a letter beside what is inserted.
 function stretch({ offset, before, after }) {
@@ -43,7 +49,8 @@ function rectangle(edit) {
   range.setEnd(mirror, Math.max(endOffset, startOffset + 1));
   const sheet = $("sheet").getBoundingClientRect();
   const { left, bottom } = range.getClientRects()[0] ?? sheet;
-  return { left: left - sheet.left, top: bottom - sheet.top, width: sheet.width };
+  const top = bottom - sheet.top + $("sheet").scrollTop;
+  return { left: left - sheet.left, top, width: sheet.width };
 }
 
 // Shows the text's edits; those of an empty line, in which no letter can be underlined, as a bar.
@@ -78,7 +85,8 @@ export function offer(button, { before }, after) {
 
 // Why an edit is proposed, and how sure it is.
 export function reasonOf(edit) {
-  const share = isDoubtful(edit) ? `${Math.floor(100 * edit.probability)}\u00a0%\u00a0sure` : "";
+  const { probability = 1 } = edit;
+  const share = probability < SURE ? `${Math.floor(100 * probability)}\u00a0%\u00a0sure` : "";
   return [visible(edit.message ?? ""), share].filter(Boolean).join(" · ");
 }
 
@@ -98,16 +106,22 @@ export function open(edit, take) {
   const room = width - $("pop").offsetWidth;
   const place = { left: `${Math.max(0, Math.min(left, room))}px`, top: `${top + 4}px` };
   Object.assign($("pop").style, place);
+  $("pop").scrollIntoView({ block: "nearest" });
 }
 
-// Shows where the edit is that the list has the focus on; scrolls there if the list is beside it.
+// Shows where the edit is that the list has the focus on: scrolls the text, on a screen where it is
+// above the list, or the page.
 export function choose(edit) {
   pop.chosen = edit;
   const ranges = edit ? [new StaticRange(stretch(edit))] : [];
   CSS.highlights?.set("chosen", new Highlight(...ranges));
-  if (!edit || !BESIDE.matches) return;
-  const { top } = $("sheet").getBoundingClientRect();
-  const y = top + rectangle(edit).top;
+  if (!edit) return;
+  const { top } = rectangle(edit);
+  if (!BESIDE.matches) {
+    $("sheet").scrollTo({ top: top - $("sheet").clientHeight / 2 });
+    return;
+  }
+  const y = $("sheet").getBoundingClientRect().top + top;
   if (y < LINE || y > innerHeight - 2 * LINE) scrollBy({ top: y - innerHeight / 2 });
 }
 

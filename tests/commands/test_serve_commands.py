@@ -32,12 +32,13 @@ def asked(address: str, path: str, body: object = None) -> dict:
 def test_it_serves_a_checkpoint_until_a_signal_and_answers_what_is_under_way(
     commands, triples, tmp_path, name, token
 ):
-    command = f"python -m lev_plugins serve --path {triples.checkpoint} --port 0"
+    command = f"python -m lev_plugins serve --path {triples.checkpoint} --port 0 --example x"
     run = pid, (_, out, err) = commands.start(command, tmp_path, environ={**PLACES, **token})
     while not (address := out.read_text().partition("\n")[0]):
         assert not err.read_text(), err.read_text()
         time.sleep(0.02)
-    assert asked(address, "info")["model"] == triples.checkpoint.name
+    info = asked(address, "info")
+    assert (info["model"], info["example"]) == (triples.checkpoint.name, "x")
     body = {"sentences": [{"source": "a b", "draft": "A . xyz B ! ."}] * 200, "nbest": 16}
     with ThreadPoolExecutor() as pool:
         last = pool.submit(asked, address, "edit", body)

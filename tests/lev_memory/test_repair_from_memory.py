@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 from test_translation_files import HEADER, written
 
 from lev_memory import TranslationMemory, cli
@@ -201,7 +202,9 @@ def test_a_folder_is_repaired_with_the_memory_of_each_language(tmp_path, capsys)
     assert cli.main(["repair", *words]) == 0
     assert "0 proposed" in capsys.readouterr().out
     assert cli.main(["repair", str(places[0]), "--precision", "0.1", "--diff"]) == 0
-    assert "0 proposed" in capsys.readouterr().out  # no diff is an answer to be explained
+    # no diff is an answer to be explained, in one line
+    (said,) = capsys.readouterr().out.splitlines()
+    assert "2 kept (1 of another text, 1 without a repair), 1 left" in said
 
 
 LEARNT = "".join(
@@ -264,6 +267,13 @@ def test_obsolete_entries_are_a_memory_too(tmp_path):
     assert ("Read the text", "Lire") in pairs and ("No", "Oui") not in pairs
 
 
+@pytest.mark.parametrize("name", ["a.po", ""])
+def test_an_option_for_markdown_is_refused_elsewhere(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, catalogue(*ENTRIES), "a.po")
+    assert "--insert-new" in refusal(cli.main, "repair", tmp_path / name, "--insert-new")
+
+
 def untranslated(tmp_path):
     """A project of OmegaT as it writes it: an untranslated source file, and its memory."""
     source = catalogue().split("\n\n")[0]
@@ -316,9 +326,14 @@ def test_a_memory_is_imported_without_trainer_and_subwords():
     assert done.stdout.strip() == "set()", done.stderr
 
 
-def test_a_memory_becomes_data_for_a_training(tmp_path):
+def test_a_memory_becomes_data_where_there_is_a_training_for_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     work = tmp_path / "work"
     written(tmp_path, catalogue(*ENTRIES))
-    assert cli.main(["prepare", str(work), "--memory", str(tmp_path), "--vocabulary", "70"]) == 0
+    words = ["prepare", str(work), "--memory", str(tmp_path), "--vocabulary", "70"]
+    monkeypatch.setattr("lev_runtime.errors.find_spec", lambda name: None)
+    assert "[train]" in refusal(cli.main, *words)
+    monkeypatch.setattr("lev_runtime.errors.find_spec", lambda name: name)
+    assert cli.main(words) == 0
     assert (work / "pieces/train.src").is_file() and not (work / "data").exists()
     assert files.stored_language(work) == "fr"
