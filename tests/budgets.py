@@ -198,9 +198,7 @@ def main() -> None:
     for name, budget in budgets.items():
         print(f"{name:32} {now[name]:8,} of {budget['count']:8,}, target {budget['target']:8,}")
     commit, before = earlier()
-    print(
-        f"targets compared with: {commit[:12] if before else 'nothing, no earlier ones are here'}"
-    )
+    print(f"targets compared: {len(before)}, of {commit[:12] or 'no earlier commit'}")
     faults = [f"{name} has grown" for name in grown(budgets, now)]
     faults += [f"the target of {name} was raised" for name in eased(before, budgets)]
     if faults:
