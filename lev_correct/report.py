@@ -1,6 +1,8 @@
 """Reports of ``correct``: edits as JSON, a diff, counts."""
 
+import os
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -33,13 +35,25 @@ def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes]) -> byt
     return "".join(parts).encode("utf-8", "surrogateescape")
 
 
-def in_colour(hunks: bytes) -> bytes:
-    """Returns a diff for a terminal: what goes red, what comes green."""
-    return re.sub(rb"(?m)^(?:(-)|[+]).*", _coloured, hunks)
+#: What a terminal shows in a colour: of a diff what goes and what comes; of findings, behind their
+#: place, what fails no check, and the others.
+_PLACE = rb"(?m)^([^{\x1b]+?:\d+:\d+: )"
+_COLOURS = {
+    rb"(?m)^()(-.*)": 31,
+    rb"(?m)^()([+].*)": 32,
+    _PLACE + rb"(.* [?] .*|.*, written|.* places?\))$": 33,
+    _PLACE + rb"(.*)": 31,
+}
 
 
-def _coloured(line: re.Match[bytes]) -> bytes:
-    return b"\x1b[%dm%b\x1b[0m" % (31 if line[1] else 32, line[0])
+def in_colour(text: bytes, when: str) -> bytes:
+    """Returns a diff or findings as they are printed; ``when``: auto (https://no-color.org), always
+    or never."""
+    is_shown = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    if when == "always" or (when == "auto" and is_shown and not os.environ.get("NO_COLOR")):
+        for pattern, colour in _COLOURS.items():
+            text = re.sub(pattern, b"\\1\x1b[%dm\\2\x1b[0m" % colour, text)
+    return text
 
 
 class Report:

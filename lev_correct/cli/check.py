@@ -17,7 +17,7 @@ from ..lines import Correction
 from ..report import Report, diff, in_colour
 from ..repository.checked_files import CheckedFiles, checked_files
 from ..repository.findings import Finding, findings
-from ..repository.formats import FORMATS, as_coloured_text
+from ..repository.formats import FORMATS
 from ..repository.git import ChangedLines, changed_lines, is_committed, lines_that_count
 from ..repository.identifiers import Identifier, identifiers
 from ..repository.repository import Repository, common_folder, find_repository
@@ -28,7 +28,7 @@ from .files import (
     protection_of,
     read_file,
 )
-from .options import check_overwriting, has_colours
+from .options import check_overwriting
 
 if TYPE_CHECKING:
     from .. import Corrector
@@ -218,14 +218,11 @@ class Check:
     def print(self) -> None:
         """Prints the findings, or a diff."""
         output = standard_output().buffer
-        coloured = has_colours(self.args)
-        if self.args.diff:
-            output.writelines(map(in_colour, self.diffs) if coloured else self.diffs)
-        elif self.args.edits != STANDARD_STREAM:  # else these are there
-            name = self.args.format or "text"
-            show = as_coloured_text if coloured and name == "text" else FORMATS[name]
-            text = show([*self.findings, *self.identifiers])
-            output.write(text.encode("utf-8", "surrogateescape"))
+        shown = b"".join(self.diffs)
+        if not self.args.diff and self.args.edits != STANDARD_STREAM:  # else these are there
+            show = FORMATS[self.args.format or "text"]
+            shown = show([*self.findings, *self.identifiers]).encode("utf-8", "surrogateescape")
+        output.write(in_colour(shown, self.args.color))
         output.flush()
 
     def summarize(self, files: int) -> None:

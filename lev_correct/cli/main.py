@@ -43,7 +43,7 @@ from .files import (
     require_text,
 )
 from .options import build_parser as build_parser
-from .options import check, has_colours, parse
+from .options import check, parse
 from .tune import tune
 
 if TYPE_CHECKING:
@@ -195,8 +195,7 @@ class Correcting:
         out = standard_output().buffer
         if self.args.diff:
             hunks = diff(self.report.line + 1, done, ends)
-            shown = self.header + hunks if hunks else b""
-            out.write(in_colour(shown) if has_colours(self.args) else shown)
+            out.write(in_colour(self.header + hunks if hunks else b"", self.args.color))
             self.header = b"" if hunks else self.header
         elif ends:
             out.write(b"\n" * self.open_end + text)  # the last line of the file before had none

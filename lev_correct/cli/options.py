@@ -215,13 +215,6 @@ def _add_advanced(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def has_colours(args: argparse.Namespace) -> bool:
-    """Returns whether what is printed is coloured (https://no-color.org)."""
-    is_shown = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    auto = args.color == "auto" and is_shown and not os.environ.get("NO_COLOR")
-    return bool(args.color == "always" or auto)
-
-
 def check(args: argparse.Namespace) -> None:
     """Refuses options that cannot be used, before the model is loaded."""
     at_least_one(args, "batch_size", "buffer")

@@ -44,6 +44,8 @@ from .prepared import (
 END_OF_WORD = ord("\n")
 MOST_KEPT = 100_000  # words whose place in the list is remembered
 SPELLED = 9  # level of a spelling of its own, also where a table has it as a misspelling
+#: Level of a rare word (*collet*, *precess*) that a table has as a misspelling: a person is asked.
+RARE_OR_WRONG = 2
 _LINE = re.compile(rb"[^\t\n]+\t0*\d(?:\n|\Z)")
 TEXT = "known"  # the array of a prepared list
 #: Letters inserted, deleted or substituted, and neighbours exchanged, at least.
