@@ -18,7 +18,7 @@ _COMMAND = re.compile(
 _NAMES = set(
     "arraykeyexists arraysearch at awk basename chdir compare compareto compile contain contains "
     "containsstring count cut define del delattr delete deleteitem dirname dispatch emit endswith "
-    "endwith entry environ eq eql equal equals equalsignorecase exec execute exists expr fetch "
+    "endwith entry environ eq eql exec execute exists expr fetch "
     "fgrep egrep file filereader filewriter find findall findfirst finditer fopen forname freopen "
     "fullmatch get getattr getattribute getbyname getelementbyid getenv getitem getkey getopt "
     "getordefault getorelse getproperty getresource getstring getvalue grep grepl gsub has hasattr "
@@ -30,7 +30,7 @@ _NAMES = set(
     "removeprefix removesuffix rename replace replaceall require requireonce resource rfind rg "
     "rindex run scanf search sed set setattr setattribute setdefault setenv setitem setproperty "
     "spawn split sscanf startswith startwith stat strcasecmp strcasestr strcmp strcoll "
-    "stringcompare stringequal strncasecmp strncmp strpos strptime strstr strtok sub subn system "
+    "stringcompare strncasecmp strncmp strpos strptime strstr strtok sub subn system "
     "trigger trimprefix trimsuffix unlink wcscmp writefile".split()
 )
 _COMMANDS = set(
@@ -39,7 +39,7 @@ _COMMANDS = set(
     "sed source split sscanf string sub switch test touch unset".split()
 )
 _EXPECTS = re.compile(
-    r"\w*assert\w+|should\w+|to(?:be|contain|equal|match|throw)\w*|(?:to)?have\w+|raiseerror|\w*bytext"
+    r"\w*assert\w+|\w*equal\w*|are\w*same|should\w+|to(?:be|contain|equal|match|throw)\w*|(?:to)?have\w+|raiseerror|\w*bytext"
     r"|(?:has|with|expect)\w*(?:eq|error|message)\w*"
 )
 _SHELLS = {"bash", "fish", "tcsh", "tcl", "docker", "perl", "ruby"}

@@ -23,6 +23,8 @@ _LONG_QUOTES = ('"""', "'''", "`")
 #: Kinds of files whose lines begin with keys, and of tests, which code finds by their words; a key.
 _SETTINGS, _TESTS = {"yaml", "toml", "ini", "properties", UNKNOWN}, {"gherkin", "robotframework"}
 _KEY = re.compile(r"[^:=]*[:=]")
+#: Characters before a word, at most, in which a prompt of Python stands whose answer has the word.
+PARAGRAPH = 400
 #: What of a pattern is text; all but letters.
 _PIECE, _NO_LETTER = re.compile(r"[\w ',-]{4,}"), re.compile(r"[\W_]+")
 
@@ -72,6 +74,8 @@ def _named_at(text: str, place: int, path: str, kind: str) -> str:
     line = text.rfind("\n", 0, place) + 1, text.find("\n", place)
     key = _KEY.match(text, *line) if kind in _SETTINGS else None
     is_sought = kind in _TESTS or _NAMED_BEFORE.search(text, line[0], place)
+    paragraph = max(text.rfind("\n\n", 0, place), place - PARAGRAPH)
+    is_sought = is_sought or ">>> " in text[paragraph:place]  # what Python prints in a doctest
     if EXPECTED.search(path) or is_sought or (key and place < key.end()):
         return text[slice(*line)]
     for match in (*_TARGET.finditer(text, *line), *_QUOTED.finditer(text, *line)):

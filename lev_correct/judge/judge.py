@@ -54,9 +54,9 @@ _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{2,}|[A-Z]{3,}")
 TELL, ENOUGH, MANY = 2, 10, 0.005
 #: Kinds of edits of words that a list has.
 OF_LISTS = ("listed", "confused")
-#: Probability from which on a word that exists is changed for another one, by its neighbours: in 700
-#: sentences of eleven sources, as they are and with another word, none right is changed, 73 wrong
-#: ones are put right and 2 get a third word; at 0.7 56 and 1, at 0.3 83 and 3.
+#: Probability from which on a word that exists is changed for another one, by its neighbours: of
+#: 700 sentences of 16 sources none is changed as it is; of the same with a word confused 73 are put
+#: right, and 2 get a third word; at 0.7 56 and 1, at 0.3 83 and 3.
 ANOTHER_WORD = 0.55
 #: What people say and hardly write; words of a transcript for each of these, at most.
 _SPOKEN, SPEECH = re.compile(r"(?i)\b(?:u[hm]+|erm|hm+|mhm|i i)\b"), 100

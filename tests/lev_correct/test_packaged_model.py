@@ -86,7 +86,7 @@ The people who can can help once once the server is up. |
 the the house | the house
 to to | to
 Ich habe das nicht gewusst |
-Connexion of the imbedded goverment, heros, requestor | Connexion of the imbedded government, heros, requestor
+Connexion, imbedded goverment, heros, requestor | Connexion, imbedded government, heros, requestor
 connexion |
 tomorow | tomorrow
 Sylt |
