@@ -16,6 +16,13 @@ from lev_runtime.io.text_files import few
 if TYPE_CHECKING:
     from .corrector import Correction
 
+#: A line of code; such lines, at least, and their share, of which a note tells.
+_CODE_LINE = re.compile(r"[;{}]\s*$|\):$|^\s*(?:#include|import|from|def|return)\b(?!.*[.!?]$)")
+CODE_LINES, CODE_SHARE = 3, 1 / 3
+_LIKE_CODE = (
+    "standard input looks like code and was read as prose; lev-correct check --stdin-filename NAME "
+    "reads its comments and strings"
+)
 _UNTERMINATED = "left as it was, in whole or in part, because the model's answer had no end"
 
 
@@ -67,7 +74,7 @@ class Report:
     def __init__(self, edits: TextIO | None, named: bool) -> None:
         self.edits, self.named = edits, named
         self.file = STANDARD_STREAM
-        self.line = self.lines = self.code = 0
+        self.line = self.lines = self.code = self.like_code = 0
         self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
         self.left_out: dict[str, list[str]] = defaultdict(list)  # files of each kind
 
@@ -88,6 +95,8 @@ class Report:
             self.line += 1
             self.lines += 1
             self.code += correction.code
+            if self.file == STANDARD_STREAM:
+                self.like_code += bool(_CODE_LINE.search(correction.source))
             if correction.unterminated:
                 self.unterminated[self.file].append(self.line)
             if self.edits:
@@ -104,7 +113,9 @@ class Report:
         yield from self.kinds()
 
     def unfinished(self) -> Iterator[str]:
-        """Lines that the model's answer had no end of, in one note."""
+        """Lines that the model's answer had no end of, in one note; code that was read as prose."""
+        if self.like_code >= max(CODE_LINES, CODE_SHARE * self.lines):
+            yield f"note: {_LIKE_CODE}"
         lines = [
             f"{file}:{line}" if self.named else line
             for file, numbers in self.unterminated.items()
