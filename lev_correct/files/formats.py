@@ -28,6 +28,7 @@ _WORDS = {
     "seealso sidebar tab tab-item table tip title todo topic version-added "
     "versionadded version-changed versionchanged version-removed versionremoved "
     "warning",
+    "OPTIONS": "alt caption deprecated subtitle summary synopsis title",
     "CODE_FIELDS": "author authors class contact copyright date default file kwtype license "
     "maintainer meta module name organization platform rtype status tags type "
     "vartype version ytype",
@@ -68,11 +69,14 @@ _WORDS = {
     "sidewaystable singlespace sloppypar small solution spacing subfigure summary "
     "table tablenotes tabular tabularx tabulary tcolorbox theorem thm "
     "threeparttable titlepage trivlist verse wrapfigure",
+    "ARGUMENT_BLOCKS": "columns? longtable minipage multicols spacing tablenotes tabular[xy]? "
+    "tcolorbox wrapfigure",
     "CODE_BLOCKS": "algo align alltt code comment console eqnarray equation filecontents gather "
     "input listing math minted multline output picture plot program shell source "
     "terminal tikz verb",
     # Man pages: requests whose arguments are prose, macros called inside of others.
     "PROSE_REQUESTS": "Dq Nd Pq Qq SH SS Sh Sq Ss",
+    "SIGNS": "em en bu lq rq",
     "CALLED": "Ad Ar Cm Dv Er Ev Fa Fl Fn Ft Ic In Li Nm Pa Ql Va Vt Xr",
     # HTML and XML: elements inside sentences, of code, and that may hold one word of prose.
     "IN_WORDS": "abbr b big em font i mark s small span strong sub sup u",
@@ -86,9 +90,13 @@ _WORDS = {
     "header label legend li long_description main note option p para primary q "
     "quote refpurpose secondary section short_description simpara string summary td "
     "term text th title",
-    # Front matter of Markdown.
+    "ATTRIBUTES": "alt aria-label caption label placeholder summary title",
+    # Front matter of Markdown; blocks of code of templates.
     "PROSE_KEYS": "about abstract alt caption description excerpt heading lead sidebar_label "
     "sub-title subtitle summary tagline title",
+    "TEMPLATE_BLOCKS": "codeblock highlight mermaid math raw verbatim",
+    # Messages of git: what stands before what they refer to.
+    "TRAILERS": "bug cc closes fixes issue link refs",
     # AsciiDoc and Texinfo: macros without prose; blocks, commands before prose and with none.
     "MACROS": "anchor asciimath icon image include indexterm indexterm2 kbd latexmath menu "
     "pass stem toc video",
@@ -124,7 +132,7 @@ _PARTS = {
     "INNER": r"\{(?:[^{}\\]|\\(?s:.)|<INMOST>)*+\}",
     "INMOST": r"\{(?:[^{}\\]|\\(?s:.)|\{[^{}]*\})*+\}",
     # HTML: what stands before an attribute of prose; an apostrophe.
-    "ATTRIBUTE": r"[^<>]*?\s(?:alt|aria-label|caption|label|placeholder|summary|title)=[\"']",
+    "ATTRIBUTE": r"[^<>]*?\s(?:<ATTRIBUTES>)=[\"']",
     "APOSTROPHE": r"(?:apos|rsquo|#0*39|#8217|#[xX]27|#[xX]2019)",
     # Markdown.
     "TITLE": r"(?:\s+[\"'(](?P<title>[^\n]+?)[\"')])?",
@@ -171,7 +179,7 @@ _RST = (
     r"^(<GAP>)\.\. (?:\|[^|\n]+\| )?(?:(?!(?:<PROSE_ARGUMENTS>)::)[\w:-]+::(?!.*<SENTENCE>)"
     r"(?:<SPACES>\S.*(?:\n\1<SPACES>[^\s:].*)*)?|[\w-]+::)",
     r"^<GAP>\.\. (?P<arguments>.*(?:\n<SPACES>[^\s:].*)*+)"
-    r"(?:\n<SPACES>:(?:(?:alt|caption|deprecated|subtitle|summary|synopsis|title):[ \t]"
+    r"(?:\n<SPACES>:(?:(?:<OPTIONS>):[ \t]"
     r"(?P<option>.*)|[\w-]+:.*))+",
     r"^(?P<prose>(<GAP>)(?!\.\. )(?:\S.*)?::)<GAP>\n(?:<GAP>\n)+"
     r"(\2<SPACES>)\S.*(?:\n(?:\3.*|<GAP>(?=\n)))*",
@@ -229,8 +237,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"\\begin\{(?:frame|\w*block)\}(?:<POINTED>|<BRACKETED>)*\{?(?P<opening>)",
         r"\\(?:begin|end)<BRACES>(?:<POINTED>|\[(?P<name>[^\[\]\s=]*\s[^\[\]=]*)\]|<BRACKETED>)*"
         r"(?P<opening>)",
-        r"\\begin\{(?:columns?|longtable|minipage|multicols|spacing|tablenotes|tabular[xy]?|"
-        r"tcolorbox|wrapfigure|(?!(?:<PROSE_BLOCKS>)\*?\})[\w@*-]+)\*?\}(?:<BRACKETED>|<BRACED>)*",
+        r"\\begin\{(?:<ARGUMENT_BLOCKS>|(?!(?:<PROSE_BLOCKS>)\*?\})[\w@*-]+)\*?\}(?:<BRACKETED>|<BRACED>)*",
         r"\\(?!(?:(?:<STYLES>|<TEXTS>|<AFTER_CODE>|begin|end)(?![A-Za-z@])))[A-Za-z@]+\*?"
         r"(?:(?:<BRACKETS>|(?!\{[^{}]*?<LONG>)<BRACED>|<POINTED>|#\d)+[^\W\d_]*+)?",
         r"\\(?:re|provide)?(?:new)?(?:command|environment|DeclareMathOperator|def)\*?\s*"
@@ -258,7 +265,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"(?!<SENTENCE>)(?:[^\\\n]|\\[^f\n])*+"
         r"(?:\\f(?:[RP1]|\[R?\])(?:(?:\\\([ac]q|\\\*\(Aq)?[^\W_]*+)|(?=\\f)|$))+",
         r"\\f(?:C|\(C[A-Z]|\[C\w*\]).*?(?:\\f|$)|\\\*\(C`[^`\n]*?\\\*\(C'",
-        r"(?:\\(?:[|^~0 &]|\((?:em|en|bu|lq|rq)|\[(?:em|en|bu|lq|rq)\]|\*\([LR]\"))(?P<space>)",
+        r"(?:\\(?:[|^~0 &]|\((?:<SIGNS>)|\[(?:<SIGNS>)\]|\*\([LR]\"))(?P<space>)",
         r"\\(?:[f*n](?:\[[^\]\n]{,40}\]|\(..|.)|s[+-]?\d|\(..|\[[^\]\n]{,40}\]|.)",
     ),
     "html": (
@@ -296,7 +303,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"|^<GAP>\\\[<GAP><LINES><GAP>\\\]<GAP>$",
         r"(?s:\{\{[^{}]{,400}\}\}|\{\{[{<%].{,400}?[}>%]\}\}|\{%.{,400}?%\}|<%.{,400}?%>"
         r"|\{#.{,400}?#\}(?!\w))",
-        r"\{[%{][-<%]?\s*(codeblock|highlight|mermaid|math|raw|verbatim)\b"
+        r"\{[%{][-<%]?\s*(<TEMPLATE_BLOCKS>)\b"
         r"(?:[^{]|\{(?![%{][-<%]?\s*(?:/|end)?\1))*+\{[%{][-<%]?\s*(?:/|end)\1",
         _TEX_ENVIRONMENT,
     ),
@@ -352,7 +359,7 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"^([;@!$%^&|:]).*(?:\n\1(?! -{24} >8).*){2,500}+(?=\s*\Z|\n\1 -{24} >8)",
         # titles that name other commits
         r"\A(?:(?:fixup|squash|amend)! |Merge |Revert \").*",
-        r"^(?:[A-Za-z\d]+(?:-[A-Za-z\d]+)+|(?i:bug|cc|closes|fixes|issue|link|refs)):\s.*"
+        r"^(?:[A-Za-z\d]+(?:-[A-Za-z\d]+)+|(?i:<TRAILERS>)):\s.*"
         r"(?:\n<SPACES>\S.*)*",
         r"^\(cherry picked from commit .*",
         r"^ {,3}(`{3,}|~{3,}).*(?:\n(?! {,3}\1).*)*+",
