@@ -111,10 +111,9 @@ class Checker:
     def fixes(
         self, rows: Sequence[Shown], place: Range, kinds: Sequence[str]
     ) -> Iterator[CodeAction]:
-        """Yields what an editor offers at a place of a text, of the kinds that it asks for: each
-        has those that begin with its name and a dot."""
+        """Yields what an editor offers at a place of a text, of the kinds that it asks for."""
         sure = [row for row in rows if row.edit.applied]
-        if sure and any((FIX_ALL + ".").startswith(kind + ".") for kind in kinds):
+        if sure and not {FIX_ALL, "source"}.isdisjoint(kinds):
             title = f"Correct {counted(len(sure), 'word')} in this file"
             yield action(title, FIX_ALL, sure, [row.edit.after for row in sure])
         for row in rows if QUICK_FIX in kinds else ():
@@ -145,9 +144,10 @@ class Checker:
 
 def action(title: str, kind: str, rows: Sequence[Shown], words: Iterable[str]) -> CodeAction:
     """Returns the change of a text in which words are written for some of its edits."""
-    edits = [TextEdit(row.diagnostic.range, word) for row, word in zip(rows, words)]
-    change = WorkspaceEdit(None, [TextDocumentEdit(rows[0].version, edits)])
-    return CodeAction(title, kind, [row.diagnostic for row in rows], edit=change)
+    shown = [row.diagnostic for row in rows]
+    edits = [TextEdit(each.range, word) for each, word in zip(shown, words)]
+    changed = TextDocumentEdit(rows[0].version, edits)
+    return CodeAction(title, kind, shown, edit=WorkspaceEdit(None, [changed]))
 
 
 def make_server(

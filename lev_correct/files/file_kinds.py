@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from .formats import one_of
+
 #: Kinds that are neither a format of :mod:`.formats` nor a language of Pygments: prose; files with
 #: comments after a ``#`` that begins a line; files of which nothing is known; tables of data.
 PROSE, HASH, UNKNOWN, TABLE = "prose", "hash", "unknown", "table"
@@ -119,10 +121,10 @@ _BY_LANGUAGE = {"restructuredtext": "rst", "groff": "man", "text": ""} | {
     name: name for name in ("tex", "dtd", "haml", "pug", "scaml", "tid")
 }
 _TAGGED = {"pygments.lexers." + name for name in ("html", "markup", "templates")}
-_TEMPLATE = re.compile(
-    r"(?<=\w)\.(?:in|te?mpl|tpl|template|example|sample|dist|orig|bak|old|save|erb|j2|jinja2?"
-    r"|mustache|hbs|ejs|liquid|twig)\Z"
-)
+#: Endings of templates, which have code of their own; and of others beside a file's own ending.
+TEMPLATES = one_of("ejs erb hbs j2 jinja2? liquid mustache te?mpl tpl twig")
+_OF_COPIES = one_of("in template example sample dist orig bak old save")
+_TEMPLATE = re.compile(rf"(?<=\w)\.(?:{TEMPLATES}|{_OF_COPIES})\Z")
 _SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-S\s+)?)?@?([A-Za-z]+)[\d.@]*(?:\s|$)")
 _NO_ENDING = re.compile(r"[^.]+(?:\.\d+)*")
 _PLAIN_TOKEN = re.compile(r"[(\"'\[*_-]*(?:[^\W\d_]+(?:['\u2019/-][^\W\d_]+)*|\d[\d.,]*)?[\W_]{,4}")

@@ -53,9 +53,12 @@ class Names:
     def has(self, word: str, text: str, is_string: bool) -> bool:
         """Returns whether a text in which a word stands is named by it: a string by the word alone,
         since values are put into it, a line of prose by what stands around the word."""
-        named, letters = self.of(word), _squeezed(text)
-        pieces = (piece for piece in _PIECE.findall("\n".join(named)) if word in piece.lower())
-        return bool(named) if is_string else any(_squeezed(piece) in letters for piece in pieces)
+        named = self.of(word)
+        if is_string:
+            return bool(named)
+        letters = _squeezed(text)
+        pieces = _PIECE.findall("\n".join(named).lower())
+        return any(word in piece and _squeezed(piece) in letters for piece in pieces)
 
     def _named(self, word: str) -> Iterator[str]:
         words = _NO_LETTER.split(word)
@@ -75,8 +78,8 @@ def _named_at(text: str, place: int, path: str, kind: str) -> str:
     key = _KEY.match(text, *line) if kind in _SETTINGS else None
     is_sought = kind in _TESTS or _NAMED_BEFORE.search(text, line[0], place)
     paragraph = max(text.rfind("\n\n", 0, place), place - PARAGRAPH)
-    is_sought = is_sought or ">>> " in text[paragraph:place]  # what Python prints in a doctest
-    if EXPECTED.search(path) or is_sought or (key and place < key.end()):
+    is_printed = ">>> " in text[paragraph:place] or EXPECTED.search(path)  # also by a doctest
+    if is_sought or is_printed or (key and place < key.end()):
         return text[slice(*line)]
     for match in (*_TARGET.finditer(text, *line), *_QUOTED.finditer(text, *line)):
         if match.start() <= place < match.end():

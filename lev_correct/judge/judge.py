@@ -370,10 +370,11 @@ class LineJudge:
     def _is_name_or_code(self, start: int, word: str, kind: Kind) -> bool:
         """Returns whether what stands around a word says so: an address that has its name, single
         letters that it is applied to (*foldr f z*), the gaps of a table around a few letters."""
+        end = start + len(word)
         if word[:1].isupper():
-            around = self.line[max(start - ADDRESS, 0) : start + len(word) + ADDRESS]
+            around = self.line[max(start - ADDRESS, 0) : end + ADDRESS]
             return bool(re.search(_OF_ADDRESS.format(re.escape(word)), around))
-        if kind == "word" and _ARGUMENT.match(self.line, start + len(word)):
+        if kind == "word" and _ARGUMENT.match(self.line, end):
             return True
         return bool(_CELL.match(self.line, start)) and self.line.strip() != word
 

@@ -35,10 +35,12 @@ class Finding:
     @property
     def message(self) -> str:
         """``teh -> the (0.98)``, or ``alot ?  a lot, allot``."""
-        before, after = printable(self.before), printable(self.after) or "nothing"
+        before = printable(self.before)
         if self.offers:
             return f"{before} ?  {printable(', '.join(self.offers))}"
-        return f"{before} -> {after} ({self.edit.probability:.2f}){', written' * self.written}"
+        after = printable(self.after) or "nothing"
+        written = ", written" if self.written else ""
+        return f"{before} -> {after} ({self.edit.probability:.2f}){written}"
 
     @property
     def level(self) -> str:
