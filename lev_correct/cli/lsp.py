@@ -7,7 +7,7 @@ Speaks the Language Server Protocol on standard input and output. Each open text
 import argparse
 import asyncio
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,6 +46,7 @@ from ..repository.findings import findings
 from ..repository.kinds import left_alone
 from ..repository.repository import find_repository
 from .files import corrected_files, file_text, protection_of
+from .options import Load
 
 if TYPE_CHECKING:
     from .. import Corrector
@@ -76,7 +77,7 @@ class Checker:
     """
 
     args: argparse.Namespace
-    load: Callable[[argparse.Namespace], "Corrector"]
+    load: Load
     corrector: "Corrector | None" = None
 
     def check(self, text: TextDocument) -> list[Shown]:
@@ -150,9 +151,7 @@ def action(title: str, kind: str, rows: Sequence[Shown], words: Iterable[str]) -
     return CodeAction(title, kind, shown, edit=WorkspaceEdit(None, [changed]))
 
 
-def make_server(
-    args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]
-) -> LanguageServer:
+def make_server(args: argparse.Namespace, load: Load) -> LanguageServer:
     """Returns a language server; arguments as of :class:`Checker`."""
     # whole texts: pygls finds changes by str.splitlines, but no editor ends lines at form feeds
     server = LanguageServer("lev-correct", __version__, TextDocumentSyncKind.Full)

@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -42,8 +42,8 @@ from .files import (
     read_file,
     require_text,
 )
+from .options import Load, check, parse
 from .options import build_parser as build_parser
-from .options import check, parse
 from .tune import tune
 
 if TYPE_CHECKING:
@@ -90,9 +90,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     return Corrector.from_pretrained(**options | text_processing(args))
 
 
-def serve_editor(
-    args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]
-) -> int:
+def serve_editor(args: argparse.Namespace, load: Load) -> int:
     """Runs the language server until the editor ends it; returns 0."""
     require_extra("lsp")
     from .lsp import make_server
@@ -103,9 +101,7 @@ def serve_editor(
     return 0
 
 
-def correct(
-    args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"] = load_corrector
-) -> int:
+def correct(args: argparse.Namespace, load: Load = load_corrector) -> int:
     """Corrects files in place, or prints their text or what would change; returns the status."""
     require_text(args.files)
     repository = find_repository([path for path in args.files if not is_stream(path)])

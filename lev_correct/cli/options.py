@@ -3,9 +3,9 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lev_runtime.errors import UserError, require_share
 from lev_runtime.io.lines import STANDARD_STREAM, is_stream
@@ -23,6 +23,11 @@ from lev_runtime.io.text_files import read_bytes
 from ..repository.formats import FORMATS
 from ..repository.repository import NAMED
 
+if TYPE_CHECKING:
+    from .. import Corrector
+
+#: Loads the corrector that options choose.
+Load = Callable[[argparse.Namespace], "Corrector"]
 LISTS = ("lexicon", "lookup", "bigrams", "confusions", "protect_words")
 #: Each command, and how it is called.
 USAGE = {

@@ -28,10 +28,9 @@ from .file_kinds import (
 )
 from .formats import CODE, FORMATS, as_code, hidden, masked, one_of, settled
 from .markdown import Prose, read_markdown
-from .markup import Span, is_prose
+from .markup import Knows, Span, is_prose
 from .scanner import SCANNED, Token, scanned
 
-Knows = Callable[[str], bool]
 _UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\4\5\ufeff"), " ")
 #: Lexers that have prose for text.
 _TEXT_LEXERS = {"tid", "typst", "wikitext"}

@@ -24,6 +24,7 @@ from rapidfuzz.distance import OSA
 from ..files.markup import case_of, is_shouted
 from ..lines import Change
 from ..text.units import (
+    Listed,
     Span,
     context,
     letters_only,
@@ -109,7 +110,7 @@ class Spacing:
         counts: Mapping[str, float],
         bigrams: Bigrams,
         letters: Lexicon | LetterModel,
-        listed: Callable[[str], Sequence[str]] = lambda word: (),
+        listed: Listed = lambda word: (),
     ) -> None:
         self._counts, self._bigrams, self._letters = counts, bigrams, letters
         self._listed = listed

@@ -1,12 +1,12 @@
 """Findings of a check."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lev_runtime.errors import printable
 
 from ..lines import WORTH, Correction, Edit
-from ..text.units import with_case
+from ..text.units import Listed, with_case
 from .identifiers import Identifier
 
 
@@ -50,7 +50,7 @@ class Finding:
 
 def findings(
     file: str, line: int, correction: Correction, doubts: bool = False,
-    listed: Callable[[str], Sequence[str]] = lambda word: (),
+    listed: Listed = lambda word: (),
 ) -> Iterator[Finding]:  # fmt: skip
     """The edits of a line of a file that are made, or only reported.
 

@@ -5,7 +5,7 @@ front belong to no unit, so nothing changes them. Offsets count characters of th
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 from unicodedata import category, normalize
 
@@ -14,6 +14,8 @@ from lev_runtime.io.lines import UNREADABLE
 
 from ..files.markup import APOSTROPHES as APOSTROPHES
 from ..files.markup import HYPHENS as HYPHENS
+from ..files.markup import Knows as Knows
+from ..files.markup import Listed as Listed
 from ..files.markup import Span as Span
 from ..files.markup import without_markup
 
@@ -206,7 +208,7 @@ def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Contex
     return before, behind
 
 
-def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iterator[ModelUnit]:
+def pieces(line: str, start: int, end: int, fits: Knows) -> Iterator[ModelUnit]:
     """The unit at a span; where it does not fit, its halves, theirs, and so on.
 
     It is cut at the space nearest to its middle, and inside a word that does not fit by itself. A

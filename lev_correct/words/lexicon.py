@@ -27,6 +27,7 @@ from .ngrams import LetterModel
 from .prepared import (
     COUNTS,
     ENCODING,
+    Arrays,
     SortedLines,
     counts_as_arrays,
     counts_of,
@@ -144,7 +145,7 @@ class Lexicon:
             return WordTree(*arrays.values())
         return WordTree.of("\n".join([*self.words, ""]), END_OF_WORD)
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> Arrays:
         """Returns what it is prepared as."""
         words = packed(self.words)
         counts = counts_as_arrays([self.counts[word] for word in self.words])
@@ -343,7 +344,7 @@ class KnownWords:
         read, or its first line is of another form."""
         return cls(_levels(path))
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> Arrays:
         """Returns what it is prepared as."""
         return {TEXT: np.frombuffer(self._lines.text, dtype=np.uint8)}
 
