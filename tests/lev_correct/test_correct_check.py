@@ -296,9 +296,7 @@ def test_lines_that_comments_name_are_left_alone_in_every_way(run, capsys):
 
 
 @pytest.mark.parametrize("command", ["", "check -", "check --stdin-filename a.c"])
-@pytest.mark.parametrize(
-    "text", ["int f() {\n  return 1;\n}\n", "We met.\nHe left; we not.\n\n"]
-)
+@pytest.mark.parametrize("text", ["int f() {\n  return 1;\n}\n", "We met.\nHe left; we not.\n\n"])
 def test_code_without_a_name_is_told(monkeypatch, capsys, command, text):
     run_scripted(monkeypatch, text.encode(), command)
     is_told = "looks like code" in capsys.readouterr().err
