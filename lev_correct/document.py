@@ -10,7 +10,7 @@ from lev_runtime.io.lines import STANDARD_STREAM
 from .files.file_kinds import PROSE, kind_of
 from .files.keys import is_key
 from .files.markup import APOSTROPHES, HYPHENS, Knows, Span, differing_part
-from .files.names import EXPECTED, Names
+from .files.names import CHECKED, EXPECTED, Names
 from .judge.judge import Judge, inside
 from .lines import QUOTED, Change, Line
 
@@ -101,7 +101,7 @@ class Document:
             if grammar.literals is not None:
                 literal = next((at for at in grammar.literals if _touches(span, [at])), None)
                 if not literal:
-                    return True
+                    return not CHECKED.search(text)
                 text = "\n".join(self._lines)
                 if is_key(text, literal, grammar.kind):
                     return False

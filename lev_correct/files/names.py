@@ -12,11 +12,13 @@ from .keys import is_key
 EXPECTED = re.compile(
     r"(?i)(?<![a-z])(?:expect|golden|approved|snapshot)|\.(?:out|stdout|stderr|exp|snap)\Z"
 )
+#: A comment of what LLVM's FileCheck expects.
+CHECKED = re.compile(r"\bCHECK[\w-]*:")
 #: What a link leads to, a title; what stands before words that are looked for without quotes.
 _TARGET = re.compile(
     r"[(<\"'\s\[][^\s()<>\"'#]*#[\w%-]+|(?<=:)`[^`<>\n]+`|`[^`<>\n]+`_|<<[^<>,\n]+|\[\[[*#][^\]|\n]+"
 )
-_NAMED_BEFORE = re.compile(r"\b(?:[ef]?grep|sed|awk)\b|\bCHECK[\w-]*:|<source>")
+_NAMED_BEFORE = re.compile(rf"\b(?:[ef]?grep|sed|awk)\b|<source>|{CHECKED.pattern}")
 #: A string of a line, or a pattern between strokes; quotes of texts of several lines.
 _QUOTED = re.compile(r"(?<!\w)(?:[bBuUrRfFL@$]{,2}|[ms]|qr)([\"'`/])(?:\\.|(?!\1).)*\1")
 _LONG_QUOTES = ('"""', "'''", "`")
