@@ -445,9 +445,10 @@ class Corrector:
     def _least_of(self, word: str) -> float:
         """Returns the probability from which on a word that exists is changed: of a rare one that a
         list has as a misspelling none is enough."""
-        if self._known and self._known.level(word.lower()) == RARE_OR_WRONG:
-            return math.inf
-        return ANOTHER_WORD * (self._is_judged and self.backend.is_confused(word))
+        if self._known is None:
+            return 0.0
+        is_rare = self._known.level(word.lower()) == RARE_OR_WRONG
+        return math.inf if is_rare else ANOTHER_WORD * self.backend.is_confused(word)
 
     def _with_slips(
         self, line: Line, edits: Sequence[Edit], protections: Sequence[Protection]

@@ -220,7 +220,7 @@ class Correcting:
             batch_size=self.args.batch_size,
         )
         for correction in corrections:
-            if document and document.judge.foreign and not noted:
+            if document.judge.foreign and not noted:
                 noted = True
                 self._note_foreign(path)
             end = ends.popleft()

@@ -39,8 +39,10 @@ _COMMANDS = set(
     "sed source split sscanf string sub switch test touch unset".split()
 )
 _EXPECTS = re.compile(
-    r"\w*assert\w+|\w*equal\w*|are\w*same|should\w+|to(?:be|contain|equal|match|throw)\w*|(?:to)?have\w+|raiseerror|\w*bytext"
-    r"|(?:has|with|expect)\w*(?:eq|error|message)\w*"
+    one_of(
+        r"\w*assert\w+ \w*equal\w* are\w*same should\w+ to(?:be|contain|equal|match|throw)\w* "
+        r"(?:to)?have\w+ raiseerror \w*bytext (?:has|with|expect)\w*(?:eq|error|message)\w*"
+    )
 )
 _SHELLS = {"bash", "fish", "tcsh", "tcl", "docker", "perl", "ruby"}
 _IMPORTS = r"import require\w* include\w* from use load source open package"

@@ -37,7 +37,7 @@ def is_shouted(line: str) -> bool:
     return line == line.upper() and len(_LONG_WORD.findall(line)) >= SHOUTED
 
 
-def as_asked(line: str, places: Sequence[tuple[int, int]]) -> str:
+def as_asked(line: str, places: Sequence[Span]) -> str:
     """A line as its words are asked for: in small letters where it is in capitals, and where a
     word begins a sentence, whose capital says nothing."""
     small = line.lower()

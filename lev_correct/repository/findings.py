@@ -61,15 +61,14 @@ def findings(
     # a byte order mark is no text
     hidden = line == 1 and correction.source.startswith("\ufeff")
     for edit in correction.edits:
-        is_doubt = edit.reason == "confidence" and edit.probability >= WORTH
-        is_unsure = edit.reason == "unsure"
-        if edit.applied or is_unsure or edit.reason == "reported" or (doubts and is_doubt):
+        is_doubt = doubts and edit.reason == "confidence" and edit.probability >= WORTH
+        if edit.reason in (None, "unsure", "reported") or is_doubt:
             spaces = len(edit.before) - len(edit.before.lstrip())  # that go with a word
             before, after = edit.before.strip(), edit.after.strip()
             edit_column = edit.offset + 1 - hidden
             column = edit_column + spaces
             words = [with_case(word, before) for word in listed(before)] or [after]
-            offers = words if is_unsure else ()
+            offers = words if edit.reason == "unsure" else ()
             yield Finding(file, line, column, before, after, edit, edit_column, offers)
 
 

@@ -109,7 +109,7 @@ def read_unit(line: str, start: int, end: int) -> ModelUnit:
     return ModelUnit(first, last, _LONE_SURROGATE.sub(UNREADABLE, spaced))
 
 
-def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int]]:
+def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[Span]:
     """Where the units of a line begin and end; disjoint, in order, with no spaces at their ends.
 
     Args:
@@ -191,7 +191,7 @@ def core_of(word: str) -> str:
     return word[places[0] : places[-1] + 1] if places else ""
 
 
-def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Context:
+def context(line: str, places: Sequence[Span], number: int) -> Context:
     """The units before and after the one of that number, in small letters; ``""`` where there is
     none, or more than whitespace between the two."""
     start, end = places[number]
