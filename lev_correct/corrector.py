@@ -1,5 +1,6 @@
 """The corrector: lines in, corrected lines and their edits out."""
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -67,7 +68,7 @@ from .text.units import (
     spans,
     with_case,
 )
-from .words.lexicon import KnownWords, installed_misspellings
+from .words.lexicon import RARE_OR_WRONG, KnownWords, installed_misspellings
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
@@ -431,8 +432,7 @@ class Corrector:
             is_spaced = change in respaced
             reason = self._objection(line, change, is_spaced) if change in sure else "confidence"
             reason = "unknown" if UNREADABLE in after else reason
-            may_be_meant = self._is_judged and self.backend.is_confused(line.text[start:end])
-            if reason is None and chance < max(least(change), ANOTHER_WORD * may_be_meant):
+            if reason is None and chance < max(least(change), self._least_of(line.text[start:end])):
                 reason = "unsure"
             elif reason is None and not document.fits(line, change):
                 reason = "reported"
@@ -441,6 +441,14 @@ class Corrector:
         edits = self._with_slips(line, edits, protections)
         text_after = apply_edits(line.written, edits)
         return Correction(line.written, text_after, tuple(edits), tuple(unterminated))
+
+    def _least_of(self, word: str) -> float:
+        """Returns the probability from which on a word that exists is changed: of a rare one that a
+        list has as a misspelling none is enough."""
+        if self._known is None:
+            return 0.0
+        is_rare = self._known.level(word.lower()) == RARE_OR_WRONG
+        return math.inf if is_rare else ANOTHER_WORD * self.backend.is_confused(word)
 
     def _with_slips(
         self, line: Line, edits: Sequence[Edit], protections: Sequence[Protection]

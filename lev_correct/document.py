@@ -1,7 +1,7 @@
 """Texts whose lines are corrected in order: which are code, and each as its words are read."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +9,8 @@ from lev_runtime.io.lines import STANDARD_STREAM
 
 from .files.file_kinds import PROSE, kind_of
 from .files.keys import is_key
-from .files.markup import APOSTROPHES, HYPHENS, Span, differing_part
-from .files.names import EXPECTED, Names
+from .files.markup import APOSTROPHES, HYPHENS, Knows, Span, differing_part
+from .files.names import CHECKED, EXPECTED, Names
 from .judge.judge import Judge, inside
 from .lines import QUOTED, Change, Line
 
@@ -45,7 +45,7 @@ class Document:
     def __init__(
         self,
         judge: Judge,
-        knows: Callable[[str], bool],
+        knows: Knows,
         path: str | None = None,
         text: Sequence[str] = (),
         has_code: bool = True,
@@ -101,7 +101,7 @@ class Document:
             if grammar.literals is not None:
                 literal = next((at for at in grammar.literals if _touches(span, [at])), None)
                 if not literal:
-                    return True
+                    return not CHECKED.search(text)
                 text = "\n".join(self._lines)
                 if is_key(text, literal, grammar.kind):
                     return False

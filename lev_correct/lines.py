@@ -107,7 +107,7 @@ class Correction(NamedTuple):
     source: str
     text: str
     edits: tuple[Edit, ...]
-    unterminated: tuple[tuple[int, int], ...] = ()
+    unterminated: tuple[Span, ...] = ()
     code: bool = False
 
 

@@ -1,6 +1,8 @@
 """Reports of ``correct``: edits as JSON, a diff, counts."""
 
+import os
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -14,6 +16,13 @@ from lev_runtime.io.text_files import few
 if TYPE_CHECKING:
     from .corrector import Correction
 
+#: A line of code; such lines, at least, and their share, of which a note tells.
+_CODE_LINE = re.compile(r"[;{}]\s*$|\):$|^\s*(?:#include|import|from|def|return)\b(?!.*[.!?]$)")
+CODE_LINES, CODE_SHARE = 3, 1 / 3
+_LIKE_CODE = (
+    "standard input looks like code and was read as prose; lev-correct check --stdin-filename NAME "
+    "reads its comments and strings"
+)
 _UNTERMINATED = "left as it was, in whole or in part, because the model's answer had no end"
 
 
@@ -33,13 +42,25 @@ def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes]) -> byt
     return "".join(parts).encode("utf-8", "surrogateescape")
 
 
-def in_colour(hunks: bytes) -> bytes:
-    """Returns a diff for a terminal: what goes red, what comes green."""
-    return re.sub(rb"(?m)^(?:(-)|[+]).*", _coloured, hunks)
+#: What a terminal shows in a colour: of a diff what goes and what comes; of findings, behind their
+#: place, what fails no check, and the others.
+_PLACE = rb"(?m)^([^{\x1b]+?:\d+:\d+: )"
+_COLOURS = {
+    rb"(?m)^()(-.*)": 31,
+    rb"(?m)^()([+].*)": 32,
+    _PLACE + rb"(.* [?] .*|.*, written|.* places?\))$": 33,
+    _PLACE + rb"(.*)": 31,
+}
 
 
-def _coloured(line: re.Match[bytes]) -> bytes:
-    return b"\x1b[%dm%b\x1b[0m" % (31 if line[1] else 32, line[0])
+def in_colour(text: bytes, when: str) -> bytes:
+    """Returns a diff or findings as they are printed; ``when``: auto (https://no-color.org), always
+    or never."""
+    is_shown = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    if when == "always" or (when == "auto" and is_shown and not os.environ.get("NO_COLOR")):
+        for pattern, colour in _COLOURS.items():
+            text = re.sub(pattern, b"\\1\x1b[%dm\\2\x1b[0m" % colour, text)
+    return text
 
 
 class Report:
@@ -53,7 +74,7 @@ class Report:
     def __init__(self, edits: TextIO | None, named: bool) -> None:
         self.edits, self.named = edits, named
         self.file = STANDARD_STREAM
-        self.line = self.lines = self.code = 0
+        self.line = self.lines = self.code = self.like_code = 0
         self.unterminated: dict[str, list[int]] = defaultdict(list)  # lines of each file
         self.left_out: dict[str, list[str]] = defaultdict(list)  # files of each kind
 
@@ -74,6 +95,8 @@ class Report:
             self.line += 1
             self.lines += 1
             self.code += correction.code
+            if self.file == STANDARD_STREAM:
+                self.like_code += bool(_CODE_LINE.search(correction.source))
             if correction.unterminated:
                 self.unterminated[self.file].append(self.line)
             if self.edits:
@@ -90,7 +113,9 @@ class Report:
         yield from self.kinds()
 
     def unfinished(self) -> Iterator[str]:
-        """Lines that the model's answer had no end of, in one note."""
+        """Lines that the model's answer had no end of, in one note; code that was read as prose."""
+        if self.like_code >= max(CODE_LINES, CODE_SHARE * self.lines):
+            yield f"note: {_LIKE_CODE}"
         lines = [
             f"{file}:{line}" if self.named else line
             for file, numbers in self.unterminated.items()

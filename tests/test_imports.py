@@ -106,7 +106,7 @@ def test_nobody_imports_what_he_should_know_nothing_of(root):
 ROOMS = {
     "lev_runtime": "numpy onnxruntime rapidfuzz regex sentencepiece tokenizers tqdm",
     "lev_correct": "lev_runtime numpy rapidfuzz regex markdown_it py3langid pygments "
-    "lsprotocol pygls",
+    "lsprotocol pygls shtab",
     "lev_serve": "lev_correct lev_runtime regex fastapi h11 starlette prometheus_client pydantic "
     "uvicorn",
     "lev_memory": "babel lev_runtime markdown_it numpy rapidfuzz regex sacrebleu sentencepiece",

@@ -85,7 +85,9 @@ english-words.95 | quux | quux | 0
 variant_2-words.50 | connexion | connexion | 8
 variant_3-words.50 | shew | shew | 0
 english-proper-names.50 | teh | teh | 7
-english-words.70 | teh | teh | 8
+english-words.70 | teh | teh | 2
+english-words.80 | teh | teh | 5
+english-upper.70 | teh | teh | 8
 english-words.70 | requestor | requestor | 9
 english-words.70 | listed listed's | listed's | 0
 english-words.70 | listed | listed | 0

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -13,11 +13,12 @@ from lev_runtime.io.options import say
 from lev_runtime.io.output import standard_output
 from lev_runtime.io.text_files import few
 
+from ..files.markup import Listed
 from ..lines import Correction
 from ..report import Report, diff, in_colour
 from ..repository.checked_files import CheckedFiles, checked_files
 from ..repository.findings import Finding, findings
-from ..repository.formats import FORMATS, as_coloured_text
+from ..repository.formats import FORMATS
 from ..repository.git import ChangedLines, changed_lines, is_committed, lines_that_count
 from ..repository.identifiers import Identifier, identifiers
 from ..repository.repository import Repository, common_folder, find_repository
@@ -28,7 +29,7 @@ from .files import (
     protection_of,
     read_file,
 )
-from .options import check_overwriting, has_colours
+from .options import Load, check_overwriting
 
 if TYPE_CHECKING:
     from .. import Corrector
@@ -43,7 +44,7 @@ HINT = (
 UNCACHED = "no_cache stdin_filename path data device settings lexicon lookup bigrams confusions"
 
 
-def check_files(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]) -> int:
+def check_files(args: argparse.Namespace, load: Load) -> int:
     """Checks files, prints what it finds; returns the status."""
     named = [args.stdin_filename] if args.stdin_filename else args.files
     repository = find_repository([path for path in named if not is_stream(path)])
@@ -156,9 +157,7 @@ class Check:
         """Returns how many findings fail the check: no questions, and not what is written."""
         return sum(finding.level == "warning" for finding in self.findings)
 
-    def note(
-        self, file: CorrectedFile, listed: Callable[[str], Sequence[str]], problems: list[str]
-    ) -> None:
+    def note(self, file: CorrectedFile, listed: Listed, problems: list[str]) -> None:
         """Notes the findings of a file in its lines that count; writes those that are sure into it,
         if that is asked for; ``listed``: as of :func:`.findings`."""
         path, corrections = file.text.path, list[Correction]()
@@ -218,14 +217,11 @@ class Check:
     def print(self) -> None:
         """Prints the findings, or a diff."""
         output = standard_output().buffer
-        coloured = has_colours(self.args)
-        if self.args.diff:
-            output.writelines(map(in_colour, self.diffs) if coloured else self.diffs)
-        elif self.args.edits != STANDARD_STREAM:  # else these are there
-            name = self.args.format or "text"
-            show = as_coloured_text if coloured and name == "text" else FORMATS[name]
-            text = show([*self.findings, *self.identifiers])
-            output.write(text.encode("utf-8", "surrogateescape"))
+        shown = b"".join(self.diffs)
+        if not self.args.diff and self.args.edits != STANDARD_STREAM:  # else these are there
+            show = FORMATS[self.args.format or "text"]
+            shown = show([*self.findings, *self.identifiers]).encode("utf-8", "surrogateescape")
+        output.write(in_colour(shown, self.args.color))
         output.flush()
 
     def summarize(self, files: int) -> None:

@@ -7,7 +7,7 @@ Speaks the Language Server Protocol on standard input and output. Each open text
 import argparse
 import asyncio
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,6 +46,7 @@ from ..repository.findings import findings
 from ..repository.kinds import left_alone
 from ..repository.repository import find_repository
 from .files import corrected_files, file_text, protection_of
+from .options import Load
 
 if TYPE_CHECKING:
     from .. import Corrector
@@ -76,7 +77,7 @@ class Checker:
     """
 
     args: argparse.Namespace
-    load: Callable[[argparse.Namespace], "Corrector"]
+    load: Load
     corrector: "Corrector | None" = None
 
     def check(self, text: TextDocument) -> list[Shown]:
@@ -111,10 +112,9 @@ class Checker:
     def fixes(
         self, rows: Sequence[Shown], place: Range, kinds: Sequence[str]
     ) -> Iterator[CodeAction]:
-        """Yields what an editor offers at a place of a text, of the kinds that it asks for: each
-        has those that begin with its name and a dot."""
+        """Yields what an editor offers at a place of a text, of the kinds that it asks for."""
         sure = [row for row in rows if row.edit.applied]
-        if sure and any((FIX_ALL + ".").startswith(kind + ".") for kind in kinds):
+        if sure and not {FIX_ALL, "source"}.isdisjoint(kinds):
             title = f"Correct {counted(len(sure), 'word')} in this file"
             yield action(title, FIX_ALL, sure, [row.edit.after for row in sure])
         for row in rows if QUICK_FIX in kinds else ():
@@ -145,14 +145,13 @@ class Checker:
 
 def action(title: str, kind: str, rows: Sequence[Shown], words: Iterable[str]) -> CodeAction:
     """Returns the change of a text in which words are written for some of its edits."""
-    edits = [TextEdit(row.diagnostic.range, word) for row, word in zip(rows, words)]
-    change = WorkspaceEdit(None, [TextDocumentEdit(rows[0].version, edits)])
-    return CodeAction(title, kind, [row.diagnostic for row in rows], edit=change)
+    shown = [row.diagnostic for row in rows]
+    edits = [TextEdit(each.range, word) for each, word in zip(shown, words)]
+    changed = TextDocumentEdit(rows[0].version, edits)
+    return CodeAction(title, kind, shown, edit=WorkspaceEdit(None, [changed]))
 
 
-def make_server(
-    args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]
-) -> LanguageServer:
+def make_server(args: argparse.Namespace, load: Load) -> LanguageServer:
     """Returns a language server; arguments as of :class:`Checker`."""
     # whole texts: pygls finds changes by str.splitlines, but no editor ends lines at form feeds
     server = LanguageServer("lev-correct", __version__, TextDocumentSyncKind.Full)

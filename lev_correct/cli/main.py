@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -42,8 +42,8 @@ from .files import (
     read_file,
     require_text,
 )
+from .options import Load, check, parse
 from .options import build_parser as build_parser
-from .options import check, has_colours, parse
 from .tune import tune
 
 if TYPE_CHECKING:
@@ -90,9 +90,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     return Corrector.from_pretrained(**options | text_processing(args))
 
 
-def serve_editor(
-    args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]
-) -> int:
+def serve_editor(args: argparse.Namespace, load: Load) -> int:
     """Runs the language server until the editor ends it; returns 0."""
     require_extra("lsp")
     from .lsp import make_server
@@ -103,9 +101,7 @@ def serve_editor(
     return 0
 
 
-def correct(
-    args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"] = load_corrector
-) -> int:
+def correct(args: argparse.Namespace, load: Load = load_corrector) -> int:
     """Corrects files in place, or prints their text or what would change; returns the status."""
     require_text(args.files)
     repository = find_repository([path for path in args.files if not is_stream(path)])
@@ -195,8 +191,7 @@ class Correcting:
         out = standard_output().buffer
         if self.args.diff:
             hunks = diff(self.report.line + 1, done, ends)
-            shown = self.header + hunks if hunks else b""
-            out.write(in_colour(shown) if has_colours(self.args) else shown)
+            out.write(in_colour(self.header + hunks if hunks else b"", self.args.color))
             self.header = b"" if hunks else self.header
         elif ends:
             out.write(b"\n" * self.open_end + text)  # the last line of the file before had none
@@ -225,7 +220,7 @@ class Correcting:
             batch_size=self.args.batch_size,
         )
         for correction in corrections:
-            if document and document.judge.foreign and not noted:
+            if document.judge.foreign and not noted:
                 noted = True
                 self._note_foreign(path)
             end = ends.popleft()

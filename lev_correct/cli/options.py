@@ -3,9 +3,9 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lev_runtime.errors import UserError, require_share
 from lev_runtime.io.lines import STANDARD_STREAM, is_stream
@@ -23,6 +23,11 @@ from lev_runtime.io.text_files import read_bytes
 from ..repository.formats import FORMATS
 from ..repository.repository import NAMED
 
+if TYPE_CHECKING:
+    from .. import Corrector
+
+#: Loads the corrector that options choose.
+Load = Callable[[argparse.Namespace], "Corrector"]
 LISTS = ("lexicon", "lookup", "bigrams", "confusions", "protect_words")
 #: Each command, and how it is called.
 USAGE = {
@@ -213,13 +218,6 @@ def _add_advanced(parser: argparse.ArgumentParser) -> None:
         "--settings FILE",
         "file written by tune, or none (default: corrector.json beside the checkpoint)",
     )
-
-
-def has_colours(args: argparse.Namespace) -> bool:
-    """Returns whether what is printed is coloured (https://no-color.org)."""
-    is_shown = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    auto = args.color == "auto" and is_shown and not os.environ.get("NO_COLOR")
-    return bool(args.color == "always" or auto)
 
 
 def check(args: argparse.Namespace) -> None:

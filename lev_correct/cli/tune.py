@@ -1,18 +1,15 @@
 """``lev-correct tune``: threshold, weights and calibration, chosen on a development set."""
 
 import argparse
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lev_runtime.errors import UserError, counted
 from lev_runtime.io.text_files import read_lines
 
-if TYPE_CHECKING:
-    from .. import Corrector
+from .options import Load
 
 
-def tune(args: argparse.Namespace, load: Callable[[argparse.Namespace], "Corrector"]) -> int:
+def tune(args: argparse.Namespace, load: Load) -> int:
     """Chooses, writes the settings next to the checkpoint, prints the outcome."""
     from .. import settings, tuning
     from ..propose.ranking import WordRanker

@@ -2,7 +2,7 @@
 
 import re
 
-from .formats import as_code
+from .formats import as_code, one_of
 
 #: A path of Windows, whose separators may look like escapes.
 _PATH = re.compile(r"(?<![\w\\])(?:[A-Za-z]:|\\)\\[^\s\"'<>|]+")
@@ -13,9 +13,9 @@ _ESCAPE = re.compile(
 _TWICE = re.compile(r"(?<=[^\W\d_])(?:''|\"\")(?=[^\W\d_])")
 _IN_WORD = re.compile(r"(?<=[^\W\d_])\\'(?=[^\W\d_])")
 #: Languages in which a quote is written twice in a string between apostrophes, besides SQL's.
-_BY_TWO = (
-    "cobol|cobolfree|delphi|fortran|fortranfixed|idl|matlab|octave|powershell|sas|scilab|smalltalk"
-    r"|vim|yaml|\w*sql"
+_BY_TWO = one_of(
+    "cobol cobolfree delphi fortran fortranfixed idl matlab octave powershell sas scilab smalltalk "
+    r"vim yaml \w*sql"
 )
 #: A language and the beginning of a string in which a backslash is a character like others.
 _RAW = re.compile(

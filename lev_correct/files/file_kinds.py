@@ -4,6 +4,9 @@ import os
 import re
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
+
+from .formats import one_of
 
 #: Kinds that are neither a format of :mod:`.formats` nor a language of Pygments: prose; files with
 #: comments after a ``#`` that begins a line; files of which nothing is known; tables of data.
@@ -14,101 +17,9 @@ HEAD = 8192
 
 #: Kinds, the endings of their files in small letters, and a pattern of their text where others have
 #: such names, too: what Pygments has not, or cannot tell. The first row that fits counts. ``=x``:
-#: the whole name; ``name.``: what it begins with.
-_BY_NAME = r"""
-markdown  md mdx markdown mdown mkd rmd qmd
-notebook  ipynb
-po  po pot
-diff  diff patch
-commit  =commit_editmsg =merge_msg =squash_msg =tag_editmsg
-adoc  adoc asciidoc
-org  org
-bib  bib
-pod  pod
-texinfo  texi texinfo txi
-control  =control =copyright dsc templates =pkg-info
-html  plist vcxproj docbook dbk sgml ejs hbs mustache phtml vue xsl xslt
-html  props targets  \A\W*<
-properties  props
-html  ts tsx typ mm mod rs  \A\s*<
-components  svelte astro
-hash  conf cnf env .env. gitignore dockerignore eslintignore hgignore npmignore prettierignore
-hash  gitattributes npmrc screenrc inputrc muttrc nanorc =justfile just ninja =hosts =crontab
-hash  =fstab =procfile =manifest.in m4 ac pri
-man  n l ms mm me x m 1 2 3 4 5 6 7 8 9  ^[.'](?:TH|Dd|SH|Sh|PP|TL|so)\b
-tex  cls sty dtx clo toc  \\(?:NeedsTeXFormat|Provides|documentclass|newcommand|def|co)
-actionscript3  as
-antlr-java  g  ^(?:lexer |parser |tree )?grammar\b
-bash  sh bats postinst prerm postrm preinst bash_completion
-bash  inc  ^(?:SRC_URI|inherit|DEPENDS|SUMMARY)\b
-c  c y yy dox nut move
-c  cl  \b(?:__)?(?:kernel|global)\b[^;]*\(|^#(?:define|include|pragma)\b
-c  def inc i l x fs vs gs  ^#\s*(?:define|if|ifdef|include|version)\b|^%[%{]
-cbmbas  bas  \A\d+ ?[A-Z]
-common-lisp  l lsp cl  ^\((?:def|in-package|setq)
-cpp  cc cp cpp cxx hh hpp hxx
-css  css postcss pcss
-delphi  p inc pp  (?i:^(?:program|procedure|unit) [\w.]+.*;)
-docker  dockerfile. dockerfile =containerfile
-forth  fs  ^: \S|^\\ \S
-fsharp  fs  ^\s*(?:let|module|namespace|open|type)\b
-gas  s
-gdscript  gd  ^(?:extends|class_name|func|var)\b
-gnuplot  gp gnuplot dem
-go  go =go.mod =go.work
-go  v  ^(?:pub )?fn |^import \w+$
-groovy  =jenkinsfile jenkinsfile
-idl  pro  (?i:^\s*(?:pro|function)\s+\w+)
-hash  pro  ^\w+\s*[+*-]?=|^-(?:keep|dont)
-ini  cfg ini gitconfig gitmodules
-ini  inf  ^\[
-json  json jsonc code-workspace webmanifest
-make  am
-make  d  \A[\w./-]+ ?:
-mathematica  m  ^\(\*|:=
-modula2  mod def  ^(?:DEFINITION |IMPLEMENTATION )?MODULE\b
-nasm  asm
-objective-c  m h  ^\s*@(?:interface|implementation|protocol|class|end|import)\b|^#import\b
-c  h
-matlab  m  ^\s*(?:%|function\b|classdef\b)|;\s*$
-openedge  cls p  (?i:^define (?:variable|temp-table|input)\b|^using\b.*\.$|^class\b.*:$)
-php  inc  <\?
-prolog  pl pro ecl  ^:- |^\w+\(.*\) ?:-
-perl6  pl pm t  ^\s*use v6
-tads3  t  ^#include\b
-perl  pl pm t
-python  py pyi star gyp gypi
-ragel-c  rl
-rebol  r  ^\s*(?i:REBOL)\b
-splus  r
-scala  sbt
-scala  sc  ^\s*(?:object|def|val|import [a-z]+\.)
-smalltalk  st  ^!|\bsubclass:
-sql  sql
-supercollider  sc scd
-turtle  ttl  ^@?prefix\b|<http
-java  java
-javascript  cjs js mjs
-rst  rst
-toml  toml
-typescript  ts cts mts gts
-vb.net  cls frm bas  ^(?:Attribute|VERSION|Option|Dim|Public|Private|Sub|Function)\b
-wikitext  wiki mediawiki wikitext
-yaml  yaml yml sls
-unknown  b bas cl cls def ecl frm fs g gd i inc inf j l lsp m mac mi mm mod n p pro st toc tst
-unknown  ttl u x
-unknown  liquid mc spt tmpl tpl vm  \A[^<]*\Z
-"""
-#: The same for names that Pygments has not either, as they are written; ``*``: any.
-_OTHERS = r"""
-prose  txt text csv tsv log srt vtt eml 1st news readme
-prose  info  \A(?!(?:.*\n){,9}\w+\s*=)
-ini  info
-prose  en noisy clean src tgt trg ref ref0 ref1 ref2 ref3 hyp mt pe draft tok untok
-html  *  \A\s*<(?:\?xml|!DOCTYPE|!doctype|html)\b
-php  *  \A<\?php\b
-man  *  ^[.'](?:TH|Dd)\s
-"""
+#: the whole name; ``name.``: what it begins with. After an empty line the same for names that
+#: Pygments has not either, as they are written; ``*``: any.
+_BY_NAME, _OTHERS = Path(__file__).with_name("kinds.txt").read_text("utf-8").split("\n\n")
 #: What the names of other files of prose begin with.
 _PROSE_NAMES = (
     "README Readme readme NEWS CHANGE Change changes changel COPYING LICENSE LICENCE TODO INSTALL "
@@ -119,10 +30,10 @@ _BY_LANGUAGE = {"restructuredtext": "rst", "groff": "man", "text": ""} | {
     name: name for name in ("tex", "dtd", "haml", "pug", "scaml", "tid")
 }
 _TAGGED = {"pygments.lexers." + name for name in ("html", "markup", "templates")}
-_TEMPLATE = re.compile(
-    r"(?<=\w)\.(?:in|te?mpl|tpl|template|example|sample|dist|orig|bak|old|save|erb|j2|jinja2?"
-    r"|mustache|hbs|ejs|liquid|twig)\Z"
-)
+#: Endings of templates, which have code of their own; and of others beside a file's own ending.
+TEMPLATES = one_of("ejs erb hbs j2 jinja2? liquid mustache te?mpl tpl twig")
+_OF_COPIES = one_of("in template example sample dist orig bak old save")
+_TEMPLATE = re.compile(rf"(?<=\w)\.(?:{TEMPLATES}|{_OF_COPIES})\Z")
 _SHEBANG = re.compile(r"#!\s*\S*?(?:env\s+(?:-S\s+)?)?@?([A-Za-z]+)[\d.@]*(?:\s|$)")
 _NO_ENDING = re.compile(r"[^.]+(?:\.\d+)*")
 _PLAIN_TOKEN = re.compile(r"[(\"'\[*_-]*(?:[^\W\d_]+(?:['\u2019/-][^\W\d_]+)*|\d[\d.,]*)?[\W_]{,4}")
@@ -134,7 +45,7 @@ _ROW = re.compile(
     r"|^ *\S+(?:(?: {2,}| *[\t;|,] *)[^\s;|,]+){2,} *\r?$|^(?: *[^\s\d]{1,3}(?!\S)){4,} *\r?$",
     re.MULTILINE,
 )
-#: Rows of such a table, at least.
+#: Rows of such a table, at least, and half of its lines.
 ROWS = 5
 _COMMENT = re.compile(r"^\s*(?:#|//|;|/\*|--)", re.MULTILINE)
 #: A text without an ending is prose if so many of its tokens are words and numbers, and no more of
@@ -155,7 +66,9 @@ def kind_of(path: str, lines: Sequence[str]) -> str:
     kind = kind or _listed(_OTHERS, inner, text)
     if not kind and _NO_ENDING.fullmatch(name) and _looks_like_prose(text):
         kind = PROSE
-    return TABLE if kind == PROSE and _is_table(text) else kind or UNKNOWN
+    if kind == PROSE and len(_ROW.findall(text)) >= max(ROWS, text.count("\n") / 2):
+        return TABLE
+    return kind or UNKNOWN
 
 
 def by_language(name: str) -> str:
@@ -168,12 +81,6 @@ def by_language(name: str) -> str:
     except ClassNotFound:
         return "bash" if name.endswith("sh") else HASH
     return language
-
-
-def _is_table(text: str) -> bool:
-    """Returns whether most of a text's lines are rows of a table of data."""
-    rows = len(_ROW.findall(text))
-    return rows >= ROWS and 2 * rows > text.count("\n")
 
 
 def _looks_like_prose(text: str) -> bool:

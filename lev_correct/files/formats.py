@@ -28,6 +28,7 @@ _WORDS = {
     "seealso sidebar tab tab-item table tip title todo topic version-added "
     "versionadded version-changed versionchanged version-removed versionremoved "
     "warning",
+    "OPTIONS": "alt caption deprecated subtitle summary synopsis title",
     "CODE_FIELDS": "author authors class contact copyright date default file kwtype license "
     "maintainer meta module name organization platform rtype status tags type "
     "vartype version ytype",
@@ -68,11 +69,14 @@ _WORDS = {
     "sidewaystable singlespace sloppypar small solution spacing subfigure summary "
     "table tablenotes tabular tabularx tabulary tcolorbox theorem thm "
     "threeparttable titlepage trivlist verse wrapfigure",
+    "ARGUMENT_BLOCKS": "columns? longtable minipage multicols spacing tablenotes tabular[xy]? "
+    "tcolorbox wrapfigure",
     "CODE_BLOCKS": "algo align alltt code comment console eqnarray equation filecontents gather "
     "input listing math minted multline output picture plot program shell source "
     "terminal tikz verb",
     # Man pages: requests whose arguments are prose, macros called inside of others.
     "PROSE_REQUESTS": "Dq Nd Pq Qq SH SS Sh Sq Ss",
+    "SIGNS": "em en bu lq rq",
     "CALLED": "Ad Ar Cm Dv Er Ev Fa Fl Fn Ft Ic In Li Nm Pa Ql Va Vt Xr",
     # HTML and XML: elements inside sentences, of code, and that may hold one word of prose.
     "IN_WORDS": "abbr b big em font i mark s small span strong sub sup u",
@@ -86,9 +90,13 @@ _WORDS = {
     "header label legend li long_description main note option p para primary q "
     "quote refpurpose secondary section short_description simpara string summary td "
     "term text th title",
-    # Front matter of Markdown.
+    "ATTRIBUTES": "alt aria-label caption label placeholder summary title",
+    # Front matter of Markdown; blocks of code of templates.
     "PROSE_KEYS": "about abstract alt caption description excerpt heading lead sidebar_label "
     "sub-title subtitle summary tagline title",
+    "TEMPLATE_BLOCKS": "codeblock highlight mermaid math raw verbatim",
+    # Messages of git: what stands before what they refer to.
+    "TRAILERS": "bug cc closes fixes issue link refs",
     # AsciiDoc and Texinfo: macros without prose; blocks, commands before prose and with none.
     "MACROS": "anchor asciimath icon image include indexterm indexterm2 kbd latexmath menu "
     "pass stem toc video",
@@ -124,16 +132,26 @@ _PARTS = {
     "INNER": r"\{(?:[^{}\\]|\\(?s:.)|<INMOST>)*+\}",
     "INMOST": r"\{(?:[^{}\\]|\\(?s:.)|\{[^{}]*\})*+\}",
     # HTML: what stands before an attribute of prose; an apostrophe.
-    "ATTRIBUTE": r"[^<>]*?\s(?:alt|aria-label|caption|label|placeholder|summary|title)=[\"']",
+    "ATTRIBUTE": r"[^<>]*?\s(?:<ATTRIBUTES>)=[\"']",
     "APOSTROPHE": r"(?:apos|rsquo|#0*39|#8217|#[xX]27|#[xX]2019)",
     # Markdown.
     "TITLE": r"(?:\s+[\"'(](?P<title>[^\n]+?)[\"')])?",
+    # White space of a line; what stands between brackets or braces; the end of a word; lines.
+    "GAP": r"[^\S\n]*",
+    "SPACES": r"[^\S\n]+",
+    "OPTION": r"(?:\[[^\]]*\])?",
+    "BRACKETED": r"\[[^\]]*\]",
+    "BRACKETS": r"\[[^\[\]]*\]",
+    "BRACES": r"\{[^{}]*\}",
+    "POINTED": r"<[^<>\n]*>",
+    "ENDS": r"(?=\s|$)",
+    "LINES": r"\n(?:.*\n)*?",
 }
 _NAMED_PART = re.compile(r"<([A-Z_]+)>")
 _TEX_ENVIRONMENT = r"\\begin\{([\w*]+)\}(?:[^\\]|\\(?!(?:begin|end)\{\1\}))*+\\end\{\1\}"
 _TEX_MATH = (
     r"\\\((?:[^\\]|\\[^()])*+\\\)|\\\[(?:[^\\]|\\[^\[\]])*+\\\]|\$\$(?:[^$\\]|\\.)*+\$\$"
-    r"|\$(?:[^$\\\n]|\\.|\\?\n(?![ \t]*\n))*+\$|\\."
+    r"|\$(?:[^$\\\n]|\\.|\\?\n(?!<GAP>\n))*+\$|\\."
 )
 _LINE = (
     r"</?(?:<IN_WORDS>)\b[^<>]*>(?P<markup>)",
@@ -143,7 +161,7 @@ _LINE = (
     r"(?<=[^\W\d_])&(?:<APOSTROPHE>|shy|zwn?j|hyphen|#45);(?=[^\W\d_])"
     r"|(?<![^\W\d_])[^\W\d_]*+&amp;#?\w+;?",
     r"(?<![\w*~\\])(\*{1,3}|~~)(?=[^\s*~])(?P<marked>[^*~]*[^\s*~])\1(?![\w*~])",
-    r"!?\[(?P<text>[^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])",
+    r"!?\[(?P<text>[^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|<BRACKETS>)",
     r"(?<![\w/.@:~-])(?P<before>[^\W\d_]{2,})/(?P<behind>[^\W\d_]{2,})(?![\w/@-]|\.\w)(?P<space>)",
 )
 _TAGS = (
@@ -151,27 +169,27 @@ _TAGS = (
     r"<!--(?!\W{,9}<SENTENCE>)\s*(?:[\w.]+[-:=@/]|#|\$|ko\b)[^<>\n]*?-->",
     *_LINE[:4],
 )
-_DIRECTIVE = r"(?:^|#|//|/\*|;|--)(?<!:)[ \t]*(?:#|//|/\*|;|--)?(?<![:\w])[ \t]*(?i:<DIRECTIVE>)"
+_DIRECTIVE = r"(?:^|#|//|/\*|;|--)(?<!:)<GAP>(?:#|//|/\*|;|--)?(?<![:\w])<GAP>(?i:<DIRECTIVE>)"
 _PO = (
     r"^msgctxt .*(?:\n\".*)*|^#[,:|~].*|^\"[A-Z][\w-]+: .*\\n\"$",
     r"^msg(?:id|id_plural|str(?:\[\d+\])?)(?= )",
 )
 _RST = (
-    r"^([ \t]*)\.\. (?:<CODE_BODIES>)::.*(?:\n(?:\1[ \t]+\S.*|[ \t]*(?=\n)))*",
-    r"^([ \t]*)\.\. (?:\|[^|\n]+\| )?(?:(?!(?:<PROSE_ARGUMENTS>)::)[\w:-]+::(?!.*<SENTENCE>)"
-    r"(?:[ \t]+\S.*(?:\n\1[ \t]+[^\s:].*)*)?|[\w-]+::)",
-    r"^[ \t]*\.\. (?P<arguments>.*(?:\n[ \t]+[^\s:].*)*+)"
-    r"(?:\n[ \t]+:(?:(?:alt|caption|deprecated|subtitle|summary|synopsis|title):[ \t]"
+    r"^(<GAP>)\.\. (?:<CODE_BODIES>)::.*(?:\n(?:\1<SPACES>\S.*|<GAP>(?=\n)))*",
+    r"^(<GAP>)\.\. (?:\|[^|\n]+\| )?(?:(?!(?:<PROSE_ARGUMENTS>)::)[\w:-]+::(?!.*<SENTENCE>)"
+    r"(?:<SPACES>\S.*(?:\n\1<SPACES>[^\s:].*)*)?|[\w-]+::)",
+    r"^<GAP>\.\. (?P<arguments>.*(?:\n<SPACES>[^\s:].*)*+)"
+    r"(?:\n<SPACES>:(?:(?:<OPTIONS>):[ \t]"
     r"(?P<option>.*)|[\w-]+:.*))+",
-    r"^(?P<prose>([ \t]*)(?!\.\. )(?:\S.*)?::)[ \t]*\n(?:[ \t]*\n)+"
-    r"(\2[ \t]+)\S.*(?:\n(?:\3.*|[ \t]*(?=\n)))*",
-    r"^([ \t]*):(?i:<CODE_FIELDS>)\b[^:\n]*:(?=\s|$).*(?:\n\1[ \t]+\S.*)*",
-    r"^[ \t]*:\w[^:\n`]*:(?=\s|$)(?P<opening>)",
-    r"^[ \t]*(?:>>> |In \[\d+\]: ).*(?:\n[ \t]*\S.*)*",
-    r"^[ \t]*<NAMES> :(?=\s|$)(?:(?! <SENTENCE>).*)?",
-    r"^[ \t]*\.\. (?:_[^:\n]+:.*|\[[^\]\n]+\])|\[[#*\w.:-]*\]_|^[ \t]*__ .*"
-    r"|^([^\w\s])\1+[ \t]*$",
-    r"``(?:[^`\n]|`(?!`)|\n(?![ \t]*\n))+``|(?<!\w)\|[^|\s]+\|_{0,2}"
+    r"^(?P<prose>(<GAP>)(?!\.\. )(?:\S.*)?::)<GAP>\n(?:<GAP>\n)+"
+    r"(\2<SPACES>)\S.*(?:\n(?:\3.*|<GAP>(?=\n)))*",
+    r"^(<GAP>):(?i:<CODE_FIELDS>)\b[^:\n]*:<ENDS>.*(?:\n\1<SPACES>\S.*)*",
+    r"^<GAP>:\w[^:\n`]*:<ENDS>(?P<opening>)",
+    r"^<GAP>(?:>>> |In \[\d+\]: ).*(?:\n<GAP>\S.*)*",
+    r"^<GAP><NAMES> :<ENDS>(?:(?! <SENTENCE>).*)?",
+    r"^<GAP>\.\. (?:_[^:\n]+:.*|\[[^\]\n]+\])|\[[#*\w.:-]*\]_|^<GAP>__ .*"
+    r"|^([^\w\s])\1+<GAP>$",
+    r"``(?:[^`\n]|`(?!`)|\n(?!<GAP>\n))+``|(?<!\w)\|[^|\s]+\|_{0,2}"
     r"|(?:(?<![\w:+.-]):[\w:+.-]+:)?(?<!\w)`(?:(?P<prose>[^`<\n]+(?:\n[^`<\n]+)?)\s<[^`<>]+>"
     r"|[^`\n]+(?:\n[^`\n]+)?)`(?!\d)_{0,2}(?::[\w:+.-]+:)?",
 )
@@ -183,11 +201,11 @@ FORMATS: Mapping[str, Sequence[str]] = {
     "rst": _RST,
     "docstring": (
         *_RST,
-        r"^([ \t]*)<NAMES>[ \t]*(?=\n\1[ \t]+\S)",
-        r"^[ \t]+<NAMES>[ \t]*\((?![^\n)]*<SENTENCE>)[^()\n]*(?:\([^()\n]*\)[^()\n]*)*\):"
+        r"^(<GAP>)<NAMES><GAP>(?=\n\1<SPACES>\S)",
+        r"^<SPACES><NAMES><GAP>\((?![^\n)]*<SENTENCE>)[^()\n]*(?:\([^()\n]*\)[^()\n]*)*\):"
         r"(?P<opening>)",
-        r"^[ \t]+\*{0,2}[a-z_][\w.]*:(?=\s)(?P<opening>)",
-        r"^[ \t]*@(?:type|rtype)\b.*|^[ \t]*@[a-z]+(?:[ \t]+\S+)?:(?P<opening>)",
+        r"^<SPACES>\*{0,2}[a-z_][\w.]*:(?=\s)(?P<opening>)",
+        r"^<GAP>@(?:type|rtype)\b.*|^<GAP>@[a-z]+(?:<SPACES>\S+)?:(?P<opening>)",
     ),
     "comment": (
         _TAGS[0],
@@ -195,36 +213,35 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"[@\\](code|verbatim|dot|msc|startuml|f\[)\b(?:[^@\\]|[@\\](?!(?:end)?\1))*+[@\\]end\1",
         r"<AT>@examples?\b.*(?:\n(?!<AT>@|.*\*/).*)*",
         r"\{@[^{}]*\}|(?<![\w~])[\w~]*+(?:::[\w~]++)+",
-        r"<AT>[@\\](?:<NAMED_TAGS>)\b(?:\[[\w, ]*\])?(?:[^\S\n]*<TYPE>)?[^\S\n]+"
-        r"(?:\[[^\]\n]*\]+|[^\s{]\S*)(?:[^\S\n]+(?:-(?=\s)|\[[^\]\n]*\]))?(?P<opening>)",
-        r"<AT>[@\\](?:throws?|exception|raise)[^\S\n]+[^\s{]\S*(?P<opening>)",
-        r"<AT>[@\\](?:<PROSE_TAGS>)\b(?:[^\S\n]*<TYPE>)?(?P<opening>)",
+        r"<AT>[@\\](?:<NAMED_TAGS>)\b(?:\[[\w, ]*\])?(?:<GAP><TYPE>)?<SPACES>"
+        r"(?:\[[^\]\n]*\]+|[^\s{]\S*)(?:<SPACES>(?:-(?=\s)|\[[^\]\n]*\]))?(?P<opening>)",
+        r"<AT>[@\\](?:throws?|exception|raise)<SPACES>[^\s{]\S*(?P<opening>)",
+        r"<AT>[@\\](?:<PROSE_TAGS>)\b(?:<GAP><TYPE>)?(?P<opening>)",
         r"<AT>@(?!(?:<NAMED_TAGS>|<PROSE_TAGS>)\b)[A-Za-z][\w-]*+(?!:|.*<SENTENCE>).*",
         r"<AT>@[A-Za-z_][\w.-]*:(?P<opening>)",
-        r"[@\\](?:<DOXYGEN>)[^\S\n]+\S+",
+        r"[@\\](?:<DOXYGEN>)<SPACES>\S+",
         r"(?<![\w\])}.])\[(?P<label>[A-Za-z][a-z]+)\](?![\w(\[:])",
     ),
     "tex": (
         r"(?P<comment>(?<!\\)%.*)|\\verb\*?([^\w\s*])[^\n]*?\2|\\(?:lstinline|mintinline\{\w+\})"
-        r"(?:\[[^\]]*\])?([^\w\s*{])[^\n]*?\3"
+        r"<OPTION>([^\w\s*{])[^\n]*?\3"
         r"|\\begin\{((?i:(?=\w*(?:<CODE_BLOCKS>)))[\w@*-]+|(?!(?:<PROSE_BLOCKS>)\*?\})[\w@*-]+"
         r"(?=\}(?!(?:[^\\]|\\(?!end\b)){,600}?<LONG>)))\}"
         r"(?:[^\\]|\\(?!(?:begin|end)\{\4\}))*+\\end\{\4\}",
-        r"^[ \t]*%+[ \t]*(?:!|-\*-|Local Variables|End:).*",
+        r"^<GAP>%+<GAP>(?:!|-\*-|Local Variables|End:).*",
         _TEX_MATH,
-        r"\\(?:<STYLES>)\*?(?:\[[^\]]*\])?\{?(?![A-Za-z@])(?P<markup>)",
-        r"\\(?:<TEXTS>)\*?(?:<[^<>\n]*>)?(?:\[(?P<short>[^\[\]\s]*\s[^\[\]]*)\]|\[[^\[\]]*\])*"
+        r"\\(?:<STYLES>)\*?<OPTION>\{?(?![A-Za-z@])(?P<markup>)",
+        r"\\(?:<TEXTS>)\*?(?:<POINTED>)?(?:\[(?P<short>[^\[\]\s]*\s[^\[\]]*)\]|<BRACKETS>)*"
         r"\{?(?![A-Za-z@])(?P<opening>)",
-        r"\\(?:<AFTER_CODE>)\*?(?:\[[^\]]*\])*(?:\{[^{}]*\})?\{(?P<markup>)",
-        r"\\begin\{(?:frame|\w*block)\}(?:<[^<>\n]*>|\[[^\]]*\])*\{?(?P<opening>)",
-        r"\\(?:begin|end)\{[^{}]*\}(?:<[^<>\n]*>|\[(?P<name>[^\[\]\s=]*\s[^\[\]=]*)\]|\[[^\]]*\])*"
+        r"\\(?:<AFTER_CODE>)\*?(?:<BRACKETED>)*(?:<BRACES>)?\{(?P<markup>)",
+        r"\\begin\{(?:frame|\w*block)\}(?:<POINTED>|<BRACKETED>)*\{?(?P<opening>)",
+        r"\\(?:begin|end)<BRACES>(?:<POINTED>|\[(?P<name>[^\[\]\s=]*\s[^\[\]=]*)\]|<BRACKETED>)*"
         r"(?P<opening>)",
-        r"\\begin\{(?:columns?|longtable|minipage|multicols|spacing|tablenotes|tabular[xy]?|"
-        r"tcolorbox|wrapfigure|(?!(?:<PROSE_BLOCKS>)\*?\})[\w@*-]+)\*?\}(?:\[[^\]]*\]|<BRACED>)*",
+        r"\\begin\{(?:<ARGUMENT_BLOCKS>|(?!(?:<PROSE_BLOCKS>)\*?\})[\w@*-]+)\*?\}(?:<BRACKETED>|<BRACED>)*",
         r"\\(?!(?:(?:<STYLES>|<TEXTS>|<AFTER_CODE>|begin|end)(?![A-Za-z@])))[A-Za-z@]+\*?"
-        r"(?:(?:\[[^\[\]]*\]|(?!\{[^{}]*?<LONG>)<BRACED>|<[^<>\n]*>|#\d)+[^\W\d_]*+)?",
+        r"(?:(?:<BRACKETS>|(?!\{[^{}]*?<LONG>)<BRACED>|<POINTED>|#\d)+[^\W\d_]*+)?",
         r"\\(?:re|provide)?(?:new)?(?:command|environment|DeclareMathOperator|def)\*?\s*"
-        r"(?:\\[A-Za-z@]+|\[[^\[\]]*\]|<BRACED>|#\d|%?\s*\n\s*(?=[\[{]))*",
+        r"(?:\\[A-Za-z@]+|<BRACKETS>|<BRACED>|#\d|%?\s*\n\s*(?=[\[{]))*",
         r"\{\\tt(?:family)?\b[^{}]*\}",
         r"(?<![^\W\d_])[^\W\d_]*+(?:\\(?:['`^\"~=.]|[cbdHrtuvk](?![A-Za-z]))\s?\{?\\?[A-Za-z]?\}?"
         r"[^\W\d_]*+)++",
@@ -234,20 +251,21 @@ FORMATS: Mapping[str, Sequence[str]] = {
     ),
     "man": (
         r"^\.(?:nf|EX)\b.*(?:\n(?!\.(?:fi|EE)).*)*|^\.(?:Vb|EQ)\b.*(?:\n(?!\.(?:Ve|EN)).*)*",
-        r"^\.[ \t]*(?:de1?|am1?|ig)\b.*(?:\n(?!\.[ \t]*\.).*)*|^\.TS.*(?:\n.*[^.\n]$)*\n.*\.$",
+        r"^\.<GAP>(?:de1?|am1?|ig)\b.*(?:\n(?!\.<GAP>\.).*)*|^\.TS.*(?:\n.*[^.\n]$)*\n.*\.$",
         r"^\.Bd .*-(?:literal|unfilled).*(?:\n(?!\.Ed).*)*",
-        r"^\.S[Hh][ \t]+\"?SYNOPSIS\"?[ \t]*(?:\n(?!\.S[Hh]).*)*|^\.S[Hh][ \t]+\"?NAME\b.*\n.*?\\-",
-        r"^[.'](?:[ \t]*(?:<PROSE_REQUESTS>)\b(?!.* (?:<CALLED>) )"
-        r"|[ \t]*(?:B|Em|I|It|SB|SM|Sy)\b(?=.*<SENTENCE>)(?!.* (?:<CALLED>) )"
+        r"^\.S[Hh]<SPACES>\"?SYNOPSIS\"?<GAP>(?:\n(?!\.S[Hh]).*)*"
+        r"|^\.S[Hh]<SPACES>\"?NAME\b.*\n.*?\\-",
+        r"^[.'](?:<GAP>(?:<PROSE_REQUESTS>)\b(?!.* (?:<CALLED>) )"
+        r"|<GAP>(?:B|Em|I|It|SB|SM|Sy)\b(?=.*<SENTENCE>)(?!.* (?:<CALLED>) )"
         r"|\\\"|(?:.*?(?P<prose>\"[^\" \n]+ [^\"\n]* [^\"\n]+\"))?.*)",
         r"^\.T[PQ]\b.*\n(?![.'])\S+$",
         r"(?<![^\W\d_])[^\W\d_]*+(?:\\(?:\((?:['`:^,~/o][A-Za-z]|[aAoO][eE]|ss)|\[[^\]\n\w]\w\]"
         r"|\[u[\dA-F]{4,}\]|\*['`:^,~])[^\W\d_]*+)++",
-        r"(?<![\w\\-])(?:[^\W_]|\\-)*+(?:\\f(?!R|P|1|\[R\])(?:[A-Z234]|\((?!C)..|\[[^\]]*\])"
+        r"(?<![\w\\-])(?:[^\W_]|\\-)*+(?:\\f(?!R|P|1|\[R\])(?:[A-Z234]|\((?!C)..|<BRACKETED>)"
         r"(?!<SENTENCE>)(?:[^\\\n]|\\[^f\n])*+"
         r"(?:\\f(?:[RP1]|\[R?\])(?:(?:\\\([ac]q|\\\*\(Aq)?[^\W_]*+)|(?=\\f)|$))+",
         r"\\f(?:C|\(C[A-Z]|\[C\w*\]).*?(?:\\f|$)|\\\*\(C`[^`\n]*?\\\*\(C'",
-        r"(?:\\(?:[|^~0 &]|\((?:em|en|bu|lq|rq)|\[(?:em|en|bu|lq|rq)\]|\*\([LR]\"))(?P<space>)",
+        r"(?:\\(?:[|^~0 &]|\((?:<SIGNS>)|\[(?:<SIGNS>)\]|\*\([LR]\"))(?P<space>)",
         r"\\(?:[f*n](?:\[[^\]\n]{,40}\]|\(..|.)|s[+-]?\d|\(..|\[[^\]\n]{,40}\]|.)",
     ),
     "html": (
@@ -261,11 +279,11 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"(?<![`\\])(`+)(?!`)(?s:.*?)(?<!`)\1(?!`)|<(?:[A-Za-z][\w+.-]+:|[\w.+-]+@)[^<>\s]*>",
         r"!?\[(?=[^\[\]]*\][(\[])(?P<markup>)",
         r"\]\(<?(?:[^()\s]|\([^()\s]*\))*<TITLE>\s*\)|\]\[[^\[\]\n]+\]",
-        r"^[ >]*\[(?!\^)[^\[\]\n]+\]:\s*\S+<TITLE>[ \t]*$",
+        r"^[ >]*\[(?!\^)[^\[\]\n]+\]:\s*\S+<TITLE><GAP>$",
         r"(?<![\w*~_\\])(\*{1,3}|~~|_|__(?!\w+__))(?![\s*~_])"
         r"(?P<prose>(?:[^*~_\\]|(?<=[^\W_])[*~_]+(?=\w)|\\.)*[^\s*~_])\1(?![\w*~_])",
         r"\[\^[^\[\]\s]+\]:?|\[\[(?:[^\[\]|\n]*\|(?P<prose>[^\[\]|\n]*)|[^\[\]\n]*)\]\]",
-        r"^[ >]*:{3,}[ \t]*[\w-]*(?P<opening>)",
+        r"^[ >]*:{3,}<GAP>[\w-]*(?P<opening>)",
         r"(?<![\w:]):{1,2}[\w-]+(?=[\[{])(?:\[(?P<text>[^\[\]\n]*)\])?",
         r"(?<![\w:]):[+-]?\w[\w+-]*:(?![\w:])",
         r"\{(?!\W{,9}<SENTENCE>)[^{}\n]*\}"
@@ -276,53 +294,54 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"|\\\[(?!\W{,9}<SENTENCE>)(?:[^\\]|\\[^\[\]])*+\\\]",
     ),
     "front matter": (
-        r"^[ \t-]*['\"]?[\w./-]+['\"]?[ \t]*[:=](?=\s)(?P<opening>)",
-        r"^(?!.*<SENTENCE>)(?![ \t-]*(?i:<PROSE_KEYS>)[ \t]*[:=]).*",
+        r"^[ \t-]*['\"]?[\w./-]+['\"]?<GAP>[:=](?=\s)(?P<opening>)",
+        r"^(?!.*<SENTENCE>)(?![ \t-]*(?i:<PROSE_KEYS>)<GAP>[:=]).*",
     ),
     # What reaches over several blocks of Markdown.
     "template": (
-        r"^[ >]*\$\$[^\S\n]*(?:\n[^$]*|[^$\n]+)\$\$[^\S\n]*$"
-        r"|^[ \t]*\\\[[^\S\n]*\n(?:.*\n)*?[ \t]*\\\][^\S\n]*$",
+        r"^[ >]*\$\$<GAP>(?:\n[^$]*|[^$\n]+)\$\$<GAP>$"
+        r"|^<GAP>\\\[<GAP><LINES><GAP>\\\]<GAP>$",
         r"(?s:\{\{[^{}]{,400}\}\}|\{\{[{<%].{,400}?[}>%]\}\}|\{%.{,400}?%\}|<%.{,400}?%>"
         r"|\{#.{,400}?#\}(?!\w))",
-        r"\{[%{][-<%]?\s*(codeblock|highlight|mermaid|math|raw|verbatim)\b"
+        r"\{[%{][-<%]?\s*(<TEMPLATE_BLOCKS>)\b"
         r"(?:[^{]|\{(?![%{][-<%]?\s*(?:/|end)?\1))*+\{[%{][-<%]?\s*(?:/|end)\1",
         _TEX_ENVIRONMENT,
     ),
     "english.po": _PO,
     "po": (*_PO, r"^msgstr.*(?:\n\".*)*"),
     "adoc": (
-        r"^(-{4,}|\.{4,}|`{3,}|\+{4,}|/{4,})[ \t]*\n(?:.*\n)*?\1[ \t]*$",
+        r"^(-{4,}|\.{4,}|`{3,}|\+{4,}|/{4,})<GAP><LINES>\1<GAP>$",
         r"^\[(?:source|listing|literal)\b.*\]\n(?![-.]{4})\S.*(?:\n\S.*)*",
-        r"^:[\w!-]+:.*|^\[.*\]$|^\w+::\S.*|^[\w.-]+:{2,4}(?=\s|$)",
+        r"^:[\w!-]+:.*|^\[.*\]$|^\w+::\S.*|^[\w.-]+:{2,4}<ENDS>",
         r"(?<![\w:])(?:<MACROS>)::?[^\s\[\]]*\[[^\]\n]*\]|(?<!\w)\+\S[^+\n]*\+(?!\w)",
         r"(?:(?<![\w:])(?:link|xref|mailto|footnote|btn):|https?://)[^\s\[\]]*\[(?P<markup>)",
         r"<<[^<>,\n]*(?:,(?P<prose>[^<>\n]*))?>>",
         r"(?:^\.(?=\w)|\|)(?P<opening>)",
     ),
     "org": (
-        r"(?i:^[ \t]*#\+begin_(?:src|example|export)\b.*(?:\n(?![ \t]*#\+end_).*)*+)",
-        r"(?i:^[ \t]*#\+(?!title|caption|description)\w+:?.*)|^[ \t]*: .*|^[ \t]*:[\w-]+:.*",
+        r"(?i:^<GAP>#\+begin_(?:src|example|export)\b.*(?:\n(?!<GAP>#\+end_).*)*+)",
+        r"(?i:^<GAP>#\+(?!title|caption|description)\w+:?.*)|^<GAP>: .*|^<GAP>:[\w-]+:.*",
         r"(?<!\w)[=~]\S(?:[^=~\n]*[^\s=~])?[=~](?!\w)"
         r"|\[\[(?:[^\[\]]*\]\[)?(?P<text>[^\[\]]*)\]\]",
-        r"\[\[[^\[\]]*\]\]|\[fn:[^\[\]]*\]|<<[^<>\n]*>>|\{\{\{[^{}\n]*\}\}\}"
-        r"|\bsrc_\w+(?:\[[^\]]*\])?\{[^{}]*\}",
+        r"\[<BRACKETS>\]|\[fn:[^\[\]]*\]|<<POINTED>>|\{\{\{[^{}\n]*\}\}\}"
+        r"|\bsrc_\w+<OPTION><BRACES>",
         _TEX_ENVIRONMENT,
         _TEX_MATH,
     ),
     "components": (  # of Svelte and Astro
-        r"\A---\n(?:.*\n)*?---$|\{(?:[^{}]|\{[^{}]*\})*+\}",
+        r"\A---<LINES>---$|\{(?:[^{}]|<BRACES>)*+\}",
         *_TAGS,
     ),
     "pod": (
-        r"^=begin (?!rdoc|comment).*(?:\n(?!=end).*)*|^=(?:head\d|item)(?=\s)|^=\w+.*|^[ \t]+\S.*",
+        r"^=begin (?!rdoc|comment).*(?:\n(?!=end).*)*|^=(?:head\d|item)(?=\s)|^=\w+.*"
+        r"|^<SPACES>\S.*",
         r"[CEFLSXZ](?:<<+ .*? >>+|<[^<>]*>)",
         r"(?:[BI]<(?:<+ )?| >>+|>)(?P<markup>)",
     ),
     "texinfo": (
         r"^@(<TEXINFO_BLOCKS>)\b.*(?:\n(?!@end \1).*)*",
         r"^@(?!(?:<TEXINFO_PROSE>)\b)[a-z]+\b(?![{@]).*",
-        r"@(?:<TEXINFO_CODE>)\{[^{}]*\}",
+        r"@(?:<TEXINFO_CODE>)<BRACES>",
         r"(?:@[A-Za-z]+\{?|\})(?P<markup>)",
         r"@.",
     ),
@@ -340,8 +359,8 @@ FORMATS: Mapping[str, Sequence[str]] = {
         r"^([;@!$%^&|:]).*(?:\n\1(?! -{24} >8).*){2,500}+(?=\s*\Z|\n\1 -{24} >8)",
         # titles that name other commits
         r"\A(?:(?:fixup|squash|amend)! |Merge |Revert \").*",
-        r"^(?:[A-Za-z\d]+(?:-[A-Za-z\d]+)+|(?i:bug|cc|closes|fixes|issue|link|refs)):\s.*"
-        r"(?:\n[ \t]+\S.*)*",
+        r"^(?:[A-Za-z\d]+(?:-[A-Za-z\d]+)+|(?i:<TRAILERS>)):\s.*"
+        r"(?:\n<SPACES>\S.*)*",
         r"^\(cherry picked from commit .*",
         r"^ {,3}(`{3,}|~{3,}).*(?:\n(?! {,3}\1).*)*+",
         r"(?<=\n\n)(?: {4}|\t).*(?:\n(?: {4}|\t).*)*",

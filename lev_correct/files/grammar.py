@@ -21,21 +21,21 @@ from .file_kinds import (
     NOTEBOOK,
     PROSE,
     TABLE,
+    TEMPLATES,
     UNKNOWN,
     by_language,
     kind_of,
 )
 from .formats import CODE, FORMATS, as_code, hidden, masked, one_of, settled
 from .markdown import Prose, read_markdown
-from .markup import Span, is_prose
+from .markup import Knows, Span, is_prose
 from .scanner import SCANNED, Token, scanned
 
-Knows = Callable[[str], bool]
 _UNREADABLE = dict.fromkeys(map(ord, "\r\0\1\2\3\4\5\ufeff"), " ")
 #: Lexers that have prose for text.
 _TEXT_LEXERS = {"tid", "typst", "wikitext"}
 #: What a template puts in: code, of which no lexer of its base language knows.
-_TEMPLATE = re.compile(r"\.(?:ejs|erb|hbs|j2|jinja2?|liquid|mustache|sls|sql|te?mpl|tpl|twig)\b")
+_TEMPLATE = re.compile(rf"\.(?:{TEMPLATES}|sls|sql)\b")
 _TEMPLATE_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|\$\{[^{}]*\}")
 _LETTER, _HIDDEN = re.compile(r"[^\W\d_]"), f"{CODE} "
 _WORD = re.compile(r"[^\W\d_]{2,}")

@@ -1,7 +1,7 @@
 """How a line is written apart from its words: its markup, capitals, where its sentences begin."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from os.path import commonprefix
 
@@ -9,6 +9,9 @@ from .formats import BREAK, masked, settled
 
 #: Where a text stands in a line: its first character, and the one after its last.
 Span = tuple[int, int]
+#: Tells whether a list has a word, or which corrections it has for it.
+Knows = Callable[[str], bool]
+Listed = Callable[[str], Sequence[str]]
 #: Marks that are written for an apostrophe, as :func:`.plain_apostrophes` has it.
 APOSTROPHES = "'\u2019\u00b4\u02b9\u02bb\u02bc\u02c8\u2018\u201b\u2032\u2035\ua78c\uff07"
 #: Marks that divide a word or join two, the soft one as far as it ends a line; recognisers of
@@ -34,7 +37,7 @@ def is_shouted(line: str) -> bool:
     return line == line.upper() and len(_LONG_WORD.findall(line)) >= SHOUTED
 
 
-def as_asked(line: str, places: Sequence[tuple[int, int]]) -> str:
+def as_asked(line: str, places: Sequence[Span]) -> str:
     """A line as its words are asked for: in small letters where it is in capitals, and where a
     word begins a sentence, whose capital says nothing."""
     small = line.lower()

@@ -24,6 +24,7 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.text_files import read_bytes
 
 from ..files.markup import case_of, is_shouted, without_markup
+from ..packaged import ENGLISH_SPELLING
 from ..propose.backend import Backend
 from ..text.units import Span, context, looked_up
 
@@ -203,7 +204,7 @@ def between(value: float, least: float, most: float) -> float:
 #: single line has.
 FEW, TYPED = "few", "typed"
 #: Those of English.
-ENGLISH = Path(__file__).parents[1] / "english_spelling" / "corrector.judge"
+ENGLISH = ENGLISH_SPELLING / "corrector.judge"
 
 
 class Weights:

@@ -24,7 +24,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
@@ -34,7 +33,7 @@ from ..files.markup import is_shouted
 from ..propose.backend import Backend
 from ..propose.spacing import SURE
 from ..text.units import Span, letters_only
-from ..words.lexicon import SPELLED, KnownWords
+from ..words.lexicon import RARE_OR_WRONG, SPELLED, KnownWords
 from .features import LEFT_ALONE, NOT_THE_FIRST, SHORT, LineFeatures, Weights
 from .languages import Languages, Word
 
@@ -55,11 +54,16 @@ _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{2,}|[A-Z]{3,}")
 TELL, ENOUGH, MANY = 2, 10, 0.005
 #: Kinds of edits of words that a list has.
 OF_LISTS = ("listed", "confused")
-#: Probability from which on a word that exists is changed for another one, by its neighbours: below
-#: it, of the edits in commits and made errors 3 were right, 2 wrong (all of the commits).
+#: Probability from which on a word that exists is changed for another one, by its neighbours: of
+#: 700 sentences of 16 sources none is changed as it is; of the same with a word confused 73 are put
+#: right, and 2 get a third word; at 0.7 56 and 1, at 0.3 83 and 3.
 ANOTHER_WORD = 0.55
 #: What people say and hardly write; words of a transcript for each of these, at most.
 _SPOKEN, SPEECH = re.compile(r"(?i)\b(?:u[hm]+|erm|hm+|mhm|i i)\b"), 100
+#: Characters on each side of a name in which its address is sought.
+ADDRESS = 80
+#: An address of a name, also as *jhonny at mail.org*.
+_OF_ADDRESS = r"(?i)@\S*{0}|{0}\S*(?:@|\W+at\W+\S+\.\w)"
 #: What a function is applied to, after it; a few letters between the gaps of columns.
 _ARGUMENT = re.compile(r" [b-hj-z](?![\w'\u2019.])")
 _CELL = re.compile(r"(?:(?<=\s{3})|(?<=\t)|^)[^\W\d_]{1,3}(?=\s{3}|\t|$)")
@@ -272,6 +276,8 @@ class Evidence(Judge):
 
     def _level(self, word: str) -> int:
         level, small = max(map(self.run.known.level, _forms(word))), word.lower()
+        if level == RARE_OR_WRONG:
+            return LEFT_ALONE
         if level == NAME_ALONE and word == small and self.is_prose and len(word) > SHORT:
             level = IN_SMALL
         if not level and self._is_of_term(small, MOST_ENDINGS):
@@ -361,22 +367,14 @@ class LineJudge:
         odds, self.why[start] = run.weights.judged(kind, features)
         return 1 / (1 + math.exp(-odds))
 
-    @cached_property
-    def _addresses(self) -> str:
-        """Returns the addresses of the line, in small letters; of *jhonny at mail.org* the name."""
-        words = self.line.lower().split()
-        parts = zip(words, words[1:], words[2:])
-        hidden = (
-            name for name, at, host in parts if at.strip("()[]<>") == "at" and "." in host[:-1]
-        )
-        return " ".join([*(word for word in words if "@" in word), *hidden])
-
     def _is_name_or_code(self, start: int, word: str, kind: Kind) -> bool:
         """Returns whether what stands around a word says so: an address that has its name, single
         letters that it is applied to (*foldr f z*), the gaps of a table around a few letters."""
+        end = start + len(word)
         if word[:1].isupper():
-            return word.lower() in self._addresses
-        if kind == "word" and _ARGUMENT.match(self.line, start + len(word)):
+            around = self.line[max(start - ADDRESS, 0) : end + ADDRESS]
+            return bool(re.search(_OF_ADDRESS.format(re.escape(word)), around))
+        if kind == "word" and _ARGUMENT.match(self.line, end):
             return True
         return bool(_CELL.match(self.line, start)) and self.line.strip() != word
 

@@ -11,7 +11,7 @@ from lev_runtime.text.source_change import changes
 from lev_runtime.text.words import WordEdit, word_edits
 
 from ..lines import Answer
-from ..text.units import ModelUnit
+from ..text.units import Knows, Listed, ModelUnit
 from .spacing import Spacing
 
 
@@ -68,7 +68,7 @@ def rewriting(
     unit: Tokens,
     written: Sequence[str | None],
     scores: Sequence[float],
-    known: Callable[[str], bool],
+    known: Knows,
 ) -> Rewriting:
     """Returns what a left-to-right model changed.
 
@@ -112,15 +112,15 @@ class Backend:
     #: Finds what is to be joined and divided, where the lists say enough.
     spacing: Spacing | None = None
     #: Whether a text is read; one that is not stays as it is.
-    readable: Callable[[str], bool] = staticmethod(lambda text: True)
+    readable: Knows = staticmethod(lambda text: True)
     #: Whether there are lists of words and none has a word, neither as right nor as wrong.
-    unknown: Callable[[str], bool] = staticmethod(lambda word: False)
+    unknown: Knows = staticmethod(lambda word: False)
     #: The corrections that are listed for a word as a misspelling, the likeliest first.
-    misspelt: Callable[[str], Sequence[str]] = staticmethod(lambda word: ())
+    misspelt: Listed = staticmethod(lambda word: ())
     #: Whether a word is right, but may be written for another one.
-    is_confused: Callable[[str], bool] = staticmethod(lambda word: False)
+    is_confused: Knows = staticmethod(lambda word: False)
     #: Whether a list has a word as right.
-    knows: Callable[[str], bool] = staticmethod(lambda word: False)
+    knows: Knows = staticmethod(lambda word: False)
 
     #: How usual a word in small letters is: its log-probability.
     rating: Callable[[str], float] = staticmethod(lambda word: 0.0)

@@ -7,7 +7,7 @@ softmax over all candidates.
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from ..text.units import (
     APOSTROPHES,
     NO_CONTEXT,
     Context,
+    Knows,
     ModelUnit,
     core_of,
     plain_apostrophes,
@@ -139,9 +140,7 @@ class WordLists:
     def _listed(self, word: str) -> tuple[str, ...]:
         return self.lookup.corrections(word) if self.lookup else ()
 
-    def texts(
-        self, word: str, written: Iterable[str], longest: int, spelt: Callable[[str], bool]
-    ) -> list[str]:
+    def texts(self, word: str, written: Iterable[str], longest: int, spelt: Knows) -> list[str]:
         """Lists what a word may become, itself first: its listed corrections; where it has none,
         what the model wrote, and near words, the nearest first, but for what grows by more than
         ``longest`` letters.

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import nlargest
 from operator import attrgetter, itemgetter
-from pathlib import Path
 from typing import NamedTuple
 
 from rapidfuzz import process
@@ -23,7 +22,9 @@ from rapidfuzz.distance import OSA
 
 from ..files.markup import case_of, is_shouted
 from ..lines import Change
+from ..packaged import ENGLISH_SPELLING
 from ..text.units import (
+    Listed,
     Span,
     context,
     letters_only,
@@ -36,7 +37,7 @@ from ..words.ngrams import Bigrams, LetterModel
 #: Words of English: those that are met next to any others, other frequent ones, and names of which
 #: no word in small letters is as frequent (from SCOWL's lists those that are met 16 times or more
 #: in a million words, and others).
-ENGLISH = Path(__file__).parents[1] / "english_spelling" / "english.json"
+ENGLISH = ENGLISH_SPELLING / "english.json"
 #: Log-probability of a word that is in no list, less that of its letters.
 UNKNOWN = -5.0
 #: Of a space left out between words of which none, one or both are common; added where what stands
@@ -109,7 +110,7 @@ class Spacing:
         counts: Mapping[str, float],
         bigrams: Bigrams,
         letters: Lexicon | LetterModel,
-        listed: Callable[[str], Sequence[str]] = lambda word: (),
+        listed: Listed = lambda word: (),
     ) -> None:
         self._counts, self._bigrams, self._letters = counts, bigrams, letters
         self._listed = listed
@@ -287,7 +288,7 @@ class Spacing:
             case, *others = ["small" if shouted else case_of(line, *at) for at in slot_places]
             if case == "mixed" or (others and not (has_space and others == ["small"])):
                 continue
-            if others and line[max(start - 1, 0) : start] == "-":  # i-th row
+            if others and line.startswith("-", max(start - 1, 0)):  # i-th row
                 continue
             if not self._options(slot_words, case):
                 continue

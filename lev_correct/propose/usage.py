@@ -4,32 +4,42 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..files.formats import one_of
 from ..lines import Change
 
-_DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-_MONTHS = "january|february|april|june|july|september|october|november|december"
-_TONGUES = "english|french|german|spanish|italian|russian|chinese|japanese|european|american"
-_OF_TONGUES = "language|people|teachers?|literature|words?|speakers?|students?|class|lessons?"
-_DONE = r"been|done|gone|had|made|seen|told|taken|known|thought|said|got|come|given|\w+ed"
-_MORE = (
-    "better|worse|more|less|taller|bigger|smaller|greater|higher|lower|older|younger|faster|"
-    "larger|rather|easier|harder|cheaper|stronger|longer|shorter|earlier|later|fewer"
+_DAYS = one_of("monday tuesday wednesday thursday friday saturday sunday")
+_MONTHS = one_of("january february april june july september october november december")
+_TONGUES = one_of(
+    "english french german spanish italian russian chinese japanese european american"
 )
-_THAN = "the|an?|any|others?|me|you|him|her|us|them|my|your|his|their|our|it|that|those|ever|one"
-_TOO = "late|much|many|big|small|hard|expensive|difficult|young|old|busy|tired|easy|bad|far"
-_AFTER_I = (
-    "am|was|have|had|think|will|would|can|could|do|did|don't|want|like|love|know|believe|hope|"
-    "need|feel|agree|went|saw|should|must"
+_OF_TONGUES = one_of(
+    "language people teachers? literature words? speakers? students? class lessons?"
 )
-_VOWEL = (
-    "hour|honest|apple|answer|idea|example|error|important|interesting|old|easy|email|egg|"
-    "animal|article|object|event|opportunity|argument|option|expensive|amazing|accident"
+_DONE = one_of(r"been done gone had made seen told taken known thought said got come given \w+ed")
+_MORE = one_of(
+    "better worse more less taller bigger smaller greater higher lower older younger faster "
+    "larger rather easier harder cheaper stronger longer shorter earlier later fewer"
 )
-_CONSONANT = (
-    "university|uniform|unique|unit|union|useful|user|usual|european|one|book|car|man|woman|person|"
-    "problem|house|new|good|great|big|small|few|lot|long|different|real|student|teacher|job|company"
+_THAN = one_of(
+    "the an? any others? me you him her us them my your his their our it that those ever one"
 )
-_YOURS = "email|letter|help|support|time|name|own|friends?|family|house|car|job|reply|question"
+_TOO = one_of("late much many big small hard expensive difficult young old busy tired easy bad far")
+_AFTER_I = one_of(
+    "am was have had think will would can could do did don't want like love know believe hope "
+    "need feel agree went saw should must"
+)
+_VOWEL = one_of(
+    "hour honest apple answer idea example error important interesting old easy email egg "
+    "animal article object event opportunity argument option expensive amazing accident"
+)
+_CONSONANT = one_of(
+    "university uniform unique unit union useful user usual european one book car man woman "
+    "person problem house new good great big small few lot long different real student "
+    "teacher job company"
+)
+_YOURS = one_of(
+    "email letter help support time name own friends? family house car job reply question"
+)
 
 
 class Slip(NamedTuple):

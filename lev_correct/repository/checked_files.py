@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -10,6 +10,7 @@ from lev_runtime.errors import UserError
 from lev_runtime.io.lines import STANDARD_STREAM, is_stream
 from lev_runtime.io.text_files import reading
 
+from ..files.markup import Knows
 from .git import tracked_files
 from .kinds import BINARY, HEAD, encoding_of, left_alone
 
@@ -30,7 +31,7 @@ class CheckedFiles:
     problems: list[str] = field(default_factory=list)
 
 
-def checked_files(paths: Sequence[str], excludes: Callable[[str], bool]) -> CheckedFiles:
+def checked_files(paths: Sequence[str], excludes: Knows) -> CheckedFiles:
     """The files of text among ``paths`` and below the folders among them; lists of words only among
     ``paths``.
 

@@ -1,12 +1,12 @@
 """Findings of a check."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lev_runtime.errors import printable
 
 from ..lines import WORTH, Correction, Edit
-from ..text.units import with_case
+from ..text.units import Listed, with_case
 from .identifiers import Identifier
 
 
@@ -35,10 +35,12 @@ class Finding:
     @property
     def message(self) -> str:
         """``teh -> the (0.98)``, or ``alot ?  a lot, allot``."""
-        before, after = printable(self.before), printable(self.after) or "nothing"
+        before = printable(self.before)
         if self.offers:
             return f"{before} ?  {printable(', '.join(self.offers))}"
-        return f"{before} -> {after} ({self.edit.probability:.2f}){', written' * self.written}"
+        after = printable(self.after) or "nothing"
+        written = ", written" if self.written else ""
+        return f"{before} -> {after} ({self.edit.probability:.2f}){written}"
 
     @property
     def level(self) -> str:
@@ -48,7 +50,7 @@ class Finding:
 
 def findings(
     file: str, line: int, correction: Correction, doubts: bool = False,
-    listed: Callable[[str], Sequence[str]] = lambda word: (),
+    listed: Listed = lambda word: (),
 ) -> Iterator[Finding]:  # fmt: skip
     """The edits of a line of a file that are made, or only reported.
 
@@ -59,15 +61,14 @@ def findings(
     # a byte order mark is no text
     hidden = line == 1 and correction.source.startswith("\ufeff")
     for edit in correction.edits:
-        is_doubt = edit.reason == "confidence" and edit.probability >= WORTH
-        is_unsure = edit.reason == "unsure"
-        if edit.applied or is_unsure or edit.reason == "reported" or (doubts and is_doubt):
+        is_doubt = doubts and edit.reason == "confidence" and edit.probability >= WORTH
+        if edit.reason in (None, "unsure", "reported") or is_doubt:
             spaces = len(edit.before) - len(edit.before.lstrip())  # that go with a word
             before, after = edit.before.strip(), edit.after.strip()
             edit_column = edit.offset + 1 - hidden
             column = edit_column + spaces
             words = [with_case(word, before) for word in listed(before)] or [after]
-            offers = words if is_unsure else ()
+            offers = words if edit.reason == "unsure" else ()
             yield Finding(file, line, column, before, after, edit, edit_column, offers)
 
 

@@ -10,22 +10,14 @@ from .sarif import as_sarif
 
 #: Digits of a probability that are the same whichever words a model reads at once.
 DIGITS = 6
-#: Codes of a terminal.
-COLOURS, PLAIN = {"warning": "\x1b[31m", "note": "\x1b[33m"}, "\x1b[0m"
 #: GitHub's escapes in messages, and those of what it reads before them.
 _IN_MESSAGE = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTY = {**_IN_MESSAGE, ":": "%3A", ",": "%2C"}
 
 
-def as_text(finding: Reported, begin: str = "", end: str = "") -> str:
-    """``file:line:column: word -> words (probability)``; ``begin``, ``end``: around the words."""
-    place = f"{printable(finding.file)}:{finding.line}:{finding.column}"
-    return f"{place}: {begin}{finding.message}{end}\n"
-
-
-def in_colour(finding: Reported) -> str:
-    """The same for a terminal: an error red, a question or what is written yellow."""
-    return as_text(finding, COLOURS[finding.level], PLAIN)
+def as_text(finding: Reported) -> str:
+    """``file:line:column: word -> words (probability)``."""
+    return f"{printable(finding.file)}:{finding.line}:{finding.column}: {finding.message}\n"
 
 
 def as_github(finding: Reported) -> str:
@@ -51,7 +43,6 @@ def _each(shown: Callable[[Reported], str]) -> Callable[[Iterable[Reported]], st
     return lambda reported: "".join(map(shown, reported))
 
 
-as_coloured_text = _each(in_colour)
 #: All findings of a run as one text.
 FORMATS: Mapping[str, Callable[[Iterable[Reported]], str]] = {
     "text": _each(as_text),

@@ -4,10 +4,12 @@ A report for people, never an edit: others may use the name.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lev_runtime.errors import counted
+
+from ..files.markup import Listed
 
 #: A part of six letters or more: of shorter ones and those in capitals, 58 in 100 were wrong.
 _PART = re.compile(r"(?:[A-Z][a-z]{5,}|(?<![^\W\d_])[a-z]{6,})(?![^\W\d_A-Z])")
@@ -38,9 +40,7 @@ class Identifier:
         return f"{self.identifier}: {self.before} -> {self.after} (in {places})"
 
 
-def identifiers(
-    lines: Iterable[tuple[str, int, str]], misspelt: Callable[[str], Sequence[str]]
-) -> list[Identifier]:
+def identifiers(lines: Iterable[tuple[str, int, str]], misspelt: Listed) -> list[Identifier]:
     """Returns the identifiers of some lines that have a listed misspelling as one of their parts.
 
     Args:

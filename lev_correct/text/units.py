@@ -5,7 +5,7 @@ front belong to no unit, so nothing changes them. Offsets count characters of th
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 from unicodedata import category, normalize
 
@@ -14,6 +14,8 @@ from lev_runtime.io.lines import UNREADABLE
 
 from ..files.markup import APOSTROPHES as APOSTROPHES
 from ..files.markup import HYPHENS as HYPHENS
+from ..files.markup import Knows as Knows
+from ..files.markup import Listed as Listed
 from ..files.markup import Span as Span
 from ..files.markup import without_markup
 
@@ -107,7 +109,7 @@ def read_unit(line: str, start: int, end: int) -> ModelUnit:
     return ModelUnit(first, last, _LONE_SURROGATE.sub(UNREADABLE, spaced))
 
 
-def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int]]:
+def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[Span]:
     """Where the units of a line begin and end; disjoint, in order, with no spaces at their ends.
 
     Args:
@@ -189,7 +191,7 @@ def core_of(word: str) -> str:
     return word[places[0] : places[-1] + 1] if places else ""
 
 
-def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Context:
+def context(line: str, places: Sequence[Span], number: int) -> Context:
     """The units before and after the one of that number, in small letters; ``""`` where there is
     none, or more than whitespace between the two."""
     start, end = places[number]
@@ -206,7 +208,7 @@ def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Contex
     return before, behind
 
 
-def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iterator[ModelUnit]:
+def pieces(line: str, start: int, end: int, fits: Knows) -> Iterator[ModelUnit]:
     """The unit at a span; where it does not fit, its halves, theirs, and so on.
 
     It is cut at the space nearest to its middle, and inside a word that does not fit by itself. A

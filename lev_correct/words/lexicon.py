@@ -27,6 +27,7 @@ from .ngrams import LetterModel
 from .prepared import (
     COUNTS,
     ENCODING,
+    Arrays,
     SortedLines,
     counts_as_arrays,
     counts_of,
@@ -44,6 +45,8 @@ from .prepared import (
 END_OF_WORD = ord("\n")
 MOST_KEPT = 100_000  # words whose place in the list is remembered
 SPELLED = 9  # level of a spelling of its own, also where a table has it as a misspelling
+#: Level of a rare word (*collet*, *precess*) that a table has as a misspelling: a person is asked.
+RARE_OR_WRONG = 2
 _LINE = re.compile(rb"[^\t\n]+\t0*\d(?:\n|\Z)")
 TEXT = "known"  # the array of a prepared list
 #: Letters inserted, deleted or substituted, and neighbours exchanged, at least.
@@ -142,7 +145,7 @@ class Lexicon:
             return WordTree(*arrays.values())
         return WordTree.of("\n".join([*self.words, ""]), END_OF_WORD)
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> Arrays:
         """Returns what it is prepared as."""
         words = packed(self.words)
         counts = counts_as_arrays([self.counts[word] for word in self.words])
@@ -341,7 +344,7 @@ class KnownWords:
         read, or its first line is of another form."""
         return cls(_levels(path))
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> Arrays:
         """Returns what it is prepared as."""
         return {TEXT: np.frombuffer(self._lines.text, dtype=np.uint8)}
 

@@ -69,7 +69,7 @@ class LetterModel:
         model._longest = keys, arrays["gram_counts"].astype(np.int64)
         return model
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> Arrays:
         """Returns what the model is made of."""
         keys, counts = self._longest
         arrays = np.diff(keys, prepend=0), counts
@@ -177,7 +177,7 @@ class Bigrams:
             counts[left, right] += count
         return cls(counts)
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> Arrays:
         """Returns what it is prepared as."""
         lefts, rights = np.divmod(self._pairs, len(self.words))
         sizes = np.bincount(lefts, minlength=len(self.words))

@@ -101,7 +101,7 @@ def numbers(values: np.ndarray) -> np.ndarray:
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
 
-def counts_as_arrays(counts: Sequence[float]) -> dict[str, np.ndarray]:
+def counts_as_arrays(counts: Sequence[float]) -> Arrays:
     """Counts of which many are equal."""
     values, places = np.unique(np.array(counts, dtype=np.float64), return_inverse=True)
     return dict(zip(COUNTS, (values, numbers(places)), strict=True))

@@ -71,7 +71,7 @@ class Check(NamedTuple):
 
 
 class Expected:
-    """What a model answers, asked before it is exported.
+    """Holds the answers of a model, asked before it is exported.
 
     int8: also what it answers once its matrices are rounded to 8 bits.
     """

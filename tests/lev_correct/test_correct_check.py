@@ -293,3 +293,11 @@ def test_lines_that_comments_name_are_left_alone_in_every_way(run, capsys):
     assert run("a --buffer 1") == expected
     run("a b --in-place")
     assert tree() == {"a": expected, "b": b"the"}
+
+
+@pytest.mark.parametrize("command", ["", "check -", "check --stdin-filename a.c"])
+@pytest.mark.parametrize("text", ["int f() {\n  return 1;\n}\n", "We met.\nHe left; we not.\n\n"])
+def test_code_without_a_name_is_told(monkeypatch, capsys, command, text):
+    run_scripted(monkeypatch, text.encode(), command)
+    is_told = "looks like code" in capsys.readouterr().err
+    assert is_told == ("{" in text and "--stdin-filename" not in command)

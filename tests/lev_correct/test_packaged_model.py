@@ -86,7 +86,7 @@ The people who can can help once once the server is up. |
 the the house | the house
 to to | to
 Ich habe das nicht gewusst |
-Connexion of the imbedded heros, requestor | Connexion of the imbedded heroes, requestor
+Connexion, imbedded goverment, heros, requestor | Connexion, imbedded government, heros, requestor
 connexion |
 tomorow | tomorrow
 Sylt |
@@ -124,6 +124,7 @@ def test_both_halves_of_a_divided_word_stay(packaged):
 #: line | the word that is a question | what a check prints
 QUESTIONS = """
 He was not quiet enough for this. | quiet ?  quite
+A collet holds the tool in its place. | collet ?  collect
 It goes inout, and there was no sense in it for most of us here. | inout ?  input, in out
 """
 

@@ -297,7 +297,7 @@ def test_untranslated_entries_are_matched_by_the_memory_of_another_tool(tmp_path
     words = [str(path), "-o", str(out), "--tmx", str(matches)]
     assert cli.main(["repair", *words]) == 0
     said = capsys.readouterr()
-    assert "nothing to do" in said.out and "2 are untranslated" in said.out
+    assert "nothing to do" in said.out and "untranslated: 2" in said.out
     assert not matches.exists() and str(matches) in said.err
     assert cli.main(["repair", *words, "--memory", str(memory)]) == 0
     assert tmx.tmx_pairs(matches, matches.read_bytes(), "fr")[0] == [

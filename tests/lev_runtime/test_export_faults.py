@@ -208,212 +208,31 @@ def write(out: Path, name: str, file: str, fault: str, into_int8: bool = False) 
     write_folder(out, writer._replace(write=write_damaged), into_int8)
 
 
-#: family | file, table or description | what is changed
-FAULTS = rows("""
-levt | encoder | matrix 0 rows
-levt | encoder | matrix 2 columns
-levt | encoder | vector 0 lost
-levt | encoder | vector -1 lost
-levt | encoder | input mask 1
-levt | encoder | norm -1 -3
-levt | encoder | outputs key_token_0 value_token_0
-levt | encoder | outputs key_token_0 key_token_1
-levt | encoder | attribute MultiHeadAttention num_heads 4
-levt | encoder | attribute MultiHeadAttention num_heads 3
-levt | encoder | matrix 3 nan
-levt | decoder_deletion_placeholder | matrix 1 rows
-levt | decoder_deletion_placeholder | matrix 8 columns
-levt | decoder_deletion_placeholder | matrix 4 half
-levt | decoder_deletion_placeholder | matrix -1 columns
-levt | decoder_deletion_placeholder | vector 3 lost
-levt | decoder_deletion_placeholder | input mask 1
-levt | decoder_deletion_placeholder | input source_mask 1
-levt | decoder_deletion_placeholder | norm -1 -4
-levt | decoder_deletion_placeholder | attribute MultiHeadAttention num_heads 1
-levt | decoder_deletion_placeholder | attribute LayerNormalization epsilon 0.1
-levt | decoder_deletion_placeholder | operator Relu Tanh
-levt | decoder_token | input places 1
-levt | decoder_token | operator ArgMax ArgMin
-levt | decoder_token | operator ReduceMax ReduceMin
-levt | decoder_token | operator Softmax LogSoftmax
-levt | decoder_token | matrix -1 rows
-levt | decoder_token | vector -1 lost
-levt | decoder_token | input source_mask 1
-levt | decoder_token | input key_token_0 0
-levt | table | source rows
-levt | table | target rows
-levt | table | target last
-levt | table | source_places rows
-levt | table | source_places late
-levt | table | target_places rows
-levt | table | target_places late
-levt | table | target_places nan
-levt | described | graphs.scale = 2.857
-levt | described | graphs.scale = 5.6
-levt | described | graphs.decoders.0.heads = ["placeholder"]
-levt | described | text.bpe = "characters"
-levt | dictionaries.json | special.pad = 3
-levt | dictionaries.json | special = {"bos": 2, "pad": 1, "eos": 0, "unk": 3}
-levt | dictionaries.json | special.unk = 4
-levt | dictionaries.json | placeholder = false
-levt | dictionaries.json | source = 6⇄9
-levt | dictionaries.json | target = ["a"]
-traces | table | counts rows
-traces | table | counts more
-traces | table | mark sign
-traces | table | mark lost
-traces | encoder | outputs states pointer_keys
-traces | decoder_deletion | input mask 1
-traces | decoder_placeholder | matrix -1 columns
-traces | decoder_placeholder | matrix -1 more
-traces | decoder_token | input row 0
-traces | decoder_token | input hidden 0
-traces | decoder_token | input source 5
-traces | decoder_token | input pointer_keys 0
-traces | decoder_token | operator Softmax Relu
-traces | decoder_token | matrix -2 half
-traces | described | graphs.decoders.0.file = "decoder_placeholder.onnx"
-traces | described | graphs.tables.counts.offset = 0
-stock | encoder | matrix 0 rows
-stock | encoder | matrix 1 rows
-stock | encoder | matrix -1 columns
-stock | encoder | vector 1 lost
-stock | encoder | input mask 1
-stock | encoder | outputs key_cross_0 value_cross_0
-stock | reader | input place 0
-stock | reader | input place 5
-stock | reader | input units 0
-stock | reader | input parents 0
-stock | reader | input source_mask 1
-stock | reader | matrix 0 rows
-stock | reader | matrix 0 late
-stock | reader | matrix -1 half
-stock | reader | vector 2 lost
-stock | reader | operator LogSoftmax Softmax
-stock | reader | attribute MultiHeadAttention num_heads 4
-stock | reader | norm -1 -2
-stock | block_reader | input place 0
-stock | block_reader | input seen 1
-stock | block_reader | input source_mask 1
-stock | block_reader | input units 0
-stock | block_reader | matrix 0 late
-stock | block_reader | vector -2 lost
-stock | block_reader | outputs key_past_0_next value_past_0_next
-stock | block_reader | operator Relu Tanh
-stock | described | graphs.heads = 1
-stock | described | graphs.head_width = 4
-stock | described | graphs.blocks = 2
-stock | described | settings.joins_draft = true
-stock | dictionaries.json | special.pad = 3
-stock | dictionaries.json | special.eos = 0
-stock | dictionaries.json | special.unk = 5
-stock | dictionaries.json | source = 5⇄7
-concat | encoder | input mask 1
-concat | encoder | operator ArgMax ArgMin
-concat | encoder | operator CumSum Identity
-concat | encoder | matrix 1 rows
-concat | encoder | matrix 2 rows
-concat | encoder | lost Min 0
-concat | reader | input parents 0
-concat | reader | matrix 3 columns
-concat | block_reader | vector 0 lost
-concat | described | settings.joins_draft = false
-pbd | encoder | outputs key_copied_0 value_copied_0
-pbd | encoder | outputs key_copied_0 key_cross_0
-pbd | encoder | input mask 1
-pbd | reader | input place 1
-pbd | reader | input source_mask 1
-pbd | reader | input units 1
-pbd | reader | operator Greater GreaterOrEqual
-pbd | reader | operator And Or
-pbd | reader | matrix 2 columns
-pbd | reader | vector 4 lost
-pbd | block_reader | operator Greater GreaterOrEqual
-pbd | block_reader | operator And Or
-pbd | block_reader | input seen 1
-pbd | block_reader | matrix -1 rows
-pbd | block_reader | attribute MultiHeadAttention num_heads 16
-gated | encoder | outputs copied following
-gated | encoder | input mask 1
-gated | encoder | operator Sigmoid Tanh
-gated | encoder | lost Where 0
-gated | encoder | matrix -1 half
-gated | reader | input copied 4
-gated | reader | input source_mask 1
-gated | reader | lost ReduceMean 0
-gated | reader | vector -2 lost
-gated | reader | matrix -1 rows
-gated | block_reader | input copied 4
-gated | block_reader | input units 0
-gated | block_reader | input place 2
-gated | block_reader | operator Log Neg
-tagging | labeler | input mask 1
-tagging | labeler | input latent_mask 1
-tagging | labeler | input spans 1
-tagging | labeler | input latent_spans 1
-tagging | labeler | matrix 0 rows
-tagging | labeler | matrix 2 rows
-tagging | labeler | matrix -1 columns
-tagging | labeler | vector 0 half
-tagging | labeler | operator Gelu Relu
-tagging | labeler | operator Abs Identity
-tagging | labeler | attribute MultiHeadAttention scale 0.5
-tagging | labeler | attribute MultiHeadAttention num_heads 3
-tagging | labeler.json | labels = 0⇄1
-tagging | labeler.json | kind = "classification"
-tagging | labeler.json | pieces = "sentencepiece"
-multilabel | labeler | input latents 0
-multilabel | labeler | input mask 1
-multilabel | labeler | matrix 5 half
-multilabel | labeler | operator Greater Less
-multilabel | labeler | norm -1 -2
-multilabel | labeler.json | labels = ["red"]
-levt | described | settings.limits = [9, 9]
-levt | described | model = "transformer"
-pbd | reader | matrix 3 nan
-stock | encoder | matrix 2 nan
-tagging | labeler | matrix 3 nan
-""")
-
-#: what stays unseen in single precision and is put in where layers get their 8 bits
-INT8_FAULTS = rows("""
-wide | encoder | matrix 0 rows
-wide | encoder | vector 0 lost
-wide | encoder | input mask 1
-wide | encoder | norm -1 -3
-wide | encoder | attribute MultiHeadAttention num_heads 4
-wide | decoder_deletion_placeholder | norm -1 -4
-wide | decoder_deletion_placeholder | vector 3 lost
-wide | decoder_token | operator ArgMax ArgMin
-wide | table | source_places rows
-wide | described | graphs.scale = 5.6
-wide | dictionaries.json | special.pad = 3
-""")
-
-#: settings that change no answer: a folder says what its writer meant
-SETTINGS = rows("""
-levt | described | settings.delete_threshold = 0.9
-levt | described | settings.max_iter = 2
-stock | described | settings.limit = 7
-stock | described | settings.words_learnt = 3
-tagging | labeler.json | threshold = 0.1
-""")
+#: where it is put in (in single precision, where layers get their 8 bits, which it then is unseen
+#: before, or in settings, which change no answer) | family | file, table or description | fault
+FAULTS = rows((Path(__file__).parent / "export_faults.txt").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("name, file, fault", FAULTS)
+def faults(where: str) -> pytest.MarkDecorator:
+    """Returns the faults that are put in there."""
+    chosen = [fault for place, *fault in FAULTS if place == where]
+    return pytest.mark.parametrize("name, file, fault", chosen)
+
+
+@faults("fp32")
 def test_a_fault_is_refused_with_nothing_written(name, file, fault, tmp_path):
     with refuses("nothing was written"):
         write(tmp_path / "out", name, file, fault)
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name, file, fault", INT8_FAULTS)
+@faults("int8")
 def test_a_fault_of_8_bits_alone_is_refused_too(name, file, fault, tmp_path):
     with refuses("nothing was written"):
         write(tmp_path / "out", name, file, fault, into_int8=True)
 
 
-@pytest.mark.parametrize("name, file, fault", SETTINGS)
+@faults("set")
 def test_settings_are_what_they_were_set_to(name, file, fault, tmp_path):
     write(tmp_path / "out", name, file, fault)
     Folder(tmp_path / "out")
