@@ -81,6 +81,8 @@ VARIANT, AS_USUAL = 60, 0.2
 #: these among 1,858 misspelt words, and people's 3,362 misspellings six; of those up to size 95
 #: commits have more than 40.
 RARE_SIZE = 70
+#: The same of the lists of doubtful variants: larger ones have *dependancy* and *accidently*.
+RARE_VARIANT_SIZE = 50
 #: Packages whose names have a word, at least, and level.
 PACKAGES = ((1, 4), (2, 6))
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
@@ -182,11 +184,13 @@ def scowl_levels(folder: Path, shares: Mapping[str, float]) -> Iterator[tuple[st
             level = max((level for most, level in SCOWL if size <= most), default=0)
             if "-words" in kind and "variant_2" not in kind and size <= VARIANT:
                 level = SPELLED
+        most = RARE_VARIANT_SIZE if "variant_2" in kind else RARE_SIZE
+        is_words = "-words" in kind and size <= most
         for line in path.read_text("latin-1").splitlines() if level else ():
             word = line.strip().lower()
             meant = [shares.get(other, 0.0) for other in lookup.corrections(word)]
             is_usual = shares.get(word, 0.0) >= AS_USUAL * max(meant, default=0.0) > 0
-            if meant and "-words" in kind and level and size <= RARE_SIZE:
+            if meant and is_words:
                 yield word, RARE_OR_WRONG
             yield word, SPELLED if is_usual and level != NAME else level
 
