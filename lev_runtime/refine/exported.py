@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..folder import Folder, Session
+from ..errors import UserError
+from ..folder import EXPORT_AGAIN, Folder, Session
 from .arrays import NUMPY
 from .policy import HEADS, EditState, FeaturePolicy
 
 Inputs = dict[str, np.ndarray]
-_NONE = np.zeros(0, np.int64)
-#: inputs of graphs before 0.9 that a pass may not need
-_UNASKED = dict.fromkeys(("places", "copied", "row", "left", "right", "gone", "slot"), _NONE)
 
 
 class EncoderOutput:
@@ -50,8 +48,10 @@ class ExportedPolicy(FeaturePolicy):
     longest: the most tokens of source and target. Its features are logits.
 
     Attributes:
-        tables: what is looked up outside of the graphs, by name; empty for an export of before 0.9,
-            whose graphs begin with tokens and end with logits.
+        tables: what is looked up outside of the graphs, by name.
+
+    Raises:
+        UserError: an export of before 0.9, whose graphs begin with tokens.
     """
 
     exits = {head: head for head in HEADS}
@@ -65,6 +65,9 @@ class ExportedPolicy(FeaturePolicy):
         threads: int | None,
     ) -> None:
         graphs: dict[str, Any] = folder.description["graphs"]
+        tables = graphs.get("tables")
+        if tables is None:
+            raise UserError(f"{folder.path} was exported before version 0.9; {EXPORT_AGAIN}")
         self.pad = pad
         self.placeholder = placeholder
         self.longest = longest
@@ -73,10 +76,9 @@ class ExportedPolicy(FeaturePolicy):
         for decoder in graphs["decoders"]:
             session = folder.session(decoder, threads)
             self.decoders |= dict.fromkeys(decoder["heads"], session)
-        tables = graphs.get("tables", {})
         self.tables = {name: folder.table(described) for name, described in tables.items()}
-        self.scale = np.float32(graphs.get("scale", 1.0))
-        self.traces = "mark" in tables or "deleted" in self.decoders["token"].inputs
+        self.scale = np.float32(graphs["scale"])
+        self.traces = "mark" in tables
 
     def max_positions(self) -> tuple[int, int]:
         """See the base class."""
@@ -85,9 +87,7 @@ class ExportedPolicy(FeaturePolicy):
     def encode(self, tokens: np.ndarray) -> EncoderOutput:
         """Runs the encoder: B × S tokens."""
         mask = (tokens != self.pad).astype(np.int32)
-        inputs = {"tokens": tokens, "mask": mask}
-        if self.tables:
-            inputs["x"] = self._embedded("source", tokens)
+        inputs = {"tokens": tokens, "mask": mask, "x": self._embedded("source", tokens)}
         outputs = self.encoder.outputs
         arrays = dict(zip(outputs, self.encoder(outputs, inputs)))
         hidden = np.where(mask, np.float32(0), np.float32(-np.inf))
@@ -105,14 +105,8 @@ class ExportedPolicy(FeaturePolicy):
         session = self.decoders[head]
         texts = _Texts.of(state, self.pad)
         inputs = self._inputs(state, texts)
-        if self.tables:
-            (sides,) = session(["sides"], inputs)
-            logits = self._by_head(session, sides, texts)
-        else:
-            outputs = [name for name in HEADS[:2] if name in session.outputs]
-            logits = dict(zip(outputs, session(outputs, inputs | texts.slot_ends())))
-            if "placeholder" in logits:
-                logits["placeholder"] = texts.by_slot(logits["placeholder"])
+        (sides,) = session(["sides"], inputs)
+        logits = self._by_head(session, sides, texts)
         width = state.inputs()[0].shape[1]
         return {
             name: values if values.shape[1] == width else NUMPY.resize(values, width)
@@ -138,16 +132,13 @@ class ExportedPolicy(FeaturePolicy):
         inputs |= {"places": rows * texts.tokens.shape[1] + columns, "row": rows}
         if "states" in inputs:
             inputs["copied"] = copied = _copied(inputs, rows, columns)
-            if self.tables:
-                states = inputs["states"]
-                inputs["x"][rows, columns] += states.reshape(-1, states.shape[2])[copied]
+            states = inputs["states"]
+            inputs["x"][rows, columns] += states.reshape(-1, states.shape[2])[copied]
         return self.decoders["token"](outputs, inputs)
 
     def _inputs(self, state: EditState, texts: "_Texts") -> Inputs:
         """Returns the inputs of every pass."""
         inputs = state.encoder_out.inputs() | {"mask": texts.mask.astype(np.int32)}
-        if not self.tables:
-            return inputs | _UNASKED | {"tokens": texts.tokens, "deleted": texts.marked()}
         inputs["x"] = x = self._embedded("target", texts.tokens)
         if texts.deleted is not None:
             x[texts.deleted] += self.tables["mark"][0] * self.scale
@@ -208,12 +199,6 @@ class _Texts(NamedTuple):
         width = mask.sum(1).max()
         deleted = None if deleted is None else deleted[:, :width]
         return cls(tokens[:, :width], mask[:, :width], deleted)
-
-    def marked(self) -> np.ndarray:
-        """Returns R × T × 1, 1 for what was deleted."""
-        if self.deleted is None:
-            return np.zeros((*self.mask.shape, 1), np.float32)
-        return self.deleted[..., None].astype(np.float32)
 
     def standing(self) -> np.ndarray:
         """Returns R × T, bool: tokens that were not deleted."""
