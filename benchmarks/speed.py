@@ -69,7 +69,7 @@ from lev_runtime import Editor, Generator, load
 from lev_runtime.batching import BUFFER, Prices
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
-from lev_runtime.io.text_files import read_lines, read_parallel
+from lev_runtime.io.text_files import read_parallel
 from lev_runtime.text.source_change import mark_change
 
 KINDS = ("float32", "int8")  # as CTranslate2 names them
@@ -405,7 +405,7 @@ def priced(args: argparse.Namespace) -> tuple[Systems, Sequence[Sequence[str]], 
         for size in args.at_once
         for prices in PRICES
     }
-    rows = zip(*(read_lines(path) for path in args.texts), strict=True)
+    rows = read_parallel(args.texts)
     return systems, [row for row in rows if row[-1]], lambda rows, texts: {}
 
 

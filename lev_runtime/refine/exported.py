@@ -87,7 +87,7 @@ class ExportedPolicy(FeaturePolicy):
     def encode(self, tokens: np.ndarray) -> EncoderOutput:
         """Runs the encoder: B × S tokens."""
         mask = (tokens != self.pad).astype(np.int32)
-        inputs = {"tokens": tokens, "mask": mask, "x": self._embedded("source", tokens)}
+        inputs = {"mask": mask, "x": self._embedded("source", tokens)}
         outputs = self.encoder.outputs
         arrays = dict(zip(outputs, self.encoder(outputs, inputs)))
         hidden = np.where(mask, np.float32(0), np.float32(-np.inf))
@@ -106,7 +106,11 @@ class ExportedPolicy(FeaturePolicy):
         texts = _Texts.of(state, self.pad)
         inputs = self._inputs(state, texts)
         (sides,) = session(["sides"], inputs)
-        logits = self._by_head(session, sides, texts)
+        logits = {}
+        if session is self.decoders["deletion"]:
+            logits["deletion"], sides = sides[..., :2], sides[..., 2:]
+        if session is self.decoders["placeholder"]:
+            logits["placeholder"] = self._by_slot(sides, texts)
         width = state.inputs()[0].shape[1]
         return {
             name: values if values.shape[1] == width else NUMPY.resize(values, width)
@@ -131,7 +135,7 @@ class ExportedPolicy(FeaturePolicy):
         rows, columns = (texts.tokens == self.placeholder).nonzero()
         inputs |= {"places": rows * texts.tokens.shape[1] + columns, "row": rows}
         if "states" in inputs:
-            inputs["copied"] = copied = _copied(inputs, rows, columns)
+            copied = _copied(inputs, rows, columns)
             states = inputs["states"]
             inputs["x"][rows, columns] += states.reshape(-1, states.shape[2])[copied]
         return self.decoders["token"](outputs, inputs)
@@ -151,15 +155,6 @@ class ExportedPolicy(FeaturePolicy):
         x += self.tables[f"{side}_places"][: tokens.shape[1]]
         return x
 
-    def _by_head(self, session: Session, sides: np.ndarray, texts: "_Texts") -> Inputs:
-        """Returns the logits of the heads that a decoder has, of what they make of each token."""
-        logits = {}
-        if session is self.decoders["deletion"]:
-            logits["deletion"], sides = sides[..., :2], sides[..., 2:]
-        if session is self.decoders["placeholder"]:
-            logits["placeholder"] = self._by_slot(sides, texts)
-        return logits
-
     def _by_slot(self, sides: np.ndarray, texts: "_Texts") -> np.ndarray:
         """Sums what the ends of each slot say, and what was deleted there: B × T × (K + 1)."""
         size = sides.shape[2] // (3 if self.traces else 2)
@@ -167,12 +162,15 @@ class ExportedPolicy(FeaturePolicy):
             sums = sides[..., :size].copy()
             sums[:, :-1] += sides[:, 1:, size : 2 * size]
             return sums
-        rows, ends = sides.reshape(-1, sides.shape[2]), texts.slot_ends()
-        sums = rows[ends["left"], :size] + rows[ends["right"], size : 2 * size]
+        rows = sides.reshape(-1, sides.shape[2])
+        left, right = texts.slot_ends()
+        sums = rows[left, :size] + rows[right, size : 2 * size]
         # the mean of what was deleted, and how many these are; nothing where there is none
-        counts = np.bincount(ends["slot"], minlength=len(sums))
+        gone = texts.deleted.ravel().nonzero()[0]
+        slot = left.searchsorted(gone) - 1
+        counts = np.bincount(slot, minlength=len(sums))
         what = np.zeros_like(sums)
-        np.add.at(what, ends["slot"], rows[ends["gone"], 2 * size :])
+        np.add.at(what, slot, rows[gone, 2 * size :])
         slots = counts.nonzero()[0]
         table, counts = self.tables["counts"], counts[slots]
         what = what[slots] / counts[:, None].astype(np.float32)
@@ -204,11 +202,8 @@ class _Texts(NamedTuple):
         """Returns R × T, bool: tokens that were not deleted."""
         return self.mask if self.deleted is None else self.mask & ~self.deleted
 
-    def slot_ends(self) -> Inputs:
-        """Returns the tokens left and right of every slot, Q each, in the batch flattened.
-
-        Also which tokens were deleted, and in which slot.
-        """
+    def slot_ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the tokens left and right of every slot, Q each, in the batch flattened."""
         standing = self.standing()
         places = standing.ravel().nonzero()[0]
         left, right = places[:-1], places[1:]
@@ -216,12 +211,7 @@ class _Texts(NamedTuple):
             is_slot = np.ones(len(left), bool)
             is_slot[standing.sum(1).cumsum()[:-1] - 1] = False
             left, right = left[is_slot], right[is_slot]
-        ends = {"left": left, "right": right}
-        if self.deleted is not None:
-            gone = self.deleted.ravel().nonzero()[0]
-            slot = left.searchsorted(gone) - 1
-            ends |= {"gone": gone, "slot": slot}
-        return ends
+        return left, right
 
     def by_slot(self, logits: np.ndarray) -> np.ndarray:
         """Spreads Q × (K + 1) logits: R × (T − 1) × (K + 1), 0 after the ends; T: that stand."""
