@@ -83,11 +83,13 @@ def test_terms_are_in_the_output_whole_and_in_their_order(editor):
 @pytest.mark.parametrize("options", [{}, NOISE, {"markup": True}], ids=str)
 def test_a_term_that_an_output_lacks_comes_where_the_score_is_best(editor, options):
     """The oracle writes the term, marked, between all words and asks for each by itself."""
+    sources = SOURCES[:8] if "candidates" in options else SOURCES
     drafts = [f"[=a=] {draft}" if "markup" in options else draft for draft in DRAFTS]
-    plain = editor.edit_nbest(SOURCES, drafts, **options)
-    groups = editor.edit_nbest(SOURCES, drafts, terms=[["d c b"]] * len(drafts), **options)
+    drafts = drafts[: len(sources)]
+    plain = editor.edit_nbest(sources, drafts, **options)
+    groups = editor.edit_nbest(sources, drafts, terms=[["d c b"]] * len(drafts), **options)
     tried = 0
-    for source, draft, before, after in zip(SOURCES, drafts, plain, groups, strict=True):
+    for source, draft, before, after in zip(sources, drafts, plain, groups, strict=True):
         if all(holds(trace.text, ["d c b"]) for trace in before):
             assert after == before
             continue
@@ -103,7 +105,7 @@ def test_a_term_that_an_output_lacks_comes_where_the_score_is_best(editor, optio
         assert [trace.text for trace in after] == [trace.text for trace in best]
         assert after[0].draft == draft and after[0].score == pytest.approx(best[0].score)
         tried += 1
-    assert tried > 10
+    assert tried > len(drafts) / 2
 
 
 def test_all_terms_are_in_the_output_of_a_draft(editor):
