@@ -138,6 +138,7 @@ class TextEditor(ABC):
     delete_threshold: float
     max_iter = 10
     max_len_b = 200
+    # benchmarks/speed.py prices, 400 drafts at 32: 5.7 ms each; 6.1 with a call of 14; full 7.0
     prices: Prices | None = Prices(call=280.0, source=1.0, draft=4.0)
     dictionary: Any
     symbols: Symbols
