@@ -4,6 +4,7 @@
     python benchmarks/speed.py texts SOURCE REFERENCE LEVT --iterations 10
     python benchmarks/speed.py texts NOISY CLEAN PBD --guided --metrics cer,word_accuracy
     python benchmarks/speed.py memory LEVT_WORK CONCAT_WORK …
+    python benchmarks/speed.py prices LEVT SOURCE DRAFT OLD
     python benchmarks/speed.py checkpoints DATA --path levt.pt --ar-path transformer.pt
     python benchmarks/speed.py updates --less bf16
     python benchmarks/speed.py decoding --less bf16
@@ -21,6 +22,9 @@ prepare, train and evaluate, whose threshold for deletions and iterations are ta
 lev-export beside its int8. CONCAT_WORK is a copy of what prepare made, with
 concat/checkpoint_best.pt of fuzzy_editor.sh. First the conversion, to CONCAT_WORK/ctranslate2.*, is
 checked: how many of its greedy outputs in float32 equal fairseq's.
+
+prices: an exported LevT by the prices of a batch (lev_runtime.batching.Prices: call, source token,
+draft token), in full batches first. The runtime's are among the fastest.
 
 checkpoints: as fairseq-generate runs them, one sentence at a time (the protocol of the LevT paper's
 Table 1), in at most ten iterations. Further flags are fairseq-generate's, such as -s and -t,
@@ -62,6 +66,7 @@ from lev_memory.prepare import Row, part_of
 from lev_memory.proposals import ModelSettings, settings_of
 from lev_plugins.metrics.corpus import add_up, make_metric
 from lev_runtime import Editor, Generator, load
+from lev_runtime.batching import BUFFER, Prices
 from lev_runtime.errors import UserError
 from lev_runtime.io.commands import run_cli
 from lev_runtime.io.text_files import read_parallel
@@ -373,12 +378,44 @@ def untrained(args: argparse.Namespace) -> tuple[Systems, Any, Rate]:
     return systems, rows, lambda rows, texts: {}
 
 
+# ---------------------------------------------------------------- prices of a batch
+
+#: beside full batches: calls and drafts from cheap to expensive
+PRICES = [None, *itertools.starmap(Prices, itertools.product([30, 120, 280], [1.0], [0.5, 1, 4]))]
+
+
+def at_prices(
+    editor: Editor, prices: Prices | None, size: int, rows: Sequence[Sequence[str]]
+) -> list[Output]:
+    """Returns a LevT's outputs for sources, their drafts and old sources, cut by the prices."""
+    editor.prices = prices
+    sources, *more = zip(*rows)
+    sides = dict(zip(("drafts", "old_sources"), more))
+    traces = editor.edit(sources, **sides, batch_size=size, history=False)
+    return [(trace.text, trace.steps) for trace in traces]
+
+
+def priced(args: argparse.Namespace) -> tuple[Systems, Sequence[Sequence[str]], Rate]:
+    """Returns the systems of ``prices``, and the rows that have a draft."""
+    editor = Editor(args.folder, args.threads)
+    systems = {
+        f"{size} at once, {tuple(prices or ['full'])}": System(
+            partial(at_prices, editor, prices, size), args.folder
+        )
+        for size in args.at_once
+        for prices in PRICES
+    }
+    rows = read_parallel(args.texts)
+    return systems, [row for row in rows if row[-1]], lambda rows, texts: {}
+
+
 # ---------------------------------------------------------------- the report
 
 #: what finds the systems, the rows and their scores, by the name of a way to measure
 RUNNERS = {
     "texts": exported,
     "memory": matches,
+    "prices": priced,
     "checkpoints": checkpoints,
     "updates": untrained,
     "decoding": untrained,
@@ -449,7 +486,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     ways = parser.add_subparsers(dest="way", required=True)
-    texts, memory, trained, updates, decoding = map(ways.add_parser, RUNNERS)
+    texts, memory, prices, trained, updates, decoding = map(ways.add_parser, RUNNERS)
     texts.add_argument("texts", nargs=2, metavar="SOURCE REFERENCE")
     texts.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     pair: dict[str, Any] = {"type": Path, "nargs": 2, "metavar": ("FOLDER", "CONVERTED")}
@@ -460,6 +497,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     texts.add_argument("--metrics", **names, help="of lev-report (default: bleu,ter)")
     memory.add_argument("levt", type=Path, metavar="LEVT_WORK")
     memory.add_argument("concat", type=Path, nargs="+", metavar="CONCAT_WORK")
+    prices.add_argument("folder", type=Path, metavar="LEVT")
+    prices.add_argument("texts", nargs="+", metavar="SOURCE DRAFT OLD", help="the last may lack")
+    prices.add_argument("--at-once", type=common.count, nargs="+", default=[32], help="a batch")
     trained.add_argument("data", metavar="DATA", help="folder of preprocess")
     for flag in ("--path", "--ar-path"):
         trained.add_argument(flag, action="append", default=[], metavar="CHECKPOINT")
@@ -470,6 +510,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         way.add_argument("--less", nargs="*", choices=["bf16"], default=[], help="ours in half")
     for way, batches, most in (
         *((way, [1, 32], None) for way in (texts, memory)),
+        (prices, [BUFFER], None),
         (trained, [1], None),
         (updates, [80], 400),
         (decoding, [1, 64], 192),

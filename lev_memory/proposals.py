@@ -36,13 +36,14 @@ WAYS = ("kept", "found", "unknown")  # the older source: in the file, found in t
 
 class SourceChange(NamedTuple):
     """A new source, the older one ("": not known), the draft: the older one's translation,
-    repaired; and the terms that stay where they are in it. Lines, as :func:`text.to_line` makes
-    them."""
+    repaired; the terms that stay where they are in it, and those that it lacks. Lines, as
+    :func:`text.to_line` makes them."""
 
     new: str
     old: str
     draft: str
     terms: Sequence[str] = ()
+    lacking: Sequence[str] = ()
 
     def marked(self) -> str:
         """Returns the draft with the marks of its terms."""
@@ -196,12 +197,13 @@ def propose(
     fitting = {
         i: change
         for i, change in enumerate(changes)
-        if editor.fits(change.new, change.draft, change.old)
+        if editor.fits(change.new, " ".join([change.draft, *change.lacking]), change.old)
     }
     traces = editor.edit(
         [change.new for change in fitting.values()],
         [change.marked() for change in fitting.values()],
         old_sources=[change.old for change in fitting.values()],
+        terms=[list(filter(editor.knows, change.lacking)) for change in fitting.values()],
         delete_threshold=delete_threshold,
         max_iter=max_iter,
         batch_size=32,

@@ -341,8 +341,12 @@ class TranslationMemory:
 
     def change(self, draft: FuzzyMatch, repair: Repair) -> SourceChange:
         """Returns what the model reads of a draft."""
-        terms = [*itertools.chain(*self.wanted(draft.unit.source))]
-        return SourceChange(stripped(draft.unit.source), draft.old, repair.text, terms)
+        wanted = self.wanted(draft.unit.source)
+        terms = list(itertools.chain(*wanted))
+        # of several translations any may come, so none is asked for
+        only = [term for term, *others in wanted if not others]
+        lacking = [term for term in only if not places(repair.text, term)]
+        return SourceChange(stripped(draft.unit.source), draft.old, repair.text, terms, lacking)
 
     def wanted(self, source: str) -> list[Sequence[str]]:
         """Returns the glossary's translations of each term in a source that is no part of a longer

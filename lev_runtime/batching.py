@@ -1,13 +1,19 @@
 """Which of many items are computed together."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .errors import UserError, require_count
 
 T = TypeVar("T")
 R = TypeVar("R")
+Lengths = NDArray[np.int64]
+STEP = 1.3  #: drafts of one class differ by less than this factor
 BUFFER = 1024  #: items of a stream that are taken, sorted by length and worked on together
 
 
@@ -15,57 +21,67 @@ class Pause:
     """An item of a stream which says that no more come for now: what came before is answered."""
 
 
+class Prices(NamedTuple):
+    """Costs of a batch, in one unit.
+
+    call: of the batch itself. source, draft: of each of their tokens, padding too.
+    """
+
+    call: float
+    source: float = 1.0
+    draft: float = 0.0
+
+
 def in_batches(
     work: Callable[[list[T]], Iterable[R]],
     items: Sequence[T],
-    lengths: Iterable[int],
+    lengths: Iterable[tuple[int, int] | int],
     size: int,
-    call: float | None = None,
+    prices: Prices | None = None,
 ) -> list[R]:
     """Returns the results of ``work``, in order; it is given up to ``size`` items of like length.
 
-    The shortest come first.
-
     Args:
-        lengths: of each item, which is padded to the longest of its batch.
-        call: what a call of ``work`` costs besides its padded items, in units of length: batches
-            are those that cost least together. None: all batches but the last are full.
+        lengths: of each item, in tokens, or of its source and its draft. Each side is padded to the
+            longest of its batch. Drafts of like length come together, the shortest first.
+        prices: batches are those that cost least together. None: all but the last are full.
 
     Raises:
         UserError: a size below 1.
     """
     require_count("batch_size", size)
-    sizes = list(lengths)
-    order = sorted(range(len(sizes)), key=sizes.__getitem__)
+    pairs = [length if isinstance(length, tuple) else (length, 0) for length in lengths]
+    sizes = np.array(pairs, np.int64).reshape(-1, 2)
+    source, draft = sizes.T
+    classes = np.floor(np.log(np.maximum(draft, 1)) / math.log(STEP))
+    order = np.lexsort((draft, source, classes))  # the last is the first to decide
+    edges: Iterable[int] = range(0, len(order) + size, size)
+    if prices is not None:
+        edges = _cheapest(sizes[order], size, prices)
     results: dict[int, R] = {}
-    for numbers in _full(order, size) if call is None else _cheapest(order, sizes, size, call):
+    for start, end in pairwise(edges):
+        numbers = order[start:end].tolist()
         batch = [items[number] for number in numbers]
         results |= zip(numbers, work(batch), strict=True)
     return [results[number] for number in range(len(items))]
 
 
-def _full(order: list[int], size: int) -> Iterator[list[int]]:
-    return (order[start : start + size] for start in range(0, len(order), size))
-
-
-def _cheapest(
-    order: list[int], lengths: Sequence[int], size: int, call: float
-) -> Iterator[list[int]]:
-    """Yields runs of ``order``, shortest items first, with the least cost of all together."""
-    costs, starts = [0.0], [0]  # of the first items, and where their last batch begins
-    for end, number in enumerate(order, 1):
-        width = lengths[number]
-        cost, start = min(
-            (costs[start] + call + width * (end - start), start)
-            for start in range(max(end - size, 0), end)
-        )
-        costs.append(cost)
-        starts.append(start)
-    ends = [len(order)]
-    while ends[-1]:
-        ends.append(starts[ends[-1]])
-    for start, end in pairwise(reversed(ends)):
-        yield order[start:end]
+def _cheapest(sizes: Lengths, size: int, prices: Prices) -> list[int]:
+    """Returns the edges of the batches that cost least of all together; ``sizes``: N × 2."""
+    costs = np.zeros(len(sizes) + 1)  # of the first items
+    starts = [0]  # of their last batch
+    for end in range(1, len(costs)):
+        first = max(end - size, 0)
+        widths = np.maximum.accumulate(sizes[first:end][::-1])[::-1]  # of a batch from each start
+        counts = np.arange(end - first, 0, -1)
+        totals = costs[first:end] + prices.call + counts * (widths @ prices[1:])
+        best = int(totals.argmin())
+        costs[end] = totals[best]
+        starts.append(first + best)
+    edges = [len(sizes)]
+    while edges[-1]:
+        edges.append(starts[edges[-1]])
+    return edges[::-1]
 
 
 def chunks(items: Iterable[T | Pause], size: int) -> Iterator[list[T]]:

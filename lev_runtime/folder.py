@@ -126,7 +126,7 @@ class Session:
         arrays: list[np.ndarray] = self.session.run(list(outputs), feed)
         # weights that are no numbers show in whatever is computed last; 0.1 % of a pass
         if np.isnan(np.vdot(arrays[0], arrays[0])):
-            raise UserError(f"{self.path} has weights of NaN or infinity; {_AGAIN}")
+            raise UserError(f"{self.path} has weights of NaN or infinity; {EXPORT_AGAIN}")
         return arrays
 
 
@@ -135,7 +135,7 @@ DESCRIPTION = "runtime.json"
 DICTIONARIES = "dictionaries.json"
 WEIGHTS = "weights.bin"
 SUBWORDS = "subwords.model"  #: a SentencePiece model
-_AGAIN = "export the model again with lev-export"
+EXPORT_AGAIN = "export the model again with lev-export"
 
 
 def digest(path: Path) -> str:
@@ -177,24 +177,28 @@ class Folder:
             content = json.loads(place.read_bytes())
             version, files, model = (content.get(name) for name in ("format", "files", "model"))
         except (OSError, ValueError, AttributeError) as error:
-            raise UserError(f"{place} cannot be read ({error}); {_AGAIN}") from None
+            raise UserError(f"{place} cannot be read ({error}); {EXPORT_AGAIN}") from None
         if version != FORMAT:
             raise UserError(
                 f"{self.path} has format {version!r:.20}, and this version of lev_runtime reads "
-                f"{FORMAT}; {_AGAIN}, of the version that is installed here"
+                f"{FORMAT}; {EXPORT_AGAIN}, of the version that is installed here"
             )
         if not isinstance(files, Mapping) or not isinstance(model, str):
-            raise UserError(f"{place} lacks the names of its files; {_AGAIN}")
+            raise UserError(f"{place} lacks the names of its files; {EXPORT_AGAIN}")
         return dict(content)
 
     def _check_file(self, name: str, expected: Mapping[str, Any]) -> None:
         path = self.path / name
         if Path(name).name != name:
-            raise UserError(f"{self.path / DESCRIPTION} names a file elsewhere, {name}; {_AGAIN}")
+            raise UserError(
+                f"{self.path / DESCRIPTION} names a file elsewhere, {name}; {EXPORT_AGAIN}"
+            )
         if not path.is_file():
-            raise UserError(f"{path} is missing; {_AGAIN}")
+            raise UserError(f"{path} is missing; {EXPORT_AGAIN}")
         if digest(path) != expected["sha256"]:
-            raise UserError(f"{path} is not the file that was exported; copy it again, or {_AGAIN}")
+            raise UserError(
+                f"{path} is not the file that was exported; copy it again, or {EXPORT_AGAIN}"
+            )
 
     @classmethod
     def holding(
@@ -229,5 +233,5 @@ class Folder:
         else:
             values = np.memmap(path, described["type"], "r", place, shape)
         if not np.isfinite(values).all():
-            raise UserError(f"{path} has weights of NaN or infinity; {_AGAIN}")
+            raise UserError(f"{path} has weights of NaN or infinity; {EXPORT_AGAIN}")
         return np.asarray(values).astype(np.float32, copy=False)

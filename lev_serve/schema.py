@@ -41,7 +41,7 @@ class Sentence(Asked):
     """A source, and the draft to edit; without a draft a new output is written.
 
     old_source: that the draft translates, for a model trained with ``--old-source``. marks: of the
-    draft, in order, none inside another. terms: that an output without a draft has.
+    draft, in order, none inside another. terms: that its outputs have.
     """
 
     source: Text

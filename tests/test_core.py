@@ -67,7 +67,7 @@ for name in ("EncT5", "LevenshteinEditor"):
         assert isinstance(error, lev_plugins.UserError)
         assert str(error).startswith(name + " needs fairseq and torch: pip install"), error
 editor, labeler = (lev_runtime.load(path) for path in sys.argv[:2])
-assert editor.edit(["a b c"], ["a [=d=] e"], markup=True)[0].text.split().count("d") == 1
+assert "d" in editor.edit(["a b c"], ["a [=d=] e"], markup=True)[0].text.split()
 assert [tag.label for tag in labeler.predict(["a text", ""])] == ["blue", "blue"]
 print(lev_correct.Corrector.from_pretrained().correct(["Teh end."])[0].text)
 """

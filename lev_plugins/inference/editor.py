@@ -43,7 +43,7 @@ class LevenshteinEditor(TextEditor):
         tokenizer, bpe: fairseq's text encoders, or None.
     """
 
-    call = None  # groups gained nothing at 64 sentences on a CPU; on a GPU a call costs far more
+    prices = None  # groups gained nothing at 64 sentences on a CPU; on a GPU a call costs far more
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class LevenshteinEditor(TextEditor):
         self.delete_threshold = task.delete_threshold
         self.max_len_b = max(self.max_len_b, task.cfg.max_target_positions)
         self.dictionary = task.tgt_dict
+        self.symbols = task.symbols
         self.unknown = task.tgt_dict.unk_word
         limits = [task.max_positions(), *(model.max_positions() for model in models)]
         self.limits = tuple(min(sizes) for sizes in zip(*limits))
@@ -118,7 +119,8 @@ class LevenshteinEditor(TextEditor):
         pad = self.task.tgt_dict.pad()
 
         def padded(rows: list[Any], fill: int) -> torch.Tensor:
-            return pad_sequence(rows, batch_first=True, padding_value=fill).to(self.device)
+            tensors = list(map(torch.as_tensor, rows))
+            return pad_sequence(tensors, batch_first=True, padding_value=fill).to(self.device)
 
         def decode(sentences: Sequence[Sentence]) -> list[list[EditHypothesis]]:
             tokens = padded([sentence.tokens for sentence in sentences], pad)
@@ -132,7 +134,8 @@ class LevenshteinEditor(TextEditor):
 
     def encode_draft(self, text: str, markup: bool) -> Draft:
         """See the base class."""
-        return self.task.encode_draft(text, self._cut, markup)
+        words, tokens, marks = self.task.encode_draft(text, self._cut, markup)
+        return Draft(words, tokens.tolist(), marks.tolist())
 
     def encode_source(self, source: str, old: str | None) -> torch.Tensor:
         """See the base class."""

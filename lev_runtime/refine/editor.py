@@ -26,7 +26,7 @@ class Editor(TextEditor):
     >>> from lev_runtime import Editor
     >>> [trace] = Editor("levt").edit(["a source"], ["its [=draft=]"], markup=True)
     >>> trace.draft, trace.terminated
-    ('its [=draft=]', 'unchanged')
+    ('its [=draft=]', 'loop')
 
     Args:
         path: a folder that ``lev-export`` has written, or what was read of it.

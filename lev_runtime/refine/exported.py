@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..folder import Folder, Session
+from ..errors import UserError
+from ..folder import EXPORT_AGAIN, Folder, Session
 from .arrays import NUMPY
 from .policy import HEADS, EditState, FeaturePolicy
 
 Inputs = dict[str, np.ndarray]
-_NONE = np.zeros(0, np.int64)
-#: inputs of graphs before 0.9 that a pass may not need
-_UNASKED = dict.fromkeys(("places", "copied", "row", "left", "right", "gone", "slot"), _NONE)
 
 
 class EncoderOutput:
@@ -50,8 +48,10 @@ class ExportedPolicy(FeaturePolicy):
     longest: the most tokens of source and target. Its features are logits.
 
     Attributes:
-        tables: what is looked up outside of the graphs, by name; empty for an export of before 0.9,
-            whose graphs begin with tokens and end with logits.
+        tables: what is looked up outside of the graphs, by name.
+
+    Raises:
+        UserError: an export of before 0.9, whose graphs begin with tokens.
     """
 
     exits = {head: head for head in HEADS}
@@ -65,6 +65,9 @@ class ExportedPolicy(FeaturePolicy):
         threads: int | None,
     ) -> None:
         graphs: dict[str, Any] = folder.description["graphs"]
+        tables = graphs.get("tables")
+        if tables is None:
+            raise UserError(f"{folder.path} was exported before version 0.9; {EXPORT_AGAIN}")
         self.pad = pad
         self.placeholder = placeholder
         self.longest = longest
@@ -73,10 +76,9 @@ class ExportedPolicy(FeaturePolicy):
         for decoder in graphs["decoders"]:
             session = folder.session(decoder, threads)
             self.decoders |= dict.fromkeys(decoder["heads"], session)
-        tables = graphs.get("tables", {})
         self.tables = {name: folder.table(described) for name, described in tables.items()}
-        self.scale = np.float32(graphs.get("scale", 1.0))
-        self.traces = "mark" in tables or "deleted" in self.decoders["token"].inputs
+        self.scale = np.float32(graphs["scale"])
+        self.traces = "mark" in tables
 
     def max_positions(self) -> tuple[int, int]:
         """See the base class."""
@@ -85,9 +87,7 @@ class ExportedPolicy(FeaturePolicy):
     def encode(self, tokens: np.ndarray) -> EncoderOutput:
         """Runs the encoder: B × S tokens."""
         mask = (tokens != self.pad).astype(np.int32)
-        inputs = {"tokens": tokens, "mask": mask}
-        if self.tables:
-            inputs["x"] = self._embedded("source", tokens)
+        inputs = {"mask": mask, "x": self._embedded("source", tokens)}
         outputs = self.encoder.outputs
         arrays = dict(zip(outputs, self.encoder(outputs, inputs)))
         hidden = np.where(mask, np.float32(0), np.float32(-np.inf))
@@ -105,14 +105,12 @@ class ExportedPolicy(FeaturePolicy):
         session = self.decoders[head]
         texts = _Texts.of(state, self.pad)
         inputs = self._inputs(state, texts)
-        if self.tables:
-            (sides,) = session(["sides"], inputs)
-            logits = self._by_head(session, sides, texts)
-        else:
-            outputs = [name for name in HEADS[:2] if name in session.outputs]
-            logits = dict(zip(outputs, session(outputs, inputs | texts.slot_ends())))
-            if "placeholder" in logits:
-                logits["placeholder"] = texts.by_slot(logits["placeholder"])
+        (sides,) = session(["sides"], inputs)
+        logits = {}
+        if session is self.decoders["deletion"]:
+            logits["deletion"], sides = sides[..., :2], sides[..., 2:]
+        if session is self.decoders["placeholder"]:
+            logits["placeholder"] = self._by_slot(sides, texts)
         width = state.inputs()[0].shape[1]
         return {
             name: values if values.shape[1] == width else NUMPY.resize(values, width)
@@ -137,17 +135,14 @@ class ExportedPolicy(FeaturePolicy):
         rows, columns = (texts.tokens == self.placeholder).nonzero()
         inputs |= {"places": rows * texts.tokens.shape[1] + columns, "row": rows}
         if "states" in inputs:
-            inputs["copied"] = copied = _copied(inputs, rows, columns)
-            if self.tables:
-                states = inputs["states"]
-                inputs["x"][rows, columns] += states.reshape(-1, states.shape[2])[copied]
+            copied = _copied(inputs, rows, columns)
+            states = inputs["states"]
+            inputs["x"][rows, columns] += states.reshape(-1, states.shape[2])[copied]
         return self.decoders["token"](outputs, inputs)
 
     def _inputs(self, state: EditState, texts: "_Texts") -> Inputs:
         """Returns the inputs of every pass."""
         inputs = state.encoder_out.inputs() | {"mask": texts.mask.astype(np.int32)}
-        if not self.tables:
-            return inputs | _UNASKED | {"tokens": texts.tokens, "deleted": texts.marked()}
         inputs["x"] = x = self._embedded("target", texts.tokens)
         if texts.deleted is not None:
             x[texts.deleted] += self.tables["mark"][0] * self.scale
@@ -160,15 +155,6 @@ class ExportedPolicy(FeaturePolicy):
         x += self.tables[f"{side}_places"][: tokens.shape[1]]
         return x
 
-    def _by_head(self, session: Session, sides: np.ndarray, texts: "_Texts") -> Inputs:
-        """Returns the logits of the heads that a decoder has, of what they make of each token."""
-        logits = {}
-        if session is self.decoders["deletion"]:
-            logits["deletion"], sides = sides[..., :2], sides[..., 2:]
-        if session is self.decoders["placeholder"]:
-            logits["placeholder"] = self._by_slot(sides, texts)
-        return logits
-
     def _by_slot(self, sides: np.ndarray, texts: "_Texts") -> np.ndarray:
         """Sums what the ends of each slot say, and what was deleted there: B × T × (K + 1)."""
         size = sides.shape[2] // (3 if self.traces else 2)
@@ -176,12 +162,15 @@ class ExportedPolicy(FeaturePolicy):
             sums = sides[..., :size].copy()
             sums[:, :-1] += sides[:, 1:, size : 2 * size]
             return sums
-        rows, ends = sides.reshape(-1, sides.shape[2]), texts.slot_ends()
-        sums = rows[ends["left"], :size] + rows[ends["right"], size : 2 * size]
+        rows = sides.reshape(-1, sides.shape[2])
+        left, right = texts.slot_ends()
+        sums = rows[left, :size] + rows[right, size : 2 * size]
         # the mean of what was deleted, and how many these are; nothing where there is none
-        counts = np.bincount(ends["slot"], minlength=len(sums))
+        gone = texts.deleted.ravel().nonzero()[0]
+        slot = left.searchsorted(gone) - 1
+        counts = np.bincount(slot, minlength=len(sums))
         what = np.zeros_like(sums)
-        np.add.at(what, ends["slot"], rows[ends["gone"], 2 * size :])
+        np.add.at(what, slot, rows[gone, 2 * size :])
         slots = counts.nonzero()[0]
         table, counts = self.tables["counts"], counts[slots]
         what = what[slots] / counts[:, None].astype(np.float32)
@@ -209,21 +198,12 @@ class _Texts(NamedTuple):
         deleted = None if deleted is None else deleted[:, :width]
         return cls(tokens[:, :width], mask[:, :width], deleted)
 
-    def marked(self) -> np.ndarray:
-        """Returns R × T × 1, 1 for what was deleted."""
-        if self.deleted is None:
-            return np.zeros((*self.mask.shape, 1), np.float32)
-        return self.deleted[..., None].astype(np.float32)
-
     def standing(self) -> np.ndarray:
         """Returns R × T, bool: tokens that were not deleted."""
         return self.mask if self.deleted is None else self.mask & ~self.deleted
 
-    def slot_ends(self) -> Inputs:
-        """Returns the tokens left and right of every slot, Q each, in the batch flattened.
-
-        Also which tokens were deleted, and in which slot.
-        """
+    def slot_ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the tokens left and right of every slot, Q each, in the batch flattened."""
         standing = self.standing()
         places = standing.ravel().nonzero()[0]
         left, right = places[:-1], places[1:]
@@ -231,12 +211,7 @@ class _Texts(NamedTuple):
             is_slot = np.ones(len(left), bool)
             is_slot[standing.sum(1).cumsum()[:-1] - 1] = False
             left, right = left[is_slot], right[is_slot]
-        ends = {"left": left, "right": right}
-        if self.deleted is not None:
-            gone = self.deleted.ravel().nonzero()[0]
-            slot = left.searchsorted(gone) - 1
-            ends |= {"gone": gone, "slot": slot}
-        return ends
+        return left, right
 
     def by_slot(self, logits: np.ndarray) -> np.ndarray:
         """Spreads Q × (K + 1) logits: R × (T − 1) × (K + 1), 0 after the ends; T: that stand."""

@@ -115,7 +115,7 @@ class Joining:
         if _is_special(symbol) or not symbol or not self.sign:
             return False, False
         text = symbol.removeprefix(self.sign).removesuffix(self.sign)
-        left, right = _in_word(text[:1]), _in_word(text[-1:])
+        left, right = in_word(text[:1]), in_word(text[-1:])
         is_before = symbol.startswith(self.sign)
         is_behind = symbol.endswith(self.sign)
         if self.sign == "@@":
@@ -142,7 +142,7 @@ def _sign(symbols: Sequence[str]) -> str:
     return "##" if hashes and hashes >= ats else "@@" if ats else ""
 
 
-def _in_word(character: str) -> bool:
+def in_word(character: str) -> bool:
     """Returns whether it is a letter, a digit or a mark on one, of a script that has spaces."""
     return unicodedata.category(character or " ")[0] in "LMN" and not _NO_SPACES.match(character)
 

@@ -4,12 +4,12 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..batching import BUFFER, Pause, chunks, in_batches
+from ..batching import BUFFER, Pause, Prices, chunks, in_batches
 from ..errors import UserError, require_count, strings
 from ..history import EditHypothesis, EditTrace, Iteration, Step
 from ..refine.arrays import Array
@@ -17,6 +17,8 @@ from ..refine.options import RefinementOptions
 from ..refine.policy import Symbols
 from .codec import TextProcessing
 from .markup import joining_of, parse_markup, token_marks, whole_words, write_mark
+from .terms import Draft as Draft
+from .terms import holds, with_term
 
 Terms = Iterable[Iterable[str] | None]
 Row = tuple[str, str | None, Sequence[str] | None, str | None]
@@ -51,18 +53,6 @@ def read_rows(
         *(sides.get(name, missing) for name in ("sources", "drafts", "terms", "old_sources"))
     )
     return list(rows)
-
-
-class Draft(NamedTuple):
-    """A draft as tokens: lists here, tensors in the package.
-
-    words: as they were typed, known to the model or not. tokens: their numbers, <s> and </s> with
-    them. marks: the bits of the marks on each of these.
-    """
-
-    words: list[str]
-    tokens: Any
-    marks: Any
 
 
 @dataclass(frozen=True)
@@ -130,6 +120,7 @@ def _probabilities(scores: Array | None) -> tuple[float, ...]:
     return tuple(round(math.exp(log), 6) for log in logs)
 
 
+Decoded = Callable[[Sequence[Sentence]], list[list[EditTrace]]]
 #: makes the n-best of a batch
 Decode = Callable[[Sequence[Sentence]], Iterable[list[EditHypothesis]]]
 
@@ -138,16 +129,19 @@ class TextEditor(ABC):
     """A trained model with its dictionaries and text processing; several threads may use one.
 
     delete_threshold, max_iter: of ``RefinementOptions``, unless the caller says another. max_len_b:
-    of these too. call: what decoding a batch costs besides its padded tokens, in tokens.
-    dictionary: gives symbols of the target by their numbers. unknown: the symbol that stands for
-    what has no spelling. limits: the longest source and draft that the model reads, in tokens.
+    of these too. prices: of decoding a batch; None: batches are full.
+    dictionary: gives symbols of the target by their numbers. symbols: these, up to the placeholder.
+    unknown: the symbol that stands for what has no spelling. limits: the longest source and draft
+    that the model reads, in tokens.
     """
 
     delete_threshold: float
     max_iter = 10
     max_len_b = 200
-    call: float | None = 100.0
+    # benchmarks/speed.py prices, 400 drafts at 32: 5.7 ms each; 6.1 with a call of 14; full 7.0
+    prices: Prices | None = Prices(call=280.0, source=1.0, draft=4.0)
     dictionary: Any
+    symbols: Symbols
     unknown: str
     limits: tuple[int, ...]
 
@@ -160,6 +154,14 @@ class TextEditor(ABC):
         """Returns whether a sentence is within the model's limits."""
         try:
             self.sentence(source, draft, None, old, False)
+        except UserError:
+            return False
+        return True
+
+    def knows(self, term: str) -> bool:
+        """Returns whether a term can be asked for: the model knows its words."""
+        try:
+            self.encode_term(term)
         except UserError:
             return False
         return True
@@ -182,8 +184,9 @@ class TextEditor(ABC):
                 iterations and threshold are the model's by default.
             markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
                 (:mod:`lev_runtime.text.markup`).
-            terms: for every source those that have to be in its output, each whole, in their order,
-                or None; such a source has no draft.
+            terms: for every source those that have to be in its output, each whole, or None. They
+                come in this order where there is no draft. In a draft, one that its output lacks is
+                tried at every place, and the output with the best score is kept.
             old_sources: for every source the older one that its draft translates, or None, for a
                 model that was trained with ``--old-source``.
             history: whether traces have their iterations, which take time to read.
@@ -215,17 +218,48 @@ class TextEditor(ABC):
                 texts = [processing.text(sentence.symbols(each)) for each in hypotheses]
                 yield [sentence.trace(*pair) for pair in zip(texts, hypotheses)]
 
+        def decoded(sentences: Sequence[Sentence]) -> list[list[EditTrace]]:
+            sizes = [(len(sentence.tokens), len(sentence.coded.tokens)) for sentence in sentences]
+            return in_batches(edited, sentences, sizes, batch_size, self.prices)
+
         sentences = []
+        lacking = []
         rows = read_rows(sources, drafts, terms, old_sources, first)
         for number, (source, draft, wanted, old) in enumerate(rows, first):
+            begins = wanted if draft is None else None
             try:
-                if draft is not None and wanted:
-                    raise UserError("has a draft and terms; mark the terms in the draft: [+term+]")
-                sentences.append(self.sentence(source, draft, wanted, old, markup))
+                sentences.append(self.sentence(source, draft, begins, old, markup))
+                asked = () if draft is None else wanted or ()
+                lacking.append(coded := list(map(self.encode_term, asked)))
+                together = sum((term.tokens[1:-1] for term in coded), sentences[-1].coded.tokens)
+                self._check_sizes((), together)
             except UserError as error:
                 raise UserError(f"sentence {number}: {error}") from None
-        sizes = [len(sentence.tokens) + len(sentence.coded.tokens) for sentence in sentences]
-        return in_batches(edited, sentences, sizes, batch_size, self.call)
+        results = decoded(sentences)
+        return [self._with_terms(*each, decoded) for each in zip(sentences, lacking, results)]
+
+    def _with_terms(
+        self, sentence: Sentence, terms: list[Draft], result: list[EditTrace], decoded: Decoded
+    ) -> list[EditTrace]:
+        """Returns an n-best list that has the terms.
+
+        Each that it lacks is tried at every place of the draft; what has the best score stays.
+        """
+        terms = list(terms)
+        while lacking := [term for term in terms if not self._is_in(term, result)]:
+            term = lacking[0]
+            terms.remove(term)  # from now on a mark keeps it
+            drafts = with_term(sentence.coded, term, joining_of(self.symbols.names))
+            tried = [replace(sentence, coded=draft) for draft in drafts]
+            results = decoded(tried)
+            scores = [best.score for best, *_ in results]
+            place = scores.index(max(scores))
+            sentence, result = tried[place], results[place]
+        return result
+
+    def _is_in(self, term: Draft, result: list[EditTrace]) -> bool:
+        text = self.text_processing.text(term.words)
+        return all(holds(trace.text, text) for trace in result)
 
     def edit(
         self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, **options: Any
@@ -273,6 +307,10 @@ class TextEditor(ABC):
     def encode_draft(self, text: str, markup: bool) -> Draft:
         """Returns a draft as tokens; errors of :func:`marked_tokens`."""
 
+    def encode_term(self, term: str) -> Draft:
+        """Returns a term as tokens, marked; errors of :func:`marked_tokens`."""
+        return self.encode_draft(write_mark(term, "term"), True)
+
     @abstractmethod
     def encode_source(self, source: str, old: str | None) -> Any:
         """Returns a source as tokens, the change from an older one marked."""
@@ -291,11 +329,13 @@ class TextEditor(ABC):
             text = " ".join(write_mark(term, "term") for term in terms)
         coded = self.encode_draft(text, markup or bool(terms))
         tokens = self.encode_source(source, old)
-        sides = {"source": tokens, "draft": coded.tokens}
-        for (name, side), limit in zip(sides.items(), self.limits):
+        self._check_sizes(tokens, coded.tokens)
+        return Sentence(source, draft, coded, tokens, self.dictionary)
+
+    def _check_sizes(self, source: Sequence[int], draft: Sequence[int]) -> None:
+        for name, side, limit in zip(("source", "draft"), (source, draft), self.limits):
             if len(side) > limit:
                 raise UserError(f"{len(side)} {name} tokens where the model's limit is {limit}")
-        return Sentence(source, draft, coded, tokens, self.dictionary)
 
 
 def marked_tokens(

@@ -41,7 +41,12 @@ class Editor:
     def fits(source, draft, old):
         return max(len(source.split()), len(draft.split())) < 99
 
-    def edit(self, sources, drafts, old_sources, **options):
+    @staticmethod
+    def knows(term):
+        return term != "sconosciuto"
+
+    def edit(self, sources, drafts, old_sources, terms, **options):
+        self.asked = terms
         drafts = [parse_markup(draft)[0] for draft in drafts]
         self.read += zip(sources, old_sources, drafts)
         return [
@@ -250,6 +255,16 @@ def test_terms_of_the_draft_are_marked():
     change = proposals.SourceChange("", "", r"il documento [=\a", ["documento", "cartella"])
     plain, (mark,) = parse_markup(change.marked())
     assert plain == change.draft and plain[mark.start : mark.end] == "documento"
+
+
+@pytest.mark.parametrize(
+    "translations, asked",
+    [(["documento"], ["documento"]), (["Chiudi"], []), (["a", "b"], []), (["sconosciuto"], [])],
+)
+def test_the_model_is_asked_for_a_term_that_the_draft_lacks(tmp_path, translations, asked):
+    path = written(tmp_path, HEADER + FUZZY)
+    fill(path, proposer(editor := Editor(), terms={"file": translations}))
+    assert editor.asked == [asked]
 
 
 def test_a_text_that_the_encoding_lacks_is_not_proposed_and_others_are(tmp_path):

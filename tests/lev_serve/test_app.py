@@ -188,7 +188,7 @@ edit | {"sentences": [], "empty_penalty": -1} | 422 | empty_penalty
 edit | {"sentences": [], "max_iter": 1.5} | 422 | max_iter
 edit | {"sentences": [], "nbest": true} | 422 | nbest
 edit | {"sentences": [], "delete_threshold": "1"} | 422 | delete_threshold
-edit | {"sentences": [{"source": "a", "draft": "b", "terms": ["c"]}]} | 422 | terms
+edit | {"sentences": [{"source": "a", "draft": "b", "terms": ["xyz"]}]} | 422 | 'xyz'
 edit | {"sentences": [{"source": "a", "old_source": "c"}]} | 422 | --old-source
 edit | {"sentences": [{"source": "a", "draft": "b", "marks": \
 [{"start": 0, "end": 2, "kind": "keep"}]}]} | 422 | sentences[0].marks: 0 to 2

@@ -12,6 +12,7 @@ from refusals import refuses
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
+from lev_runtime.text.markup import JOINED, KEEP
 
 ROWS = tiny.triples(12, seed=3)
 
@@ -142,6 +143,20 @@ def test_a_line_that_cannot_be_read_is_named_by_its_number(line, message):
     task.count_lines(["a"])
     with refuses("input line 3", message):
         task.get_interactive_tokens_and_lengths(["b\t[=xyz=] [+a+] [-uvw-]", line], str)
+
+
+def test_a_source_of_the_terms_file_starts_from_its_terms(tmp_path):
+    (tmp_path / "terms").write_text("a b\tc d\te\nf\n")
+    task = tiny.task(terms=str(tmp_path / "terms"))
+    pairs, _ = task.get_interactive_tokens_and_lengths(["a b", "f", "b\t[=a=]"], str)
+    (_, draft), (_, nothing), (_, marked) = pairs
+    assert draft.words == ["c", "d", "e"] and nothing is None and marked.words == ["a"]
+    kept = [bool(mark & KEEP) for mark in draft.marks.tolist()]
+    joined = [bool(mark & JOINED) for mark in draft.marks.tolist()]
+    assert kept == [False, True, True, True, False]
+    assert joined == [False, True, False, False, False]
+    with refuses("--terms", "'a b'"):
+        task.get_interactive_tokens_and_lengths(["a b\tc"], str)
 
 
 @pytest.mark.parametrize("name", ["prefix_size", "print_alignment", "sampling", "constraints"])

@@ -10,7 +10,7 @@ from lev_runtime.refine.policy import HEADS
 
 from ...nn.seq2seq.config import RotaryConfig, TwoSidedConfig
 from ...nn.seq2seq.embedding_files import EmbeddingFilesConfig
-from ...options import BELOW_ONE, COUNT, NOT_NEGATIVE, SHARE, OptionalFloat, option
+from ...options import BELOW_ONE, COUNT, NOT_NEGATIVE, SHARE, OptionalFloat, OptionalStr, option
 from ...tasks.post_editing import PostEditingConfig
 
 #: which heads run through the same blocks (paper, Table 2a)
@@ -135,6 +135,11 @@ class TranslationEditConfig(PostEditingConfig):
         False,
         "fairseq-interactive: read marks in drafts, [=keep=], [-delete-], [+term+]; write "
         "\\[ for a literal bracket",
+    )
+    terms: OptionalStr = option(
+        None,
+        "fairseq-interactive: file of source<TAB>term<TAB>term …, as --constraints reads: outputs "
+        "of these sources have the terms, in their order; drafts have marks, as with --markup",
     )
     seed: int = II("common.seed")
 

@@ -22,8 +22,14 @@ from ...ops.edits import InsertionLabels, true_places
 from ...ops.randomness import uniform_streams
 from .config import TranslationEditConfig
 
-# streams of random numbers, one per purpose; decoding has another (NOISE_STREAM)
-_MIXTURE, _DROP, _TOKENS, _MASK, _MASKED, _SHOWN = 0, 1, 2, 3, 4, 5
+# streams of uniform random numbers, one per purpose; decoding has another (NOISE_STREAM)
+MIXTURE = 0  # three a sentence: which y_del, which y_ins, how many tokens random dropping keeps
+DROP_ORDER = 1  # a number a token: which of them it keeps
+TOKEN_NOISE = 2  # a number a token: which t̃ is sampled
+MASK_RATE = 3  # one a sentence: the share of its tokens that are not masked
+MASK_ORDER = 4  # a number a token: which are masked
+GLANCE_ORDER = 5  # a number a token: which targets glancing reveals first
+STREAMS = 6
 
 
 class Sizes(NamedTuple):
@@ -92,56 +98,65 @@ def make_states(
     frequencies: V, how often each symbol of the target is sampled, for random t̃.
     """
     alpha, beta = shares
-    pad = symbols.pad
     target = sample["target"]
     draft = sample.get("draft")
     if draft is None:
         draft = target.new_full((len(target), 2), symbols.bos)
         draft[:, 1] = symbols.eos
     width = target.size(1)
-    # three numbers a sentence for the mixture: which y_del, which y_ins, how many tokens stay
-    random = uniform_streams(cfg.seed, epoch, sample["id"], max(width, 3), _SHOWN + 1)
-    mixture = random[_MIXTURE]
+    random = uniform_streams(cfg.seed, epoch, sample["id"], max(width, 3), STREAMS)
+    chooses_draft, keeps_draft, keep_rate = random[MIXTURE, :, :3].unbind(1)
+    random = random[:, :, :width]
     # Eq. 7: y_ins is the draft after the expert's deletion, or the target after random deletion
     inner = symbols.inner(target)
-    boundary = target.ne(pad) & ~inner
-    kept = random_keep(inner, mixture[:, 2], random[_DROP, :, :width], str(cfg.kept_tokens))
+    kept = random_keep(inner, keep_rate, random[DROP_ORDER], str(cfg.kept_tokens))
     draft_kept = None
     if beta > 0:
-        is_draft = (mixture[:, 1] < beta).unsqueeze(1)
-        target_kept = boundary
-        if draft.size(1) > 2:
-            if "draft_kept" in sample:  # the data set has aligned them
-                draft_kept, target_kept = sample["draft_kept"], sample["target_kept"]
-            else:
-                draft_kept, target_kept = lcs_masks(draft, target, pad)
-            draft_kept = draft_kept & is_draft
-        kept = torch.where(is_draft, target_kept, kept)
-    insertion = edits.insertion_labels(target, kept | boundary, pad, symbols.placeholder)
+        is_draft = (keeps_draft < beta).unsqueeze(1)
+        draft_kept, kept = choose_kept(sample, draft, is_draft, kept, symbols.pad)
+    kept = kept | (target.ne(symbols.pad) & ~inner)  # <s> and </s> always stay
+    insertion = edits.insertion_labels(target, kept, symbols.pad, symbols.placeholder)
     masked_target, predicted = insertion.after, insertion.missing
     if str(cfg.token_masking) == "uniform":
-        masked = (random[_MASKED, :, :width] >= random[_MASK, :, :1]) & inner & kept
+        masked = (random[MASK_ORDER] >= random[MASK_RATE, :, :1]) & inner & kept
         masked_target = masked_target.masked_fill(masked, symbols.placeholder)
         predicted = predicted | masked
     # Eq. 6: y_del is the draft, or what the model inserts
-    has_draft = draft.ne(pad).sum(1) > 2
-    delete_draft = has_draft & (mixture[:, 0] < alpha)
+    has_draft = draft.ne(symbols.pad).sum(1) > 2
+    samples_tokens = str(cfg.roll_in_tokens) != "argmax"
     is_random = str(cfg.roll_in_tokens) == "random"
     states = States(
         target,
         draft,
-        delete_draft,
+        has_draft & (chooses_draft < alpha),
         insertion,
         masked_target,
         predicted,
         draft_kept,
-        token_noise=random[_TOKENS, :, :width] if str(cfg.roll_in_tokens) != "argmax" else None,
+        token_noise=random[TOKEN_NOISE] if samples_tokens else None,
         frequencies=frequencies.to(target.device, non_blocking=True) if is_random else None,
         symbols=symbols,
         glancing=cfg.glancing,
-        show_order=random[_SHOWN, :, :width] if cfg.glancing else None,
+        show_order=random[GLANCE_ORDER] if cfg.glancing else None,
     )
     return states.counted()
+
+
+def choose_kept(
+    sample: Batch, draft: Tensor, is_draft: Tensor, kept: Tensor, pad: int
+) -> tuple[Tensor | None, Tensor]:
+    """Chooses the tokens of drafts (B × N, bool; None: no sentence has one) and of y* that stay.
+
+    is_draft: B × 1, bool, sentences whose y_ins is the draft after the expert's deletion. kept: B ×
+    M, bool, the tokens that stay of the others' y*.
+    """
+    if draft.size(1) == 2:
+        return None, kept & ~is_draft
+    if "draft_kept" in sample:  # the data set has aligned them
+        draft_kept, target_kept = sample["draft_kept"], sample["target_kept"]
+    else:
+        draft_kept, target_kept = lcs_masks(draft, sample["target"], pad)
+    return draft_kept & is_draft, torch.where(is_draft, target_kept, kept)
 
 
 def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform") -> Tensor:

@@ -19,7 +19,9 @@ from omegaconf import OmegaConf
 from torch import Tensor, nn
 
 from lev_runtime.errors import UserError
+from lev_runtime.io.text_files import read_lines
 from lev_runtime.refine.policy import is_edit_model
+from lev_runtime.text.markup import write_mark
 from lev_runtime.text.sentences import Draft as Draft
 from lev_runtime.text.sentences import marked_tokens
 
@@ -138,9 +140,31 @@ class TranslationEditTask(PostEditingTask):
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Callable[[str], str]
     ) -> tuple[list[EncodedLine], list[int]]:
-        """See the base class; drafts have marks if the task has."""
-        encode = functools.partial(self.encode_draft, encode_fn=encode_fn)
-        return self.encode_lines(lines, encode_fn, encode)
+        """See the base class; drafts have marks if the task has them, or ``--terms``.
+
+        Raises:
+            UserError: a draft of a source with terms, or errors of the base class.
+        """
+        markup = self.cfg.markup or bool(self.terms)
+        encode = functools.partial(self.encode_draft, encode_fn=encode_fn, markup=markup)
+        return self.encode_lines(list(map(self._with_terms, lines)), encode_fn, encode)
+
+    @functools.cached_property
+    def terms(self) -> dict[str, list[str]]:
+        """Returns the terms of sources, from the file that ``--terms`` names."""
+        path = getattr(self.cfg, "terms", None)
+        rows = [line.split("\t") for line in read_lines(path)] if path else []
+        return {source: terms for source, *terms in rows}
+
+    def _with_terms(self, line: str) -> str:
+        """Returns a line that starts from the terms of its source, each marked."""
+        source, *draft = line.split("\t")
+        terms = [write_mark(term, "term") for term in self.terms.get(source, [])]
+        if terms and draft:
+            raise UserError(
+                f"--terms has terms of {source!r:.40}; mark them in its draft, [+term+]"
+            )
+        return f"{source}\t{' '.join(terms)}" if terms else line
 
     def build_dataset_for_inference(
         self,

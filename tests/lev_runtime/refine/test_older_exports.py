@@ -1,29 +1,21 @@
-"""Exports of before 0.9, whose graphs read tokens and run all heads, still serve."""
+"""Exports of 0.9 serve; those of before, whose graphs read tokens, are refused by name."""
 
-import random
-from pathlib import Path
+import json
+import shutil
 
-import pytest
+from plain_files import ROOT
+from refusals import refuses
 
 from lev_runtime import Editor
 
-EXPORTS = Path(__file__).parents[2] / "exports"
+OF_0_9 = ROOT / "tests/exports/editor"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [1, 64])
-def test_a_model_answers_alike_from_either_format(size):
-    older, newer = (Editor(EXPORTS / name, threads=1) for name in ("traced_0_8", "traced"))
-    rng = random.Random(1)
-    sources, drafts = ([" ".join(rng.choices("abcdefgh", k=rng.randrange(12))) for _ in range(90)]
-                       for _ in range(2))  # fmt: skip
-    orders = [f"{draft} [=a=] [-b c-] [+d e+]" for draft in drafts]
-    for texts, options in ((drafts, {}), (orders, {"markup": True}), (None, {"candidates": 3})):
-        answers = [
-            editor.edit(sources, texts, batch_size=size, max_iter=3, **options)
-            for editor in (older, newer)
-        ]
-        for trace, other in zip(*answers, strict=True):
-            assert trace.score == pytest.approx(other.score, abs=1e-4)
-            assert (trace.text, trace.iterations) == (other.text, other.iterations)
-    assert len({trace.text for trace in answers[0]}) > 20
+def test_an_export_of_before_0_9_is_refused(tmp_path):
+    shutil.copytree(OF_0_9, path := tmp_path / "levt")
+    assert [trace.text for trace in Editor(path, threads=1).edit(["a b"], ["c [=a=]"], markup=True)]
+    description = json.loads((path / "runtime.json").read_text())
+    del description["graphs"]["tables"]
+    (path / "runtime.json").write_text(json.dumps(description))
+    with refuses("levt was exported before version 0.9"):
+        Editor(path)

@@ -80,6 +80,41 @@ def test_terms_are_in_the_output_whole_and_in_their_order(editor):
         assert all(trace.draft is None and holds(trace.text, terms or []) for trace in group)
 
 
+@pytest.mark.parametrize("options", [{}, NOISE, {"markup": True}], ids=str)
+def test_a_term_that_an_output_lacks_comes_where_the_score_is_best(editor, options):
+    """The oracle writes the term, marked, between all words and asks for each by itself."""
+    sources = SOURCES[:8] if "candidates" in options else SOURCES
+    drafts = [f"[=a=] {draft}" if "markup" in options else draft for draft in DRAFTS]
+    drafts = drafts[: len(sources)]
+    plain = editor.edit_nbest(sources, drafts, **options)
+    groups = editor.edit_nbest(sources, drafts, terms=[["d c b"]] * len(drafts), **options)
+    tried = 0
+    for source, draft, before, after in zip(sources, drafts, plain, groups, strict=True):
+        if all(holds(trace.text, ["d c b"]) for trace in before):
+            assert after == before
+            continue
+        words = draft.split()
+        places = [
+            " ".join([*words[:place], "[+d c b+]", *words[place:]])
+            for place in range(len(words) + 1)
+        ]
+        places.append(draft.replace("d c b", "[+d c b+]", 1))
+        marked = [text for text in places if "[+" in text]
+        answers = editor.edit_nbest([source] * len(marked), marked, **options | {"markup": True})
+        best = max(answers, key=lambda group: group[0].score)
+        assert [trace.text for trace in after] == [trace.text for trace in best]
+        assert after[0].draft == draft and after[0].score == pytest.approx(best[0].score)
+        tried += 1
+    assert tried > len(drafts) / 2
+
+
+def test_all_terms_are_in_the_output_of_a_draft(editor):
+    rows = [row for row in TERMS for _ in range(2)]
+    drafts = DRAFTS[: len(rows)]
+    for group, terms in zip(editor.edit_nbest(SOURCES[: len(rows)], drafts, terms=rows), rows):
+        assert all(holds(group[0].text, [term]) for term in terms or [])
+
+
 @pytest.mark.parametrize(
     "arguments, named",
     [
@@ -89,7 +124,8 @@ def test_terms_are_in_the_output_whole_and_in_their_order(editor):
         ({"first": 1.5}, "first=1.5"),
         ({"nbest": 3, "candidates": 2}, "candidates=3 or more"),
         ({"terms": [["a"]]}, "terms"),
-        ({"drafts": ["a", "b"], "terms": [None, ["a"]]}, "sentence 2"),
+        ({"drafts": ["a", "b"], "terms": [None, ["a b", "xyz"]]}, "sentence 2: the term 'xyz'"),
+        ({"drafts": ["a", "b " * 61], "terms": [None, ["a b"]]}, "sentence 2: 65 draft tokens"),
         ({"terms": [["a"], ["a", "b xyz"]]}, "sentence 2: the term 'b xyz' has 'xyz'"),
         ({"drafts": ["a", "[=b"], "markup": True}, "sentence 2: "),
     ],

@@ -1,0 +1,50 @@
+"""Puts a term that an output has to contain at every place of a draft where it could stand."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from .markup import JOINED, Joining, in_word
+
+
+class Draft(NamedTuple):
+    """A draft as tokens: lists, tensors in the package's task.
+
+    words: as they were typed, known to the model or not. tokens: their numbers, <s> and </s> with
+    them. marks: the bits of the marks on each of these.
+    """
+
+    words: list[str]
+    tokens: Any
+    marks: Any
+
+
+def holds(text: str, term: str) -> bool:
+    """Returns whether a term stands in a text, not inside a longer word."""
+
+    def is_border(place: int) -> bool:
+        return not (in_word(text[:place][-1:]) and in_word(text[place : place + 1]))
+
+    starts = [place for place in range(len(text)) if text.startswith(term, place)]
+    return any(is_border(start) and is_border(start + len(term)) for start in starts)
+
+
+def with_term(draft: Draft, term: Draft, joining: Joining) -> Iterator[Draft]:
+    """Yields the draft with a term between any two words, and marked where it stands already."""
+    words, tokens, marks = draft
+    nothing = (False, False)
+    edges = [nothing, *map(joining.edges, words), nothing]
+    is_border = [
+        not (mark & JOINED or (left[1] and right[0]))
+        for mark, (left, right) in zip(marks, pairwise(edges))
+    ]
+    for start in range(len(words) + 1):
+        end = start + len(term.words)
+        ends = [start, end] if words[start:end] == term.words else [start]
+        for end in ends:
+            if is_border[start] and is_border[end] and not any(marks[start + 1 : end + 1]):
+                yield Draft(
+                    words[:start] + term.words + words[end:],
+                    tokens[: start + 1] + term.tokens[1:-1] + tokens[end + 1 :],
+                    marks[: start + 1] + term.marks[1:-1] + marks[end + 1 :],
+                )
