@@ -129,9 +129,7 @@ def editor_writer(editor: LevenshteinEditor, max_iter: int | None = None) -> Wri
 
     def write(folder: Path, int8: bool) -> dict[str, Any]:
         weights = WeightFile(folder)
-        norms = checked.reaches(model, task) if int8 else {}
-        fixed = frozenset(norm for norm, reach in norms.items() if reach <= REACH)
-        graphs = levenshtein.write_graphs(model, folder, weights, int8, fixed)
+        graphs = levenshtein.write_graphs(model, folder, weights, int8)
         _write_dictionaries(folder, task.src_dict, task.tgt_dict)
         _, model_limit = model.max_positions()
         settings = {

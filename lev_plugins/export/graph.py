@@ -5,7 +5,6 @@ takes five of ONNX's own: at batch 1 half of the time is spent between nodes.
 """
 
 import functools
-import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from lev_runtime.folder import WEIGHTS
+
+from .weights import WeightFile, in_half_precision, rows_in_int8
 
 OPSET, IR_VERSION = 20, 9
 MICROSOFT = "com.microsoft"
@@ -41,48 +42,6 @@ Constant = Tensor | np.ndarray | float | Sequence[int]
 Input = str | Constant
 FLOAT, INT32, INT64 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64
 BOOL = TensorProto.BOOL
-
-
-class WeightFile:
-    """A file of tensors that graphs refer to; equal ones are stored once."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / WEIGHTS
-        self.path.touch()
-        self.places: dict[bytes, tuple[int, int]] = {}
-
-    def add(self, values: np.ndarray) -> tuple[int, int]:
-        """Returns offset and length of the bytes of an array, which are written if they are new."""
-        content = values.tobytes()
-        digest = hashlib.sha256(content).digest()
-        if digest not in self.places:
-            offset = self.path.stat().st_size
-            padding = -offset % ALIGNMENT
-            with self.path.open("ab") as file:
-                file.write(bytes(padding) + content)
-            self.places[digest] = offset + padding, len(content)
-        return self.places[digest]
-
-    def describe(self, table: Tensor, int8: bool = False) -> dict[str, Any]:
-        """Adds a table that is read outside of graphs; returns where it is.
-
-        int8: rows have 8 bits and a scale each, a quarter of a small model's bytes; a table that
-        this changes too much has 16.
-        """
-        values = _array(table)
-        described: dict[str, Any] = {"shape": list(values.shape)}
-        if int8:
-            rounded, scales = rows_in_int8(values)
-            error = np.std(rounded * scales[:, None] - values) / np.std(values)
-            if error <= LARGEST_ERROR:
-                described["offset"], _ = self.add(rounded)
-                described["scales_offset"], _ = self.add(scales)
-                # a runtime before 1.0, which would not look for scales, refuses this type
-                return described | {"type": "int8 rows"}
-            values = values.astype(np.float16)
-        values = in_half_precision(values)
-        described["offset"], _ = self.add(values)
-        return described | {"type": str(values.dtype)}
 
 
 class Int8Rows(NamedTuple):
@@ -292,22 +251,6 @@ class Graph:
         model.ir_version = IR_VERSION
         path.write_bytes(model.SerializeToString())
         return {"file": path.name, "int8": self.int8_weights}
-
-
-def rows_in_int8(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rounds rows, R × C, to 8 bits; returns them and a scale for each, R."""
-    largest = np.abs(values).max(1)
-    scales = np.maximum(largest / INT8_LARGEST, 1e-12).astype(np.float32)
-    return np.rint(values / scales[:, None]).astype(np.int8), scales
-
-
-def in_half_precision(array: np.ndarray) -> np.ndarray:
-    """An array of single precision in half the bytes where that changes no number."""
-    if array.dtype != np.float32:
-        return array
-    with np.errstate(over="ignore"):
-        half = array.astype(np.float16)
-    return half if np.array_equal(half, array) else array
 
 
 def _array(values: Constant) -> np.ndarray:

@@ -33,7 +33,7 @@ class Positions(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Encodes B × T tokens: B × T × dim; ValueError for a sequence longer than the table."""
-        real = tokens.ne(self.pad)
+        real = tokens.ne(self.pad).long()  # ONNX sums no bools
         most = self.longest
         index = real.cumsum(1) * real + self.pad
         if tokens.size(1) > most:

@@ -8,22 +8,22 @@ from torch import Tensor
 
 
 def rotary_angles(real: Tensor, width: int | None, first: int = 0) -> Tensor | None:
-    """Returns the angle of every place and pair of channels, as complex numbers (Eq. 15).
+    """Returns cosine and sine of the angle of every place and pair of channels (Eq. 15).
 
     Args:
         real: B × T, bool; places count real tokens, from 0, and are wanted from ``first`` on.
         width: D, even; None for no rotary positions.
 
     Returns:
-        B × 1 × (T − first) × D/2.
+        B × 1 × (T − first) × D/2 × 2.
     """
     if width is None:
         return None
     channels = torch.arange(0, width, 2, device=real.device)
     rates = 10000.0 ** -(channels / width)
-    places = real.cumsum(1)[:, None, first:, None] - 1
+    places = real.long().cumsum(1)[:, None, first:, None] - 1  # ONNX sums no bools
     angles = places * rates
-    return torch.polar(torch.ones_like(angles), angles)
+    return torch.stack([angles.cos(), angles.sin()], -1)
 
 
 def apply_rotary(x: Tensor, angles: Tensor | None) -> Tensor:
@@ -33,6 +33,11 @@ def apply_rotary(x: Tensor, angles: Tensor | None) -> Tensor:
     """
     if angles is None:
         return x
+    if torch.jit.is_tracing():  # ONNX has no complex numbers
+        cos, sin = angles.unbind(-1)
+        first, second = x.unflatten(-1, (-1, 2)).unbind(-1)
+        turned = torch.stack([first * cos - second * sin, first * sin + second * cos], -1)
+        return turned.flatten(-2)
     wide = x if x.dtype == torch.float64 else x.float()
-    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2))) * angles
+    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2))) * torch.view_as_complex(angles)
     return torch.view_as_real(pairs).flatten(-2).to(x.dtype)

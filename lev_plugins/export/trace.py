@@ -1,0 +1,150 @@
+"""Graphs that torch traces from a model's own layers.
+
+Tensors that are large lie in a file that several graphs share (:class:`.weights.WeightFile`).
+"""
+
+import copy
+import math
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from torch import Tensor, nn
+
+from ..nn.kernels import Kernels
+from .weights import WeightFile, in_half_precision
+
+OPSET = 20
+SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
+#: the names of sizes that differ from run to run, and those of an example, each another
+SIZES = {"batch": 2, "source": 5, "length": 7, "written": 3}
+Dimensions = Sequence[str | int]
+#: an example, and its dimensions, those of any size by their names
+Value = tuple[Tensor, Dimensions]
+
+
+class TracedKernels(Kernels):
+    """Attention as plain products, which onnxruntime runs faster than what torch writes."""
+
+    def attention(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        dropout: float = 0.0,
+        scale: float | None = None,
+    ) -> Tensor:
+        """See the base class; in evaluation."""
+        scale = int(query.size(-1)) ** -0.5 if scale is None else scale
+        scores = query * scale @ key.transpose(2, 3)
+        if mask is not None and mask.dtype == torch.bool:
+            scores = scores.masked_fill(~mask, float("-inf"))
+        elif mask is not None:
+            scores = scores + mask
+        return scores.softmax(3) @ value
+
+
+def traceable(model: Any) -> Any:
+    """Returns a copy of a model as :func:`trace` wants it; nothing changes the model itself."""
+    copied = copy.deepcopy(model).cpu().float().eval()
+    for module in copied.modules():  # last: a move gives layers the kernels of their device
+        if hasattr(module, "kernels"):
+            module.kernels = TracedKernels()
+    return copied
+
+
+def trace(
+    module: nn.Module,
+    inputs: Mapping[str, Value],
+    outputs: Mapping[str, Dimensions],
+    path: Path,
+    weights: WeightFile,
+) -> dict[str, Any]:
+    """Writes the graph of a module; returns its name, and what there is of it in 8 bits.
+
+    Args:
+        module: computes with a :func:`traceable` model.
+        inputs: of each argument, in order. Examples have padding: what makes no difference to them
+            is not traced.
+        outputs: their dimensions.
+    """
+    dimensions = {name: dims for name, (_, dims) in inputs.items()} | dict(outputs)
+    axes = {
+        name: {axis: dim for axis, dim in enumerate(dims) if isinstance(dim, str)}
+        for name, dims in dimensions.items()
+    }
+    examples = tuple(example for example, _ in inputs.values())
+    with tempfile.TemporaryDirectory(dir=path.parent) as scratch, warnings.catch_warnings():
+        # of torch.jit: a width that is read as a number; of torch.onnx: that it is the old exporter
+        for known in (torch.jit.TracerWarning, DeprecationWarning):
+            warnings.simplefilter("ignore", known)
+        torch.onnx.export(
+            module.eval(),  # else the exporter puts it back into training, and all of the model
+            examples,
+            f"{scratch}/{path.name}",
+            input_names=[*inputs],
+            output_names=[*outputs],
+            dynamic_axes=axes,
+            opset_version=OPSET,
+            dynamo=False,
+        )
+        model = onnx.load(f"{scratch}/{path.name}")
+    _share_weights(model.graph, weights)
+    path.write_bytes(model.SerializeToString())
+    return {"file": path.name, "int8": []}
+
+
+def floats(*dims: str | int) -> Value:
+    """Returns an example of random numbers."""
+    return torch.randn([SIZES.get(str(dim), dim) for dim in dims]), dims
+
+
+def numbers(*dims: str | int) -> Value:
+    """Returns an example of the numbers from 0 on."""
+    sizes = [int(SIZES.get(str(dim), dim)) for dim in dims]
+    return torch.arange(math.prod(sizes)).view(sizes), dims
+
+
+def masks(*dims: str | int) -> Value:
+    """Returns an example of a mask with 0 at the end of its last row."""
+    example = torch.ones([SIZES.get(str(dim), dim) for dim in dims], dtype=torch.int32)
+    example[-1, ..., -1] = 0
+    return example, dims
+
+
+def constants(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
+    """Returns the tensors of a graph that never change, by name."""
+    found = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            found[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+    return found
+
+
+def _share_weights(graph: onnx.GraphProto, weights: WeightFile) -> None:
+    """Moves large tensors into the file of weights, in half precision where that is exact."""
+    large = {
+        name: np.ascontiguousarray(array)
+        for name, array in constants(graph).items()
+        if array.nbytes >= SMALLEST_SHARED
+    }
+    nodes = [node for node in graph.node if node.output[0] not in large]
+    tensors = [tensor for tensor in graph.initializer if tensor.name not in large]
+    for name, array in large.items():
+        content = in_half_precision(array)
+        if content is array:
+            tensors.append(weights.tensor(array, name))
+        else:  # onnxruntime widens it once, when it reads the graph
+            tensors.append(weights.tensor(content, f"{name}_half"))
+            widened = helper.make_node("Cast", [f"{name}_half"], [name], to=TensorProto.FLOAT)
+            nodes.insert(0, widened)
+    del graph.node[:], graph.initializer[:]
+    graph.node.extend(nodes)
+    graph.initializer.extend(tensors)
