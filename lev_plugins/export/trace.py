@@ -24,6 +24,7 @@ OPSET = 20
 SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
 #: the names of sizes that differ from run to run, and those of an example, each another
 SIZES = {"batch": 2, "source": 5, "length": 7, "written": 3}
+SIZES |= {"prefixes": 3, "rows": 4, "past": 11, "block": 6, "keys": 17}
 Dimensions = Sequence[str | int]
 #: an example, and its dimensions, those of any size by their names
 Value = tuple[Tensor, Dimensions]
@@ -93,6 +94,7 @@ def trace(
             output_names=[*outputs],
             dynamic_axes=axes,
             opset_version=OPSET,
+            custom_opsets={"com.microsoft": 1},
             dynamo=False,
         )
         model = onnx.load(f"{scratch}/{path.name}")

@@ -42,6 +42,10 @@ class Positions(nn.Module):
                 raise ValueError(f"a sequence of {length} tokens is longer than the model's {most}")
         return nn.functional.embedding(index, self.weight)
 
+    def at(self, places: Tensor) -> Tensor:
+        """Encodes places, 0 that of the first token: any shape → that shape × dim."""
+        return nn.functional.embedding(places + (self.pad + 1), self.weight)
+
 
 def _sinusoids(rows: int, dim: int, pad: int) -> Tensor:
     half = dim // 2
@@ -76,10 +80,15 @@ class TokenEmbedding(nn.Module):
         self.scale = table.embedding_dim**0.5 if scale is None else scale
         self.dropout = dropout
 
-    def forward(self, tokens: Tensor, first: int = 0) -> Tensor:
-        """Embeds B × T tokens from ``first`` on: B × (T − first) × C."""
+    def forward(self, tokens: Tensor, first: int = 0, places: Tensor | None = None) -> Tensor:
+        """Embeds B × T tokens from ``first`` on: B × (T − first) × C.
+
+        ``places``: where the tokens stand, if others stand before them that are not given.
+        """
         x = self.scaled_embedding(tokens[:, first:])
-        if self.positions is not None:
+        if self.positions is not None and places is not None:
+            x = x + self.positions.at(places)
+        elif self.positions is not None:
             x = x + self.positions(tokens)[:, first:]
         x = x if self.norm is None else self.norm(x)
         return self.kernels.dropout(x, self.dropout, self.training)

@@ -19,10 +19,15 @@ def rotary_angles(real: Tensor, width: int | None, first: int = 0) -> Tensor | N
     """
     if width is None:
         return None
-    channels = torch.arange(0, width, 2, device=real.device)
+    places = real.long().cumsum(1)[:, first:] - 1  # ONNX sums no bools
+    return angles_at(places, width)
+
+
+def angles_at(places: Tensor, width: int) -> Tensor:
+    """Does :func:`rotary_angles` for places, B × T."""
+    channels = torch.arange(0, width, 2, device=places.device)
     rates = 10000.0 ** -(channels / width)
-    places = real.long().cumsum(1)[:, None, first:, None] - 1  # ONNX sums no bools
-    angles = places * rates
+    angles = places[:, None, :, None] * rates
     return torch.stack([angles.cos(), angles.sin()], -1)
 
 
