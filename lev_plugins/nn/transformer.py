@@ -194,9 +194,8 @@ class Attention(nn.Module):
         """Returns queries, B × H × T × D; with ``rows``, those of one source follow each other."""
         assert self.query is not None, "only cross=True reads a source"
         x = layout.unpack(self.query(x))
-        rows = rows or x.size(0)
-        width = x.size(2) // self.heads
-        return x.view(rows, -1, self.heads, width).transpose(1, 2)
+        width = self.query.out_features // self.heads
+        return x.view(rows or x.size(0), -1, self.heads, width).transpose(1, 2)
 
     def forward(
         self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput | None = None
