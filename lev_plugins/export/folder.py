@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ from ..systems.pbd.model import MODEL as PBD
 from ..systems.transformer_concat.model import MODEL as CONCAT
 from ..tasks.post_editing import PLACEHOLDER
 from . import checked, enct5, gated, levenshtein, pbd, text, transformer
-from .graph import REACH, WeightFile
+from .weights import WeightFile
 
 TRANSFORMER = "transformer"  #: as fairseq calls it
 TOKENIZER = "tokenizer.json"  #: of a BERT or T5
@@ -129,7 +130,8 @@ def editor_writer(editor: LevenshteinEditor, max_iter: int | None = None) -> Wri
 
     def write(folder: Path, int8: bool) -> dict[str, Any]:
         weights = WeightFile(folder)
-        graphs = levenshtein.write_graphs(model, folder, weights, int8)
+        fixed = partial(checked.near_norms, task=task)
+        graphs = levenshtein.write_graphs(model, folder, weights, int8, fixed)
         _write_dictionaries(folder, task.src_dict, task.tgt_dict)
         _, model_limit = model.max_positions()
         settings = {

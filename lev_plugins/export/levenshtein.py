@@ -9,6 +9,7 @@ deleted), C channels, H heads, D channels of a head, V symbols, K the most token
 missing in one slot, P tokens to be written.
 """
 
+from collections.abc import Callable, Container
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from torch.nn import functional
 
 from ..nn.packing import AttentionLayout
 from ..nn.rotary import rotary_angles
-from ..nn.transformer import EncoderOutput
+from ..nn.transformer import EncoderOutput, TransformerBlock
 from ..systems.levenshtein import LevenshteinEditorModel
+from .int8 import fold
 from .trace import floats, masks, numbers, trace, traceable
 from .weights import WeightFile
 
@@ -44,8 +46,13 @@ class Encoder(nn.Module):
         states = states if model.encoder_norm is None else model.encoder_norm(states)
         given = [states] if model.copies_source else []
         given += [] if model.pointer is None else [model.pointer.key(states).transpose(1, 2)]
-        source = EncoderOutput(states, None)
-        return (*given, *(part for reader in self.readers for part in reader.keys_values(source)))
+        # keys and values of all blocks are one product
+        layers = [reader.inputs for reader in self.readers]
+        weight, bias = (torch.cat(parts) for parts in zip(*((x.weight, x.bias) for x in layers)))
+        heads = self.readers[0].heads
+        width = model.cfg.encoder_embed_dim // heads
+        rows = functional.linear(states, weight, bias).view(*x.shape[:2], -1, width)
+        return (*given, *rows.transpose(1, 2).split(heads, 1))
 
 
 class Decoder(nn.Module):
@@ -106,23 +113,44 @@ class Tokens(Decoder):
         rows = features.flatten(0, 1).index_select(0, places)
         logits = functional.linear(rows, table, never)
         if model.pointer is not None:
-            seen = layout(source_mask, None).mask
+            seen = source_mask.bool()[:, None, None]
             logits = model.pointer(logits, features, places, keys.transpose(1, 2), source, seen)
         return logits, logits.argmax(1), logits.softmax(1).amax(1)
 
 
 def layout(mask: Tensor, rotary: int | None) -> AttentionLayout:
     """Returns what attention sees of tokens; ``mask``: 0 at padding."""
-    real = mask.bool()
-    return AttentionLayout(real[:, None, None], rotary_angles=rotary_angles(real, rotary))
+    hidden = mask.float().log()  # 0, and −∞ at padding: added to the scores of each layer
+    return AttentionLayout(hidden[:, None, None], rotary_angles=rotary_angles(mask, rotary))
+
+
+def fold_norms(model: LevenshteinEditorModel, fixed: Container[nn.Module]) -> None:
+    """Moves gains and biases of norms into the layers after them."""
+    for block in model.modules():
+        if isinstance(block, TransformerBlock) and block.pre_norm:
+            after = {"self_norm": block.self_attention.inputs, "feed_norm": block.fc1}
+            if block.cross_attention is not None:
+                after["cross_norm"] = block.cross_attention.query
+            for name, layer in after.items():
+                if getattr(block, name) in fixed:
+                    setattr(block, name, fold(getattr(block, name), layer))
 
 
 def write_graphs(
-    model: LevenshteinEditorModel, folder: Path, weights: WeightFile, int8: bool
+    model: LevenshteinEditorModel,
+    folder: Path,
+    weights: WeightFile,
+    int8: bool,
+    fixed: Callable[[LevenshteinEditorModel], Container[nn.Module]],
 ) -> dict[str, Any]:
-    """Writes the graphs into a folder; returns what the runtime has to know of them."""
+    """Writes the graphs into a folder; returns what the runtime has to know of them.
+
+    fixed: returns the norms after which rows have one scale in 8 bits.
+    """
     described = tables(model, weights, int8)
     model = traceable(model)
+    if int8:
+        fold_norms(model, fixed(model))
     width, heads = model.cfg.encoder_embed_dim, model.cfg.decoder_attention_heads
     pair = floats("batch", heads, "source", width // heads)
     stacks: dict[str, Any] = dict(model.decoder.items())
@@ -139,6 +167,7 @@ def write_graphs(
         {name: dims for name, (_, dims) in given.items()},
         folder / ENCODER,
         weights,
+        int8,
     )
     read = {
         "x": floats("batch", "length", width),
@@ -160,6 +189,7 @@ def write_graphs(
             token if writes else {"sides": ["batch", "length"]},
             folder / f"decoder_{'_'.join(exits)}.onnx",
             weights,
+            int8,
         )
         decoders.append(decoder | {"heads": exits})
     return {"encoder": encoder, "decoders": decoders} | described

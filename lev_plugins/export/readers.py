@@ -20,7 +20,7 @@ from ..systems.gated.encoder import GatedEncoderOutput
 from ..systems.pbd.attention import future_mask
 from ..systems.pbd.encoder import PBDEncoderOutput
 from .kernels import FusedKernels, attention
-from .trace import floats, masks, numbers, trace, traceable
+from .trace import Value, floats, masks, numbers, trace, traceable
 from .weights import WeightFile
 
 KINDS = "key", "value"
@@ -231,21 +231,27 @@ def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> d
     copied = dict.fromkeys(COPIED if gated else (), numbers("batch", "source"))
     pairs = dict.fromkeys(pair_names(chain(*names)), floats("batch", heads, "source", width))
     given = copied | pairs
+    eos = decoder.dictionary.eos()
+
+    def ends(*dims: str) -> Value:
+        example, dims = numbers(*dims)
+        return torch.full_like(example, eos), dims
+
     mask, dims = masks("batch", "source")
-    first = torch.full_like(mask, 4).long()
-    tokens = first.masked_fill(mask == 0, model.encoder.dictionary.pad())
+    tokens = ends(*dims)[0].masked_fill(mask == 0, model.encoder.dictionary.pad())
     encoder = trace(
         parts[0](model),
         {"tokens": (tokens, dims)},
         {name: dims for name, (_, dims) in given.items()},
         folder / "encoder.onnx",
         weights,
+        int8,
     )
     for module in decoder.modules():
         if hasattr(module, "kernels"):
             module.kernels = FusedKernels()
-    one = {"symbols": numbers("prefixes"), "place": (torch.tensor([2]), [1])}
-    block = {name: numbers("prefixes", "block") for name in ("symbols", "place")}
+    one = {"symbols": ends("prefixes"), "place": (torch.tensor([2]), [1])}
+    block = {"symbols": ends("prefixes", "block"), "place": numbers("prefixes", "block")}
     block |= {"seen": masks("prefixes", "block", "keys")}
     rows = {name: (torch.tensor([0, 1, 1]), ["prefixes"]) for name in ("units", "parents")}
     read = rows | given | {"source_mask": masks("batch", "source")}
@@ -256,7 +262,7 @@ def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> d
     reader = parts[1](decoder, [])
     for name, symbols in (("reader", one), ("block_reader", block)):
         reader.names = [*symbols, *read]
-        graphs[name] = trace(reader, symbols | read, logs, folder / f"{name}.onnx", weights)
+        graphs[name] = trace(reader, symbols | read, logs, folder / f"{name}.onnx", weights, int8)
     return graphs | {"blocks": len(names), "heads": heads, "head_width": width}
 
 

@@ -18,12 +18,13 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from ..nn.kernels import Kernels
+from .int8 import MICROSOFT, Quantizer
 from .weights import WeightFile, in_half_precision
 
 OPSET = 20
 SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
 #: the names of sizes that differ from run to run, and those of an example, each another
-SIZES = {"batch": 2, "source": 5, "length": 7, "written": 3}
+SIZES = {"batch": 2, "source": 5, "length": 7, "written": 3, "positions": 4}
 SIZES |= {"prefixes": 3, "rows": 4, "past": 11, "block": 6, "keys": 17}
 Dimensions = Sequence[str | int]
 #: an example, and its dimensions, those of any size by their names
@@ -46,9 +47,8 @@ class TracedKernels(Kernels):
         scale = int(query.size(-1)) ** -0.5 if scale is None else scale
         scores = query * scale @ key.transpose(2, 3)
         if mask is not None and mask.dtype == torch.bool:
-            scores = scores.masked_fill(~mask, float("-inf"))
-        elif mask is not None:
-            scores = scores + mask
+            mask = torch.where(mask, 0.0, float("-inf"))
+        scores = scores if mask is None else scores + mask
         return scores.softmax(3) @ value
 
 
@@ -67,6 +67,7 @@ def trace(
     outputs: Mapping[str, Dimensions],
     path: Path,
     weights: WeightFile,
+    int8: bool = False,
 ) -> dict[str, Any]:
     """Writes the graph of a module; returns its name, and what there is of it in 8 bits.
 
@@ -75,6 +76,7 @@ def trace(
         inputs: of each argument, in order. Examples have padding: what makes no difference to them
             is not traced.
         outputs: their dimensions.
+        int8: products with many weights have 8 bits.
     """
     dimensions = {name: dims for name, (_, dims) in inputs.items()} | dict(outputs)
     axes = {
@@ -94,13 +96,20 @@ def trace(
             output_names=[*outputs],
             dynamic_axes=axes,
             opset_version=OPSET,
-            custom_opsets={"com.microsoft": 1},
             dynamo=False,
         )
         model = onnx.load(f"{scratch}/{path.name}")
+    _fix_shapes(model)
+    quantizer = Quantizer(model.graph, constants(model.graph), weights)
+    if int8:
+        quantizer.run()
+    if MICROSOFT not in [used.domain for used in model.opset_import]:
+        model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
+    _remove_unread(model.graph)
     _share_weights(model.graph, weights)
+    model.graph.initializer.extend(quantizer.tensors.values())
     path.write_bytes(model.SerializeToString())
-    return {"file": path.name, "int8": []}
+    return {"file": path.name, "int8": quantizer.described}
 
 
 def floats(*dims: str | int) -> Value:
@@ -128,6 +137,47 @@ def constants(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
         if node.op_type == "Constant" and node.attribute[0].name == "value":
             found[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
     return found
+
+
+def _fix_shapes(model: onnx.ModelProto) -> None:
+    """Writes new shapes as constants, which torch computes from shapes in several nodes each.
+
+    A size that stays where it is is 0, and one other −1.
+    """
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    known = {
+        value.name: [size.dim_value or size.dim_param for size in value.type.tensor_type.shape.dim]
+        for value in [*inferred.value_info, *inferred.input, *inferred.output]
+        if value.type.tensor_type.HasField("shape")
+    }
+    for number, node in enumerate(model.graph.node):
+        if node.op_type == "Reshape" and known.keys() >= {node.input[0], node.output[0]}:
+            before, after = (known[name] for name in (node.input[0], node.output[0]))
+            moved = [
+                0 if before[place : place + 1] == [size] else size
+                for place, size in enumerate(after)
+            ]
+            shape = np.array([-1 if isinstance(size, str) else size for size in moved], np.int64)
+            if len(before) == len(after) and (shape != 0).sum() < 2:
+                node.op_type = "Identity"
+                del node.input[1:], node.attribute[:]
+            elif (shape == -1).sum() < 2:
+                node.input[1] = f"shape_{number}"
+                model.graph.initializer.append(numpy_helper.from_array(shape, node.input[1]))
+
+
+def _remove_unread(graph: onnx.GraphProto) -> None:
+    """Removes the nodes and tensors that nothing reads; onnxruntime would run them."""
+    read = {value.name for value in graph.output}
+    nodes = []
+    for node in reversed(graph.node):
+        if read & {*node.output}:
+            nodes.append(node)
+            read |= {*node.input}
+    tensors = [tensor for tensor in graph.initializer if tensor.name in read]
+    del graph.node[:], graph.initializer[:]
+    graph.node.extend(reversed(nodes))
+    graph.initializer.extend(tensors)
 
 
 def _share_weights(graph: onnx.GraphProto, weights: WeightFile) -> None:

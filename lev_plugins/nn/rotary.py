@@ -39,10 +39,9 @@ def apply_rotary(x: Tensor, angles: Tensor | None) -> Tensor:
     if angles is None:
         return x
     if torch.jit.is_tracing():  # ONNX has no complex numbers
-        cos, sin = angles.unbind(-1)
-        first, second = x.unflatten(-1, (-1, 2)).unbind(-1)
-        turned = torch.stack([first * cos - second * sin, first * sin + second * cos], -1)
-        return turned.flatten(-2)
+        cos, sin = torch.stack([angles, angles], -2).flatten(-3, -2).unbind(-1)
+        quarter = torch.tensor([[0.0, 1.0], [-1.0, 0.0]])  # a product: faster than to cut and join
+        return x * cos + x @ torch.block_diag(*[quarter] * (x.size(-1) // 2)) * sin
     wide = x if x.dtype == torch.float64 else x.float()
     pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2))) * torch.view_as_complex(angles)
     return torch.view_as_real(pairs).flatten(-2).to(x.dtype)
