@@ -5,6 +5,7 @@ T symbols of a block, C channels, H heads, D channels of a head, V symbols.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -137,9 +138,9 @@ class StockEncoder(Encoder):
         states = states.transpose(0, 1)
         layers = [layer.encoder_attn for layer in self.model.decoder.layers]
         return tuple(
-            by_heads(project(states), layer)
+            by_heads(part, layer)
             for layer in layers
-            for project in (layer.k_proj, layer.v_proj)
+            for part in projected(states, (layer.k_proj, layer.v_proj))
         )
 
 
@@ -196,13 +197,22 @@ class Fused(nn.Module):
         stock, x, mask = self.stock, query.transpose(0, 1), self.mask
         pair = self.key, self.value
         if stock.self_attention:
-            own = [by_heads(project(x), stock) for project in (stock.k_proj, stock.v_proj)]
+            layers = stock.q_proj, stock.k_proj, stock.v_proj
+            query, *own = projected(x, layers)
             before = None if self.key is None else pair
-            self.key, self.value = pair = append_kv(before, own)
+            self.key, self.value = pair = append_kv(before, [by_heads(y, stock) for y in own])
+        else:
+            query = stock.q_proj(x)
         if key_padding_mask is not None:
             mask = (~key_padding_mask).int()
-        out = attention(stock.q_proj(x), *pair, mask, stock.num_heads)
+        out = attention(query, *pair, mask, stock.num_heads)
         return stock.out_proj(out).transpose(0, 1), None
+
+
+def projected(x: Tensor, layers: Sequence[nn.Linear]) -> tuple[Tensor, ...]:
+    """Returns what layers of equal sizes make of the same input, by one product."""
+    weight, bias = (torch.cat(side) for side in zip(*((y.weight, y.bias) for y in layers)))
+    return functional.linear(x, weight, bias).split(layers[0].out_features, 2)
 
 
 def by_heads(x: Tensor, stock: Any) -> Tensor:
