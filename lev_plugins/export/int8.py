@@ -129,8 +129,9 @@ class Quantizer:
         """Returns whether a value comes of a norm without a gain, for which torch writes a node of
         ones; a gain is a tensor."""
         norm = self.made_by.get(x)
-        is_norm = norm is not None and norm.op_type == "LayerNormalization"
-        return is_norm and norm.input[1] in self.made_by
+        if norm is None or norm.op_type != "LayerNormalization":
+            return False
+        return norm.input[1] in self.made_by
 
     def _rounded(self, x: str, is_fixed: bool) -> Rows:
         """Rounds each row by its own largest number, whatever else is in the batch; after a norm

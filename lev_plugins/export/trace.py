@@ -100,12 +100,13 @@ def trace(
         )
         model = onnx.load(f"{scratch}/{path.name}")
     _fix_shapes(model)
+    _remove_needless(model.graph)
     quantizer = Quantizer(model.graph, constants(model.graph), weights)
     if int8:
         quantizer.run()
     if MICROSOFT not in [used.domain for used in model.opset_import]:
         model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
-    _remove_unread(model.graph)
+    _remove_needless(model.graph)
     _share_weights(model.graph, weights)
     model.graph.initializer.extend(quantizer.tensors.values())
     path.write_bytes(model.SerializeToString())
@@ -166,9 +167,15 @@ def _fix_shapes(model: onnx.ModelProto) -> None:
                 model.graph.initializer.append(numpy_helper.from_array(shape, node.input[1]))
 
 
-def _remove_unread(graph: onnx.GraphProto) -> None:
-    """Removes the nodes and tensors that nothing reads; onnxruntime would run them."""
+def _remove_needless(graph: onnx.GraphProto) -> None:
+    """Removes nodes that change nothing, which torch writes for equal tensors too, and what nothing
+    reads, which onnxruntime would run."""
     read = {value.name for value in graph.output}
+    same: dict[str, str] = {}
+    for node in graph.node:
+        node.input[:] = [same.get(name, name) for name in node.input]
+        if node.op_type == "Identity" and node.output[0] not in read:
+            same[node.output[0]] = node.input[0]
     nodes = []
     for node in reversed(graph.node):
         if read & {*node.output}:
