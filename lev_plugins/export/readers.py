@@ -11,15 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from fairseq.models import transformer
+from fairseq.modules import transformer_layer
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lev_runtime.errors import UserError
+
+from ..fairseq_patches.checkpoint_files import flag
 from ..nn.decoder_block import TiedOutput, append_kv
 from ..nn.packing import AttentionLayout
 from ..nn.rotary import angles_at
+from ..nn.seq2seq.model import TransformerDecoder
 from ..systems.gated.encoder import GatedEncoderOutput
 from ..systems.pbd.attention import future_mask
 from ..systems.pbd.encoder import PBDEncoderOutput
+from ..systems.transformer_concat.model import ConcatEncoder
 from .kernels import FusedKernels, attention
 from .trace import Value, floats, masks, numbers, trace, traceable
 from .weights import WeightFile
@@ -27,6 +34,18 @@ from .weights import WeightFile
 KINDS = "key", "value"
 #: what the gates write of each source token: itself, and the one after
 COPIED = "copied", "following"
+#: the classes of fairseq's Transformer, by either configuration, and of transformer_concat
+OF_FAIRSEQ = {
+    transformer.TransformerEncoder,
+    transformer.TransformerEncoderBase,
+    ConcatEncoder,
+    transformer.TransformerDecoder,
+    transformer.TransformerDecoderBase,
+    transformer_layer.TransformerDecoderLayer,
+    transformer_layer.TransformerDecoderLayerBase,
+}
+#: options of it that change what the decoder reads or how it ends
+REFUSED = "adaptive_softmax_cutoff", "cross_self_attention", "no_cross_attention", "base_layers"
 Pair = list[Tensor]
 
 
@@ -221,6 +240,25 @@ def by_heads(x: Tensor, stock: Any) -> Tensor:
 
 
 # writing ------------------------------------------------------------------------------------------
+
+
+def check(model: Any) -> None:
+    """Raises :class:`UserError` for a model with more than the graphs here read."""
+    encoder, decoder = model.encoder, model.decoder
+    parts = encoder, decoder, *getattr(decoder, "layers", ())
+    refused = []
+    if getattr(decoder, "variant", "pointer") != "pointer" and copies(model):
+        refused = ["--gate-variant paper (train pointer)"]
+    elif getattr(decoder, "bias", None) is not None:
+        refused = ["the parts of a T5"]
+    elif not isinstance(decoder, TransformerDecoder):
+        refused = [type(part).__name__ for part in parts if type(part) not in OF_FAIRSEQ]
+        names = [name for name in REFUSED if not refused and getattr(decoder.cfg, name, None)]
+        refused += map(flag, names)
+    if refused:
+        raise UserError(
+            f"a model with {refused[0]} cannot be exported; lev_runtime/README.md lists what can"
+        )
 
 
 def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> dict[str, Any]:
