@@ -171,7 +171,8 @@ class StockReader(Reader):
         positions, first = decoder.embed_positions, decoder.padding_idx + 1
         if positions is not None:
             sinusoids = getattr(positions, "weights", None)
-            self.places = (positions.weight if sinusoids is None else sinusoids)[first:]
+            table = positions.weight.detach() if sinusoids is None else sinusoids
+            self.places = table[first:]
             positions.forward = self._positions
         for layer in decoder.layers:
             layer.self_attn, layer.encoder_attn = map(Fused, (layer.self_attn, layer.encoder_attn))
