@@ -112,9 +112,10 @@ class Attention(nn.Module):
     def _split(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
         """Splits B × T × parts·C into as many B × H × T × D."""
         b, t, _ = x.shape
-        # together their gradients are one copy
-        several = x.view(b, t, parts, self.heads, -1).unbind(2)
-        return tuple(part.transpose(1, 2) for part in several)
+        several = x.view(b, t, parts, self.heads, -1)
+        if self.training:  # together their gradients are one copy
+            return tuple(part.transpose(1, 2) for part in several.unbind(2))
+        return several.permute(2, 0, 3, 1, 4).unbind(0)
 
     def keys_values(self, encoder_out: EncoderOutput) -> tuple[Tensor, Tensor]:
         """Keys and values of the encoder's output for this layer, B × H × S × D each."""
