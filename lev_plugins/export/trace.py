@@ -16,6 +16,7 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
+from torch.utils.weak import WeakIdKeyDictionary
 
 from ..nn.kernels import Kernels
 from .int8 import MICROSOFT, Quantizer
@@ -34,6 +35,10 @@ Value = tuple[Tensor, Dimensions]
 class TracedKernels(Kernels):
     """Attention as plain products, which onnxruntime runs faster than what torch writes."""
 
+    def __init__(self) -> None:
+        #: of a mask what is added to the scores, once for all layers
+        self.added = WeakIdKeyDictionary()
+
     def attention(
         self,
         query: Tensor,
@@ -47,7 +52,9 @@ class TracedKernels(Kernels):
         scale = int(query.size(-1)) ** -0.5 if scale is None else scale
         scores = query * scale @ key.transpose(2, 3)
         if mask is not None and mask.dtype == torch.bool:
-            mask = torch.where(mask, 0.0, float("-inf"))
+            if mask not in self.added:
+                self.added[mask] = torch.where(mask, 0.0, float("-inf"))
+            mask = self.added[mask]
         scores = scores if mask is None else scores + mask
         return scores.softmax(3) @ value
 
@@ -55,9 +62,10 @@ class TracedKernels(Kernels):
 def traceable(model: Any) -> Any:
     """Returns a copy of a model as :func:`trace` wants it; nothing changes the model itself."""
     copied = copy.deepcopy(model).cpu().float().eval()
+    kernels = TracedKernels()
     for module in copied.modules():  # last: a move gives layers the kernels of their device
         if hasattr(module, "kernels"):
-            module.kernels = TracedKernels()
+            module.kernels = kernels
     return copied
 
 
