@@ -80,7 +80,7 @@ class FusedKernels(Kernels):
         dropout: float = 0.0,
         scale: float | None = None,
     ) -> Tensor:
-        """See the base class; in evaluation, with a mask of bools that is the same for all heads."""
+        """See the base class; in evaluation, with masks of bools, the same for all heads."""
         if mask is not None:
             mask = (mask[:, 0, 0] if mask.size(2) == 1 else mask[:, 0]).int()
         heads = int(query.size(1))
@@ -89,3 +89,43 @@ class FusedKernels(Kernels):
         return out.unflatten(2, (heads, -1)).transpose(1, 2)
 
 
+def _reshaped(g: Any, x: Any, sizes: Sequence[int]) -> Any:
+    """Writes one node; 0 keeps a size."""
+    return g.op("Reshape", x, g.op("Constant", value_t=torch.tensor(sizes)))
+
+
+def _unflatten(g: Any, x: Any, dim: Any, sizes: Any) -> Any:
+    """Writes ``x.unflatten(-1, sizes)``."""
+    rank = symbolic_helper._get_tensor_rank(x)
+    assert symbolic_helper._get_const(dim, "i", "dim") % rank == rank - 1
+    return _reshaped(g, x, [0] * (rank - 1) + symbolic_helper._get_const(sizes, "is", "sizes"))
+
+
+def _flatten(g: Any, x: Any, start: Any, end: Any) -> Any:
+    """Writes ``x.flatten(dim)``, or ``x.flatten(0, 1)`` of B × T × C; nothing for what was just
+    unflattened."""
+    rank = symbolic_helper._get_tensor_rank(x)
+    start, end = (symbolic_helper._get_const(dim, "i", "dim") % rank for dim in (start, end))
+    before = x.node()
+    if before.kind() == "onnx::Reshape" and start == rank - 2:
+        (whole, _) = before.inputs()
+        if symbolic_helper._get_tensor_rank(whole) == rank - 1:
+            return whole
+    after = symbolic_helper._get_tensor_sizes(x)[end + 1 :]
+    return _reshaped(g, x, [0] * start + [-1, *after])
+
+
+def _transpose(g: Any, x: Any, first: int, second: int) -> Any:
+    """Writes ``x.transpose(first, second)``; nothing for what has just been transposed so."""
+    perm = [*range(symbolic_helper._get_tensor_rank(x))]
+    first, second = (symbolic_helper._get_const(dim, "i", "dim") for dim in (first, second))
+    perm[first], perm[second] = perm[second], perm[first]
+    before = x.node()
+    if before.kind() == "onnx::Transpose" and list(getattr(before, "is")("perm")) == perm:
+        return before.input()
+    return g.op("Transpose", x, perm_i=perm)
+
+
+for _symbolic in (_unflatten, _flatten, _transpose):
+    name = _symbolic.__name__.removeprefix("_")
+    torch.onnx.register_custom_op_symbolic(f"aten::{name}", _symbolic, OPSET)
