@@ -96,7 +96,7 @@ def _reshaped(g: Any, x: Any, sizes: Sequence[int]) -> Any:
 
 def _unflatten(g: Any, x: Any, dim: Any, sizes: Any) -> Any:
     """Writes ``x.unflatten(-1, sizes)``."""
-    rank = symbolic_helper._get_tensor_rank(x)
+    rank: Any = symbolic_helper._get_tensor_rank(x)
     assert symbolic_helper._get_const(dim, "i", "dim") % rank == rank - 1
     return _reshaped(g, x, [0] * (rank - 1) + symbolic_helper._get_const(sizes, "is", "sizes"))
 
@@ -104,7 +104,7 @@ def _unflatten(g: Any, x: Any, dim: Any, sizes: Any) -> Any:
 def _flatten(g: Any, x: Any, start: Any, end: Any) -> Any:
     """Writes ``x.flatten(dim)``, or ``x.flatten(0, 1)`` of B × T × C; nothing for what was just
     unflattened."""
-    rank = symbolic_helper._get_tensor_rank(x)
+    rank: Any = symbolic_helper._get_tensor_rank(x)
     start, end = (symbolic_helper._get_const(dim, "i", "dim") % rank for dim in (start, end))
     before = x.node()
     if before.kind() == "onnx::Reshape" and start == rank - 2:
@@ -117,7 +117,7 @@ def _flatten(g: Any, x: Any, start: Any, end: Any) -> Any:
 
 def _transpose(g: Any, x: Any, first: int, second: int) -> Any:
     """Writes ``x.transpose(first, second)``; nothing for what has just been transposed so."""
-    perm = [*range(symbolic_helper._get_tensor_rank(x))]
+    perm = [*range(len(symbolic_helper._get_tensor_sizes(x)))]
     first, second = (symbolic_helper._get_const(dim, "i", "dim") for dim in (first, second))
     perm[first], perm[second] = perm[second], perm[first]
     before = x.node()

@@ -19,7 +19,7 @@ from torch.nn import functional
 from lev_runtime.errors import UserError
 
 from ..fairseq_patches.checkpoint_files import flag
-from ..nn.decoder_block import TiedOutput, append_kv
+from ..nn.decoder_block import KVCache, TiedOutput, append_kv
 from ..nn.packing import AttentionLayout
 from ..nn.rotary import angles_at
 from ..nn.seq2seq.model import TransformerDecoder
@@ -46,7 +46,6 @@ OF_FAIRSEQ = {
 }
 #: options of it that change what the decoder reads or how it ends
 REFUSED = "adaptive_softmax_cutoff", "cross_self_attention", "no_cross_attention", "base_layers"
-Pair = list[Tensor]
 
 
 class Encoder(nn.Module):
@@ -83,7 +82,7 @@ class Reader(nn.Module):
 
     def forward(self, *values: Tensor) -> tuple[Tensor, ...]:
         given = dict(zip(self.names, values))
-        pairs: dict[str, Pair] = defaultdict(list)
+        pairs: dict[str, Any] = defaultdict(list)
         for name in self.names:
             kind, _, layer = name.partition("_")
             if kind in KINDS:
@@ -116,7 +115,7 @@ class Reader(nn.Module):
         layout = AttentionLayout(None if seen is None else seen[:, None])
         if decoder.rotary is not None:
             layout = layout._replace(rotary_angles=angles_at(place, decoder.rotary))
-        x = decoder.embed(given["symbols"], places=place)
+        x = decoder.embed.at(given["symbols"], place)
         if not copies(self):
             source = PBDEncoderOutput(real, real[:, None, None], cache)
             x, newest, _ = decoder.read(x, layout, source, past, False)
@@ -187,7 +186,7 @@ class StockReader(Reader):
             layer.encoder_attn.hold(pairs[f"cross_{number}"], real.int())
         source = {"encoder_out": [real], "encoder_padding_mask": []}
         x, _ = decoder.extract_features(given["symbols"], source, full_context_alignment=True)
-        newest = [(layer.self_attn.key, layer.self_attn.value) for layer in decoder.layers]
+        newest = [layer.self_attn.pair for layer in decoder.layers]
         table = decoder.output_projection.weight
         return functional.linear(x.flatten(0, 1), table, torch.zeros(len(table))), newest
 
@@ -195,17 +194,16 @@ class StockReader(Reader):
 class Fused(nn.Module):
     """fairseq's attention, over keys and values that it holds and its own."""
 
-    key: Tensor | None = None
-    value: Tensor | None = None
+    pair: KVCache | None = None
     mask: Tensor | None = None
 
     def __init__(self, stock: Any) -> None:
         super().__init__()
         self.stock = stock
 
-    def hold(self, pair: Pair, mask: Tensor | None) -> None:
+    def hold(self, pair: KVCache, mask: Tensor | None) -> None:
         """Takes keys and values, R × H × keys × D, and a mask, R × keys or R × T × keys, int32."""
-        (self.key, self.value), self.mask = pair, mask
+        self.pair, self.mask = pair, mask
 
     def _get_input_buffer(self, state: Any) -> None:
         """Returns fairseq's state, which is not used."""
@@ -215,17 +213,16 @@ class Fused(nn.Module):
     ) -> tuple[Tensor, None]:
         """T × R × C → T × R × C; ``key_padding_mask``: of the encoder, which holds nothing."""
         stock, x, mask = self.stock, query.transpose(0, 1), self.mask
-        pair = self.key, self.value
-        if stock.self_attention:
-            layers = stock.q_proj, stock.k_proj, stock.v_proj
-            query, *own = projected(x, layers)
-            before = None if self.key is None else pair
-            self.key, self.value = pair = append_kv(before, [by_heads(y, stock) for y in own])
-        else:
-            query = stock.q_proj(x)
+        layers = [stock.q_proj]
+        layers += [stock.k_proj, stock.v_proj] if stock.self_attention else []
+        query, *own = projected(x, layers)
+        if own:
+            key, value = (by_heads(part, stock) for part in own)
+            self.pair = append_kv(self.pair, (key, value))
         if key_padding_mask is not None:
             mask = (~key_padding_mask).int()
-        out = attention(query, *pair, mask, stock.num_heads)
+        assert self.pair is not None
+        out = attention(query, *self.pair, mask, stock.num_heads)
         return stock.out_proj(out).transpose(0, 1), None
 
 
@@ -280,11 +277,9 @@ def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> d
     copied = dict.fromkeys(COPIED if gated else (), numbers("batch", "source"))
     pairs = dict.fromkeys(pair_names(chain(*names)), floats("batch", heads, "source", width))
     given = copied | pairs
-    eos = decoder.dictionary.eos()
 
-    def ends(*dims: str) -> Value:
-        example, dims = numbers(*dims)
-        return torch.full_like(example, eos), dims
+    def ends(*dims: str | int) -> Value:
+        return torch.full_like(numbers(*dims)[0], decoder.dictionary.eos()), dims
 
     mask, dims = masks("batch", "source")
     tokens = ends(*dims)[0].masked_fill(mask == 0, model.encoder.dictionary.pad())

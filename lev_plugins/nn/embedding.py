@@ -80,16 +80,18 @@ class TokenEmbedding(nn.Module):
         self.scale = table.embedding_dim**0.5 if scale is None else scale
         self.dropout = dropout
 
-    def forward(self, tokens: Tensor, first: int = 0, places: Tensor | None = None) -> Tensor:
-        """Embeds B × T tokens from ``first`` on: B × (T − first) × C.
+    def forward(self, tokens: Tensor, first: int = 0) -> Tensor:
+        """Embeds B × T tokens from ``first`` on: B × (T − first) × C."""
+        where = None if self.positions is None else self.positions(tokens)[:, first:]
+        return self._placed(tokens[:, first:], where)
 
-        ``places``: where the tokens stand, if others stand before them that are not given.
-        """
-        x = self.scaled_embedding(tokens[:, first:])
-        if self.positions is not None and places is not None:
-            x = x + self.positions.at(places)
-        elif self.positions is not None:
-            x = x + self.positions(tokens)[:, first:]
+    def at(self, tokens: Tensor, places: Tensor) -> Tensor:
+        """Embeds B × T tokens that stand at places, 0 that of the first: B × T × C."""
+        return self._placed(tokens, None if self.positions is None else self.positions.at(places))
+
+    def _placed(self, tokens: Tensor, where: Tensor | None) -> Tensor:
+        x = self.scaled_embedding(tokens)
+        x = x if where is None else x + where
         x = x if self.norm is None else self.norm(x)
         return self.kernels.dropout(x, self.dropout, self.training)
 

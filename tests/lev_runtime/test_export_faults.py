@@ -278,7 +278,7 @@ stock | encoder | matrix 0 rows
 stock | encoder | matrix 1 rows
 stock | encoder | matrix -1 columns
 stock | encoder | vector 1 lost
-stock | encoder | input mask 1
+stock | encoder | operator Not Identity
 stock | encoder | outputs key_cross_0 value_cross_0
 stock | reader | input place 0
 stock | reader | input place 5
@@ -286,7 +286,7 @@ stock | reader | input units 0
 stock | reader | input parents 0
 stock | reader | input source_mask 1
 stock | reader | matrix 0 rows
-stock | reader | matrix 0 late
+stock | reader | matrix -1 late
 stock | reader | matrix -1 half
 stock | reader | vector 2 lost
 stock | reader | operator LogSoftmax Softmax
@@ -296,7 +296,7 @@ stock | block_reader | input place 0
 stock | block_reader | input seen 1
 stock | block_reader | input source_mask 1
 stock | block_reader | input units 0
-stock | block_reader | matrix 0 late
+stock | block_reader | matrix -1 late
 stock | block_reader | vector -2 lost
 stock | block_reader | outputs key_past_0_next value_past_0_next
 stock | block_reader | operator Relu Tanh
@@ -308,19 +308,19 @@ stock | dictionaries.json | special.pad = 3
 stock | dictionaries.json | special.eos = 0
 stock | dictionaries.json | special.unk = 5
 stock | dictionaries.json | source = 5⇄7
-concat | encoder | input mask 1
-concat | encoder | operator ArgMax ArgMin
+concat | encoder | operator Equal Less
+concat | encoder | lost GatherElements 0
 concat | encoder | operator CumSum Identity
 concat | encoder | matrix 1 rows
 concat | encoder | matrix 2 rows
-concat | encoder | lost Min 0
+concat | encoder | lost Clip 0
 concat | reader | input parents 0
 concat | reader | matrix 3 columns
 concat | block_reader | vector 0 lost
 concat | described | settings.joins_draft = false
 pbd | encoder | outputs key_copied_0 value_copied_0
 pbd | encoder | outputs key_copied_0 key_cross_0
-pbd | encoder | input mask 1
+pbd | encoder | operator Equal Less
 pbd | reader | input place 1
 pbd | reader | input source_mask 1
 pbd | reader | input units 1
@@ -334,7 +334,7 @@ pbd | block_reader | input seen 1
 pbd | block_reader | matrix -1 rows
 pbd | block_reader | attribute MultiHeadAttention num_heads 16
 gated | encoder | outputs copied following
-gated | encoder | input mask 1
+gated | encoder | operator Not Identity
 gated | encoder | operator Sigmoid Tanh
 gated | encoder | lost Where 0
 gated | encoder | matrix -1 half
