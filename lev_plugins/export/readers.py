@@ -213,12 +213,12 @@ class Fused(nn.Module):
     ) -> tuple[Tensor, None]:
         """T × R × C → T × R × C; ``key_padding_mask``: of the encoder, which holds nothing."""
         stock, x, mask = self.stock, query.transpose(0, 1), self.mask
-        layers = [stock.q_proj]
-        layers += [stock.k_proj, stock.v_proj] if stock.self_attention else []
-        query, *own = projected(x, layers)
-        if own:
+        if stock.self_attention:
+            query, *own = projected(x, (stock.q_proj, stock.k_proj, stock.v_proj))
             key, value = (by_heads(part, stock) for part in own)
             self.pair = append_kv(self.pair, (key, value))
+        else:
+            query = stock.q_proj(x)
         if key_padding_mask is not None:
             mask = (~key_padding_mask).int()
         assert self.pair is not None
