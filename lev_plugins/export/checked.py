@@ -280,6 +280,7 @@ def near_norms(model: LevenshteinEditorModel, task: Any) -> set[nn.Module]:
         if norm.weight.numel() > WIDEST or unit.abs().max() > REACH:
             far.add(norm)
 
+    norms: list[nn.Module]
     norms = [part for part in model.modules() if isinstance(part, nn.LayerNorm)]
     hooks = [norm.register_forward_hook(measure) for norm in norms]
     for _ in editor_answers(model, task):

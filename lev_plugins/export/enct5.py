@@ -26,9 +26,9 @@ class Labeler(nn.Module):
         super().__init__()
         self.model = model
         # does not depend on the text: made once, and not in every run
-        attended = model.decoder.latent_self_attention(model.decoder.blocks[0]).detach()
-        self.register_buffer("attended", attended)
-        model.decoder.latent_self_attention = lambda _: self.attended
+        decoder: Any = model.decoder
+        attended = decoder.latent_self_attention(decoder.blocks[0])
+        decoder.latent_self_attention = lambda _: attended
 
     def forward(
         self,
@@ -41,7 +41,8 @@ class Labeler(nn.Module):
     ) -> Tensor:
         """``mask``, ``latent_mask``: 0 at padding. ``spans`` (B × S) and ``latent_spans`` (B × L)
         tell the word of each subword and latent where words are tagged."""
-        model, decoder, real = self.model, self.model.decoder, mask.bool()
+        model, real = self.model, mask.bool()
+        decoder: Any = model.decoder
         states = model.encoder(model.embed(tokens), real)
         seen = real[:, None]
         if spans is not None and latent_spans is not None:
@@ -55,7 +56,8 @@ class Labeler(nn.Module):
             layout = AttentionLayout(decoder.bias(latent_mask[:, :, None] == latent_mask[:, None]))
             for block in others:
                 x, _, _ = block(x, layout, source)
-        return model.head(decoder.norm(x))
+        logits: Tensor = model.head(decoder.norm(x))
+        return logits
 
 
 @torch.no_grad()

@@ -27,7 +27,7 @@ RANGES = {"Relu": (0, 1e-12), "Gelu": (64, 0.51)}
 
 
 @torch.no_grad()
-def fold(norm: nn.LayerNorm, layer: nn.Linear) -> nn.LayerNorm:
+def fold(norm: Any, layer: Any) -> nn.LayerNorm:
     """Moves gain and bias of a norm into the layer after it; returns the norm without them."""
     layer.bias += layer.weight @ norm.bias
     layer.weight *= norm.weight

@@ -12,7 +12,7 @@ missing in one slot, P tokens to be written.
 from collections.abc import Callable, Container
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -62,8 +62,8 @@ class Decoder(nn.Module):
         super().__init__()
         self.model, self.heads = model, heads
         stack, self.depth = model.exits[heads[0]]
-        self.stack = model.decoder[stack]
-        self.readers = [block.cross_attention for block in self.stack.blocks[: self.depth]]
+        self.stack = body = cast(Any, model.decoder[stack])
+        self.readers = [block.cross_attention for block in body.blocks[: self.depth]]
 
     def features(
         self, x: Tensor, mask: Tensor, source_mask: Tensor, pairs: tuple[Tensor, ...]
@@ -128,7 +128,10 @@ def fold_norms(model: LevenshteinEditorModel, fixed: Container[nn.Module]) -> No
     """Moves gains and biases of norms into the layers after them."""
     for block in model.modules():
         if isinstance(block, TransformerBlock) and block.pre_norm:
-            after = {"self_norm": block.self_attention.inputs, "feed_norm": block.fc1}
+            after: dict[str, Any] = {
+                "self_norm": block.self_attention.inputs,
+                "feed_norm": block.fc1,
+            }
             if block.cross_attention is not None:
                 after["cross_norm"] = block.cross_attention.query
             for name, layer in after.items():

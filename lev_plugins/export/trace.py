@@ -7,7 +7,7 @@ import copy
 import math
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from .weights import WeightFile, in_half_precision
 OPSET = 20
 SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
 #: the names of sizes that differ from run to run, and those of an example, each another
-SIZES = {"batch": 2, "source": 5, "length": 7, "written": 3, "positions": 4}
+SIZES: dict[Any, int] = {"batch": 2, "source": 5, "length": 7, "written": 3, "positions": 4}
 SIZES |= {"prefixes": 3, "rows": 4, "past": 11, "block": 6, "keys": 17}
 Dimensions = Sequence[str | int]
 #: an example, and its dimensions, those of any size by their names
@@ -121,20 +121,25 @@ def trace(
     return {"file": path.name, "int8": quantizer.described}
 
 
+def sizes(dims: Iterable[Any]) -> list[int]:
+    """Returns an example's size of each dimension."""
+    return [SIZES.get(dim, dim) for dim in dims]
+
+
 def floats(*dims: str | int) -> Value:
     """Returns an example of random numbers."""
-    return torch.randn([SIZES.get(str(dim), dim) for dim in dims]), dims
+    return torch.randn(sizes(dims)), dims
 
 
 def numbers(*dims: str | int) -> Value:
     """Returns an example of the numbers from 0 on."""
-    sizes = [int(SIZES.get(str(dim), dim)) for dim in dims]
-    return torch.arange(math.prod(sizes)).view(sizes), dims
+    shape = sizes(dims)
+    return torch.arange(math.prod(shape)).view(shape), dims
 
 
 def masks(*dims: str | int) -> Value:
     """Returns an example of a mask with 0 at the end of its last row."""
-    example = torch.ones([SIZES.get(str(dim), dim) for dim in dims], dtype=torch.int32)
+    example = torch.ones(sizes(dims), dtype=torch.int32)
     example[-1, ..., -1] = 0
     return example, dims
 

@@ -218,8 +218,8 @@ levt | encoder | input mask 1
 levt | encoder | norm -1 -3
 levt | encoder | outputs key_token_0 value_token_0
 levt | encoder | outputs key_token_0 key_token_1
-levt | encoder | attribute MultiHeadAttention num_heads 4
-levt | encoder | attribute MultiHeadAttention num_heads 3
+levt | encoder | attribute Softmax axis 2
+levt | encoder | lost Softmax 0
 levt | encoder | matrix 3 nan
 levt | decoder_deletion_placeholder | matrix 1 rows
 levt | decoder_deletion_placeholder | matrix 8 columns
@@ -229,7 +229,7 @@ levt | decoder_deletion_placeholder | vector 3 lost
 levt | decoder_deletion_placeholder | input mask 1
 levt | decoder_deletion_placeholder | input source_mask 1
 levt | decoder_deletion_placeholder | norm -1 -4
-levt | decoder_deletion_placeholder | attribute MultiHeadAttention num_heads 1
+levt | decoder_deletion_placeholder | attribute Softmax axis 1
 levt | decoder_deletion_placeholder | attribute LayerNormalization epsilon 0.1
 levt | decoder_deletion_placeholder | operator Relu Tanh
 levt | decoder_token | input places 1
@@ -266,8 +266,8 @@ traces | encoder | outputs states pointer_keys
 traces | decoder_deletion | input mask 1
 traces | decoder_placeholder | matrix -1 columns
 traces | decoder_placeholder | matrix -1 more
-traces | decoder_token | input row 0
-traces | decoder_token | input hidden 0
+traces | decoder_token | input source_mask 1
+traces | decoder_token | input places 0
 traces | decoder_token | input source 5
 traces | decoder_token | input pointer_keys 0
 traces | decoder_token | operator Softmax Relu
@@ -357,8 +357,8 @@ tagging | labeler | matrix -1 columns
 tagging | labeler | vector 0 half
 tagging | labeler | operator Gelu Relu
 tagging | labeler | operator Abs Identity
-tagging | labeler | attribute MultiHeadAttention scale 0.5
-tagging | labeler | attribute MultiHeadAttention num_heads 3
+tagging | labeler | attribute Softmax axis 2
+tagging | labeler | operator And Or
 tagging | labeler.json | labels = 0⇄1
 tagging | labeler.json | kind = "classification"
 tagging | labeler.json | pieces = "sentencepiece"
@@ -366,7 +366,7 @@ multilabel | labeler | input latents 0
 multilabel | labeler | input mask 1
 multilabel | labeler | matrix 5 half
 multilabel | labeler | operator Greater Less
-multilabel | labeler | norm -1 -2
+multilabel | labeler | lost Softmax 0
 multilabel | labeler.json | labels = ["red"]
 levt | described | settings.limits = [9, 9]
 levt | described | model = "transformer"
@@ -381,9 +381,9 @@ wide | encoder | matrix 0 rows
 wide | encoder | vector 0 lost
 wide | encoder | input mask 1
 wide | encoder | norm -1 -3
-wide | encoder | attribute MultiHeadAttention num_heads 4
+wide | encoder | attribute Softmax axis 2
 wide | decoder_deletion_placeholder | norm -1 -4
-wide | decoder_deletion_placeholder | vector 3 lost
+wide | decoder_deletion_placeholder | vector 0 lost
 wide | decoder_token | operator ArgMax ArgMin
 wide | table | source_places rows
 wide | described | graphs.scale = 5.6
