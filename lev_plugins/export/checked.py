@@ -34,6 +34,7 @@ from lev_runtime.text.codec import TextProcessing
 
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..tasks.post_editing import PLACEHOLDER
+from .int8 import REACH, WIDEST
 
 #: what was asked, and the answers of a model or of a folder
 Answers = Iterator[tuple[str, np.ndarray]]
@@ -269,22 +270,24 @@ def editor_answers(policy: EditPolicy, task: Any, is_long: bool = False) -> Answ
 
 
 @torch.no_grad()
-def reaches(model: LevenshteinEditorModel, task: Any) -> dict[nn.Module, float]:
-    """Returns the largest number that each norm makes of random symbols, before its gain and bias:
-    a multiple of the row's standard deviation."""
-    largest: dict[nn.Module, float] = {}
+def near_norms(model: LevenshteinEditorModel, task: Any) -> set[nn.Module]:
+    """Returns the norms whose output, before gain and bias, random symbols keep within
+    :data:`.int8.REACH` standard deviations of the row; of rows that are not too wide."""
+    far: set[nn.Module] = set()
 
     def measure(norm: Any, inputs: tuple[Tensor, ...], _: Tensor) -> None:
         unit = functional.layer_norm(inputs[0], norm.normalized_shape, eps=norm.eps)
-        largest[norm] = max(largest.get(norm, 0.0), float(unit.abs().max()))
+        if norm.weight.numel() > WIDEST or unit.abs().max() > REACH:
+            far.add(norm)
 
+    norms: list[nn.Module]
     norms = [part for part in model.modules() if isinstance(part, nn.LayerNorm)]
     hooks = [norm.register_forward_hook(measure) for norm in norms]
     for _ in editor_answers(model, task):
         pass
     for hook in hooks:
         hook.remove()
-    return largest
+    return {*norms} - far
 
 
 # models that write from left to right -----------------------------------------------------------

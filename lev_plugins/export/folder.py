@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,8 +35,8 @@ from ..systems.pbd import PBDTransformerModel
 from ..systems.pbd.model import MODEL as PBD
 from ..systems.transformer_concat.model import MODEL as CONCAT
 from ..tasks.post_editing import PLACEHOLDER
-from . import checked, enct5, gated, levenshtein, pbd, text, transformer
-from .graph import REACH, WeightFile
+from . import checked, enct5, levenshtein, readers, text
+from .weights import WeightFile
 
 TRANSFORMER = "transformer"  #: as fairseq calls it
 TOKENIZER = "tokenizer.json"  #: of a BERT or T5
@@ -129,8 +130,7 @@ def editor_writer(editor: LevenshteinEditor, max_iter: int | None = None) -> Wri
 
     def write(folder: Path, int8: bool) -> dict[str, Any]:
         weights = WeightFile(folder)
-        norms = checked.reaches(model, task) if int8 else {}
-        fixed = frozenset(norm for norm, reach in norms.items() if reach <= REACH)
+        fixed = partial(checked.near_norms, task=task)
         graphs = levenshtein.write_graphs(model, folder, weights, int8, fixed)
         _write_dictionaries(folder, task.src_dict, task.tgt_dict)
         _, model_limit = model.max_positions()
@@ -182,16 +182,15 @@ def generator_writer(parts: GeneratingParts, state: CheckpointState) -> Writer:
     text.check(processing.tokenizer, processing.bpe)
     if type(task).build_generator is not TranslationTask.build_generator:
         raise UserError(f"a model of {type(task).__name__} has a decoding of its own")
-    name, body = PBD, model
+    readers.check(model)
     joins_draft = getattr(model, "joins_draft", False)
-    if isinstance(model, GatedTransformerModel):
-        name, body = GATED, gated.parts_of(model)
-    elif not isinstance(model, PBDTransformerModel):
-        name, body = CONCAT if joins_draft else TRANSFORMER, transformer.parts_of(model)
+    name = CONCAT if joins_draft else TRANSFORMER
+    for own, of_ours in ((PBD, PBDTransformerModel), (GATED, GatedTransformerModel)):
+        name = own if isinstance(model, of_ours) else name
 
     def write(folder: Path, int8: bool) -> dict[str, Any]:
         weights = WeightFile(folder)
-        graphs = pbd.write_graphs(body, folder, weights, int8)
+        graphs = readers.write_graphs(model, folder, weights, int8)
         _write_dictionaries(folder, task.source_dictionary, task.target_dictionary)
         limits = [int(side.max_positions()) for side in (model.encoder, model.decoder)]
         settings = {

@@ -5,23 +5,138 @@ counted costs less outside (:mod:`lev_runtime.refine.exported`), since each node
 some arithmetic. The token head has a graph of its own, so that no other pass runs it.
 
 Shapes: B sentences, S source tokens, T tokens of the sequence being edited (with those just
-deleted), C channels, V symbols, K the most tokens that can be missing in one slot, P tokens to be
-written.
+deleted), C channels, H heads, D channels of a head, V symbols, K the most tokens that can be
+missing in one slot, P tokens to be written.
 """
 
+from collections.abc import Callable, Container
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
+from ..nn.packing import AttentionLayout
+from ..nn.rotary import rotary_angles
+from ..nn.transformer import EncoderOutput, TransformerBlock
 from ..systems.levenshtein import LevenshteinEditorModel
-from ..systems.levenshtein.heads import SourcePointer
-from . import blocks
-from .blocks import Sight, Stream
-from .graph import FLOAT, INT32, INT64, Graph, WeightFile
+from .int8 import fold
+from .trace import floats, masks, numbers, trace, traceable
+from .weights import WeightFile
 
 ENCODER = "encoder.onnx"
+KINDS = "key", "value"
+
+
+class Encoder(nn.Module):
+    """Vectors, B × S × C → what the token head reads of the source besides; keys and values of the
+    decoder blocks."""
+
+    def __init__(self, model: LevenshteinEditorModel) -> None:
+        super().__init__()
+        self.model = model
+        stacks: Any = model.decoder.values()
+        self.readers = [block.cross_attention for stack in stacks for block in stack.blocks]
+
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        model = self.model
+        states = model.encoder(x, layout(mask, model.rotary[0]))
+        states = states if model.encoder_norm is None else model.encoder_norm(states)
+        given = [states] if model.copies_source else []
+        given += [] if model.pointer is None else [model.pointer.key(states).transpose(1, 2)]
+        # keys and values of all blocks are one product
+        layers = [reader.inputs for reader in self.readers]
+        weight, bias = (torch.cat(parts) for parts in zip(*((x.weight, x.bias) for x in layers)))
+        heads = self.readers[0].heads
+        width = model.cfg.encoder_embed_dim // heads
+        rows = functional.linear(states, weight, bias).view(*x.shape[:2], -1, width)
+        return (*given, *rows.transpose(1, 2).split(heads, 1))
+
+
+class Decoder(nn.Module):
+    """Vectors, B × T × C → features after the blocks of an exit."""
+
+    def __init__(self, model: LevenshteinEditorModel, heads: list[str]) -> None:
+        super().__init__()
+        self.model, self.heads = model, heads
+        stack, self.depth = model.exits[heads[0]]
+        self.stack = body = cast(Any, model.decoder[stack])
+        self.readers = [block.cross_attention for block in body.blocks[: self.depth]]
+
+    def features(
+        self, x: Tensor, mask: Tensor, source_mask: Tensor, pairs: tuple[Tensor, ...]
+    ) -> Tensor:
+        """``pairs``: keys and values of the source for each block, one after the other."""
+        model = self.model
+        cache = dict(zip(self.readers, zip(pairs[::2], pairs[1::2])))
+        source = EncoderOutput(pairs[0], layout(source_mask, None).mask, cache)
+        x = self.stack(x, layout(mask, model.rotary[1]), source, self.depth)
+        return x if model.decoder_norm is None else model.decoder_norm(x)
+
+
+class Sides(Decoder):
+    """What deletion (Eq. 3), and the placeholder head of a token as the left and as the right end
+    of a slot, and as one that was deleted there (Eq. 4), make of each token."""
+
+    def table(self) -> Tensor:
+        """Returns the weights of the heads, one after the other: outputs × C."""
+        model, parts = self.model, []
+        if "deletion" in self.heads:
+            parts.append(model.deletion_head.weight)
+        if "placeholder" in self.heads:
+            parts += model.placeholder_head.weight.chunk(2, 1)
+            parts += [] if model.deleted is None else [model.deleted.what.weight]
+        return torch.cat(parts)
+
+    def forward(self, x: Tensor, mask: Tensor, source_mask: Tensor, *pairs: Tensor) -> Tensor:
+        return functional.linear(self.features(x, mask, source_mask, pairs), self.table())
+
+
+class Tokens(Decoder):
+    """The token head at P ``places``, −∞ for symbols never written (Eq. 5); and of each the
+    likeliest token with its probability, so that logits need not be fetched."""
+
+    def forward(
+        self, x: Tensor, mask: Tensor, source_mask: Tensor, places: Tensor, *pairs: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        model = self.model
+        if model.pointer is not None:
+            keys, source, *others = pairs
+            pairs = tuple(others)
+        features = self.features(x, mask, source_mask, pairs)
+        table = model.output_weight()
+        never = torch.zeros(len(table)).index_fill(
+            0, torch.tensor(model.forbidden_symbols), float("-inf")
+        )
+        rows = features.flatten(0, 1).index_select(0, places)
+        logits = functional.linear(rows, table, never)
+        if model.pointer is not None:
+            seen = source_mask.bool()[:, None, None]
+            logits = model.pointer(logits, features, places, keys.transpose(1, 2), source, seen)
+        return logits, logits.argmax(1), logits.softmax(1).amax(1)
+
+
+def layout(mask: Tensor, rotary: int | None) -> AttentionLayout:
+    """Returns what attention sees of tokens; ``mask``: 0 at padding."""
+    hidden = mask.float().log()  # 0, and −∞ at padding: added to the scores of each layer
+    return AttentionLayout(hidden[:, None, None], rotary_angles=rotary_angles(mask, rotary))
+
+
+def fold_norms(model: LevenshteinEditorModel, fixed: Container[nn.Module]) -> None:
+    """Moves gains and biases of norms into the layers after them."""
+    for block in model.modules():
+        if isinstance(block, TransformerBlock) and block.pre_norm:
+            after: dict[str, Any] = {
+                "self_norm": block.self_attention.inputs,
+                "feed_norm": block.fc1,
+            }
+            if block.cross_attention is not None:
+                after["cross_norm"] = block.cross_attention.query
+            for name, layer in after.items():
+                if getattr(block, name) in fixed:
+                    setattr(block, name, fold(getattr(block, name), layer))
 
 
 def write_graphs(
@@ -29,24 +144,58 @@ def write_graphs(
     folder: Path,
     weights: WeightFile,
     int8: bool,
-    fixed: frozenset[nn.Module],
+    fixed: Callable[[LevenshteinEditorModel], Container[nn.Module]],
 ) -> dict[str, Any]:
     """Writes the graphs into a folder; returns what the runtime has to know of them.
 
-    fixed: norms after which rows have one scale in 8 bits.
+    fixed: returns the norms after which rows have one scale in 8 bits.
     """
-    encoder = Graph(weights, int8, fixed)
-    write_encoder(encoder, model)
-    described = encoder.save(folder / ENCODER)
+    described = tables(model, weights, int8)
+    model = traceable(model)
+    if int8:
+        fold_norms(model, fixed(model))
+    width, heads = model.cfg.encoder_embed_dim, model.cfg.decoder_attention_heads
+    pair = floats("batch", heads, "source", width // heads)
+    stacks: dict[str, Any] = dict(model.decoder.items())
+    names = {
+        stack: [f"{kind}_{stack}_{number}" for number in range(len(body.blocks)) for kind in KINDS]
+        for stack, body in stacks.items()
+    }
+    given = {"states": floats("batch", "source", width)} if model.copies_source else {}
+    pointed = {"pointer_keys": floats("batch", width, "source")} if model.pointer else {}
+    given |= pointed | dict.fromkeys(chain(*names.values()), pair)
+    encoder = trace(
+        Encoder(model),
+        {"x": floats("batch", "source", width), "mask": masks("batch", "source")},
+        {name: dims for name, (_, dims) in given.items()},
+        folder / ENCODER,
+        weights,
+        int8,
+    )
+    read = {
+        "x": floats("batch", "length", width),
+        "mask": masks("batch", "length"),
+        "source_mask": masks("batch", "source"),
+    }
+    written = {"places": numbers("written")} | pointed
+    written |= {"source": numbers("batch", "source")} if model.pointer else {}
+    token = {"token": ["written"], "best": ["written"], "probability": ["written"]}
     heads_at: dict[tuple[str, int, bool], list[str]] = {}
     for head, end in model.exits.items():
         heads_at.setdefault((*end, head == "token"), []).append(head)
     decoders = []
-    for (stack, depth, _), heads in heads_at.items():
-        graph = Graph(weights, int8, fixed)
-        Decoder(graph, model, stack, depth).write(heads)
-        decoders.append(graph.save(folder / f"decoder_{'_'.join(heads)}.onnx") | {"heads": heads})
-    return {"encoder": described, "decoders": decoders, **tables(model, weights, int8)}
+    for (stack, depth, writes), exits in heads_at.items():
+        source = dict.fromkeys(names[stack][: depth * len(KINDS)], pair)
+        decoder = trace(
+            (Tokens if writes else Sides)(model, exits),
+            read | (written if writes else {}) | source,
+            token if writes else {"sides": ["batch", "length"]},
+            folder / f"decoder_{'_'.join(exits)}.onnx",
+            weights,
+            int8,
+        )
+        decoders.append(decoder | {"heads": exits})
+    return {"encoder": encoder, "decoders": decoders} | described
 
 
 def tables(model: LevenshteinEditorModel, weights: WeightFile, int8: bool) -> dict[str, Any]:
@@ -65,117 +214,3 @@ def tables(model: LevenshteinEditorModel, weights: WeightFile, int8: bool) -> di
         for name, part in parts.items()
     }
     return {"tables": described, "scale": model.scale}
-
-
-def write_encoder(graph: Graph, model: LevenshteinEditorModel) -> None:
-    """Writes the encoder: vectors, B × S × C → keys and values of every decoder block, and what
-    else the token head reads of the source."""
-    width = model.cfg.encoder_embed_dim
-    x = graph.input("x", FLOAT, ["batch", "source", width])
-    mask = graph.input("mask", INT32, ["batch", "source"])
-    turns = blocks.turn_tables(graph, model.rotary[0], model.encoder_positions.longest)
-    stream = Stream(x)
-    sight = Sight(mask, turns=turns)
-    for layer in model.encoder.blocks:
-        stream = blocks.block(graph, layer, stream, sight)
-    states = blocks.ended(graph, model.encoder_norm, stream)
-    if model.copies_source:
-        graph.output("states", states, FLOAT, ["batch", "source", width])
-    if model.pointer is not None:
-        keys = blocks.linear(graph, model.pointer.key, states)
-        keys = graph.Transpose(keys, perm=[0, 2, 1])
-        graph.output("pointer_keys", keys, FLOAT, ["batch", width, "source"])
-    stacks: dict[str, Any] = dict(model.decoder.items())
-    readers = {
-        f"{stack}_{number}": layer.cross_attention
-        for stack, body in stacks.items()
-        for number, layer in enumerate(body.blocks)
-    }
-    blocks.give_all_keys_values(graph, readers, states)
-
-
-class Decoder:
-    """A graph of the first ``depth`` blocks of a stack, and of the heads after them."""
-
-    def __init__(self, graph: Graph, model: LevenshteinEditorModel, stack: str, depth: int) -> None:
-        self.graph = graph
-        self.model = model
-        self.stack = stack
-        self.depth = depth
-        self.dim = model.cfg.decoder_embed_dim
-
-    def write(self, heads: list[str]) -> None:
-        """Inputs, the pass, and the outputs of the heads."""
-        features = self._features()
-        if heads == ["token"]:
-            self._token(features)
-        else:
-            self._sides(heads, features)
-
-    def _features(self) -> str:
-        """Adds the inputs and the decoder blocks; returns their features, B × T × C."""
-        graph, model = self.graph, self.model
-        x = graph.input("x", FLOAT, ["batch", "length", self.dim])
-        mask = graph.input("mask", INT32, ["batch", "length"])
-        source = Sight(graph.input("source_mask", INT32, ["batch", "source"]))
-        turns = blocks.turn_tables(graph, model.rotary[1], model.decoder_positions.longest)
-        stream = Stream(x)
-        sight = Sight(mask, turns=turns)
-        body: Any = model.decoder[self.stack]
-        for number, layer in enumerate(body.blocks[: self.depth]):
-            name = f"{self.stack}_{number}"
-            source_kv = blocks.take_keys_values(graph, name, layer.cross_attention)
-            stream = blocks.block(graph, layer, stream, sight, source_kv, source)
-        return blocks.ended(graph, model.decoder_norm, stream)
-
-    def _sides(self, heads: list[str], features: str) -> None:
-        """Adds what deletion (Eq. 3), and the placeholder head of a token as the left and as the
-        right end of a slot, and as one that was deleted there (Eq. 4), make of each token."""
-        graph, model = self.graph, self.model
-        weights = []
-        if "deletion" in heads:
-            weights.append(model.deletion_head.weight)
-        if "placeholder" in heads:
-            weights += model.placeholder_head.weight.chunk(2, 1)
-            weights += [] if model.deleted is None else [model.deleted.what.weight]
-        table = torch.cat(weights)
-        sides = graph.MatMul(features, table.t())
-        graph.output("sides", sides, FLOAT, ["batch", "length", len(table)])
-
-    def _token(self, features: str) -> None:
-        """Adds the token head at P ``places``, −∞ for symbols never written (Eq. 5); and of each
-        the likeliest token with its probability, so that logits need not be fetched."""
-        graph, model = self.graph, self.model
-        places = graph.input("places", INT64, ["written"])
-        rows = graph.Gather(graph.reshape(features, -1, self.dim), places)
-        table = model.output_weight()
-        offsets = torch.zeros(len(table))
-        offsets[model.forbidden_symbols] = float("-inf")
-        logits = graph.output_layer(rows, table, offsets)
-        if model.pointer is not None:
-            logits = self._pointed(model.pointer, features, places, rows, logits)
-        probabilities = graph.Softmax(logits, axis=1)
-        highest = graph.ReduceMax(probabilities, [1], keepdims=0)
-        graph.output("token", logits, FLOAT, ["written", len(table)])
-        best = graph.ArgMax(logits, axis=1, keepdims=0)
-        graph.output("best", best, INT64, ["written"])
-        graph.output("probability", highest, FLOAT, ["written"])
-
-    def _pointed(
-        self, pointer: SourcePointer, features: str, places: str, rows: str, logits: str
-    ) -> str:
-        """Adds what the pointer gives to tokens of the source
-        (:class:`..systems.levenshtein.heads.SourcePointer`); ``row``: P, the sentence of each."""
-        graph = self.graph
-        source = graph.input("source", INT64, ["batch", "source"])
-        hidden = graph.input("hidden", FLOAT, ["batch", "source"])  # −∞ at padding, else 0
-        keys = graph.input("pointer_keys", FLOAT, ["batch", self.dim, "source"])
-        row = graph.input("row", INT64, ["written"])
-        share = self.dim**-0.5
-        query = graph.linear(features, pointer.query.weight * share, pointer.query.bias * share)
-        scores = graph.flat(graph.MatMul(query, keys))
-        scores = graph.Add(graph.Gather(scores, places), graph.Gather(hidden, row))
-        weights = graph.Softmax(scores, axis=1)
-        addends = graph.Mul(weights, blocks.linear(graph, pointer.scale, rows))
-        symbols = graph.Gather(source, row)
-        return graph.ScatterElements(logits, symbols, addends, axis=1, reduction="add")

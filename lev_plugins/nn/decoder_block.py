@@ -50,6 +50,14 @@ class DecoderBlock(nn.Module):
         self.block = block
         self.cross_attention, self.cross_norm = cross_attention, cross_norm
 
+    def source_layers(self) -> dict[str, nn.Module]:
+        """Returns the layers that read the source, by names of what they read."""
+        return {"cross": self.cross_attention}
+
+    def keys_values(self, encoder_out: EncoderOutput) -> list[KVCache]:
+        """Returns what the block reads of the source, B × H × S × D each; projected once."""
+        return [self.cross_attention.keys_values(encoder_out)]
+
     def self_attend(
         self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput, before: KVCache | None
     ) -> tuple[Tensor, KVCache]:

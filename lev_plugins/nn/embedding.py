@@ -33,7 +33,7 @@ class Positions(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Encodes B × T tokens: B × T × dim; ValueError for a sequence longer than the table."""
-        real = tokens.ne(self.pad)
+        real = tokens.ne(self.pad).long()  # ONNX sums no bools
         most = self.longest
         index = real.cumsum(1) * real + self.pad
         if tokens.size(1) > most:
@@ -41,6 +41,10 @@ class Positions(nn.Module):
             if length > most:
                 raise ValueError(f"a sequence of {length} tokens is longer than the model's {most}")
         return nn.functional.embedding(index, self.weight)
+
+    def at(self, places: Tensor) -> Tensor:
+        """Encodes places, 0 that of the first token: any shape → that shape × dim."""
+        return nn.functional.embedding(places + (self.pad + 1), self.weight)
 
 
 def _sinusoids(rows: int, dim: int, pad: int) -> Tensor:
@@ -78,9 +82,16 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, tokens: Tensor, first: int = 0) -> Tensor:
         """Embeds B × T tokens from ``first`` on: B × (T − first) × C."""
-        x = self.scaled_embedding(tokens[:, first:])
-        if self.positions is not None:
-            x = x + self.positions(tokens)[:, first:]
+        where = None if self.positions is None else self.positions(tokens)[:, first:]
+        return self._placed(tokens[:, first:], where)
+
+    def at(self, tokens: Tensor, places: Tensor) -> Tensor:
+        """Embeds B × T tokens that stand at places, 0 that of the first: B × T × C."""
+        return self._placed(tokens, None if self.positions is None else self.positions.at(places))
+
+    def _placed(self, tokens: Tensor, where: Tensor | None) -> Tensor:
+        x = self.scaled_embedding(tokens)
+        x = x if where is None else x + where
         x = x if self.norm is None else self.norm(x)
         return self.kernels.dropout(x, self.dropout, self.training)
 

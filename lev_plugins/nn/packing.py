@@ -59,7 +59,7 @@ class AttentionLayout(NamedTuple):
     """Mask, packing and positions of a batch.
 
     mask: what attention sees, bool or to be added to the scores, expands to B × H × T × keys; None
-    for all. packing: None where padding is kept. rotary_angles: B × 1 × T × D/2.
+    for all. packing: None where padding is kept. rotary_angles: B × 1 × T × D/2 × 2.
     pack, unpack: as a packing's, or what comes in.
     """
 

@@ -201,7 +201,7 @@ class T5Block(TransformerBlock):
         """Computes the last sub-layer, without its norm."""
         x = self.fc1(x)
         if self.gated:
-            gate, x = x.chunk(2, -1)
+            gate, x = x.split(self.fc2.in_features, -1)
             x = self.activation(gate) * x
         else:
             x = self.activation(x)

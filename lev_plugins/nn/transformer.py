@@ -111,10 +111,9 @@ class Attention(nn.Module):
 
     def _split(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
         """Splits B × T × parts·C into as many B × H × T × D."""
-        b, t, _ = x.shape
         # together their gradients are one copy
-        several = x.view(b, t, parts, self.heads, -1).unbind(2)
-        return tuple(part.transpose(1, 2) for part in several)
+        several = x.split(self.output.in_features, 2)
+        return tuple(part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in several)
 
     def keys_values(self, encoder_out: EncoderOutput) -> tuple[Tensor, Tensor]:
         """Keys and values of the encoder's output for this layer, B × H × S × D each."""
@@ -171,7 +170,7 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Returns the attended values, B × T × C, and the weights, B × H × T × keys, whose rows sum
         to 1; ``share``: of dropout."""
-        scale = query.size(-1) ** -0.5 if self.scale is None else self.scale
+        scale = int(query.size(-1)) ** -0.5 if self.scale is None else self.scale
         upcast, dropout = self.kernels.upcast, self.kernels.dropout
         wide = upcast(query) * scale
         products = [wide @ upcast(key).transpose(2, 3) for key, _ in parts]
@@ -182,21 +181,23 @@ class Attention(nn.Module):
             scores = scores + mask
         single = torch.promote_types(scores.dtype, torch.float32)
         weights = scores.softmax(3, dtype=single).to(wide.dtype)
-        sizes = [key.size(2) for key, _ in parts]
-        looks = dropout(weights, share, self.training).split(sizes, 3)
-        out = looks[0] @ upcast(parts[0][1])
-        for look, (_, value) in zip(looks[1:], parts[1:]):
-            out = out + look @ upcast(value)
+        looks = dropout(weights, share, self.training)
+        if len(parts) == 1:
+            out = looks @ upcast(parts[0][1])
+        else:
+            sizes = [key.size(2) for key, _ in parts]
+            by_part = zip(looks.split(sizes, 3), parts)
+            out = sum(look @ upcast(value) for look, (_, value) in by_part)
         out = out.to(query.dtype).transpose(1, 2)
         return out.flatten(2), weights
 
     def _queries(self, x: Tensor, layout: AttentionLayout, rows: int | None = None) -> Tensor:
         """Returns queries, B × H × T × D; with ``rows``, those of one source follow each other."""
         assert self.query is not None, "only cross=True reads a source"
-        x = layout.unpack(self.query(x))
-        rows = rows or x.size(0)
-        width = x.size(2) // self.heads
-        return x.view(rows, -1, self.heads, width).transpose(1, 2)
+        x = layout.unpack(self.query(x)).unflatten(2, (self.heads, -1))
+        if rows is not None and rows != x.size(0):
+            x = x.reshape(rows, -1, *x.shape[2:])
+        return x.transpose(1, 2)
 
     def forward(
         self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput | None = None
@@ -210,7 +211,8 @@ class Attention(nn.Module):
             return self.attend(query, key, value, layout)
         key, value = self.keys_values(encoder_out)
         query = self._queries(x, layout, key.size(0))
-        return self.attend(query, key, value, layout._replace(mask=encoder_out.mask)).view(x.shape)
+        out = self.attend(query, key, value, layout._replace(mask=encoder_out.mask))
+        return out if out.shape == x.shape else out.view(x.shape)
 
 
 class TransformerBlock(nn.Module):

@@ -4,6 +4,7 @@ Shapes: B sentences, S source tokens, T target tokens, T' the newest of them, C 
 V symbols.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -61,6 +62,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
     """
 
     kernels: Kernels = TORCH
+    future = False  #: whether it reads the source ahead, as PBD's
 
     def __init__(
         self, dictionary: Dictionary, parts: Backbone, limit: int, rotary: int | None = None
@@ -108,17 +110,37 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         angles = rotary_angles(real, self.rotary, first)
         layout = AttentionLayout(self.mask(prev_output_tokens, output, first), packing, angles)
         x = layout.pack(x)
+        x, generated, weights = self.read(x, layout, output, saved, self.needs_weights())
+        self.set_incremental_state(incremental_state, "generated", {"blocks": generated})
+        return layout.unpack(x), {"attn": [weights]}
+
+    def read(
+        self,
+        x: Tensor,
+        layout: AttentionLayout,
+        encoder_out: EncoderOutput,
+        saved: Sequence[KVCache],
+        needs_weights: bool,
+    ) -> tuple[Tensor, list[KVCache], Tensor | None]:
+        """Runs embedded tokens, B × T' × C or packed, through all blocks.
+
+        Args:
+            saved: keys and values of each block, of the tokens before; empty where there are none.
+
+        Returns:
+            what ``x`` is shaped like; keys and values of all tokens; with ``needs_weights`` the
+            attention of the last block, B × T' × S.
+        """
         generated = []
         weights = None
         last = len(self.blocks) - 1
         for number, block in enumerate(self.blocks):
             before = saved[number] if saved else None
-            need_weights = number == last and self.needs_weights()
-            x, keys_values, weights = block(x, layout, output, before, need_weights)
+            need_weights = number == last and needs_weights
+            x, keys_values, weights = block(x, layout, encoder_out, before, need_weights)
             generated.append(keys_values)
         x = x if self.norm is None else self.norm(x)
-        self.set_incremental_state(incremental_state, "generated", {"blocks": generated})
-        return layout.unpack(x), {"attn": [weights]}
+        return x, generated, weights
 
     def output_layer(self, features: Tensor, **unused: object) -> Tensor:
         """Returns logits, B × T' × V, of B × T' × C features."""

@@ -26,7 +26,7 @@ from ...nn.backbone import Backbone
 from ...nn.seq2seq.model import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
 from ...nn.transformer import EncoderOutput
 from .encoder import GatedEncoderOutput
-from .gates import DecoderGates, MaskEmbedding, aligned_states, shift_attention
+from .gates import DecoderGates, MaskEmbedding, aligned_states
 
 
 class GatedDecoder(TransformerDecoder):
@@ -82,7 +82,7 @@ class GatedDecoder(TransformerDecoder):
         gates = self.gates(x, aligned)
         extra["gates"] = gates
         if self.variant == "pointer":
-            return self._pointer(x, gates, extra["attn"][0], output), extra
+            return self.pointer(x, gates, extra["attn"][0], output), extra
         return self._paper(x, gates, prev_output_tokens[:, first:]), extra
 
     def _aligned_source_states(
@@ -102,7 +102,7 @@ class GatedDecoder(TransformerDecoder):
         if name not in self.gates.names:
             return None
         index = self.gates.names.index(name)
-        return gates[..., index, None]
+        return gates[..., index : index + 1]
 
     def _paper(self, x: Tensor, gates: Tensor, previous: Tensor) -> Tensor:
         """Returns Eq. 8 of h'' = c · y' + g · σ(h') + s · emb_mask (Eq. 7)."""
@@ -119,29 +119,25 @@ class GatedDecoder(TransformerDecoder):
         weighed = torch.stack(torch.broadcast_tensors(*parts)).sum(0)
         return self.output(weighed)
 
-    def _pointer(
+    def pointer(
         self, x: Tensor, gates: Tensor, attention: Tensor, encoder_out: GatedEncoderOutput
     ) -> Tensor:
-        """Returns log(g · p + c · source + s · source moved on by one), as logits.
+        """Returns log(g · p + c · source + s · the source's next symbols), as logits.
 
         Copying writes the source token that the last block looks at; skipping passes over it
         and writes the one after.
         """
-        assert encoder_out.tokens is not None
         # half precision would round small probabilities to 0
         wide = torch.promote_types(x.dtype, torch.float32)
         gates, attention = gates.to(wide), attention.to(wide)
         generate = self._weight(gates, "generate")
         assert generate is not None, "checked when the model was built"
-        copied = torch.zeros_like(attention)
-        copy = self._weight(gates, "copy")
-        if copy is not None:
-            copied = copied + copy * attention
-        skip = self._weight(gates, "skip")
-        if skip is not None:
-            copied = copied + skip * shift_attention(attention, encoder_out.tokens.ne(self.pad))
-        symbols = self.target_of_source[encoder_out.tokens].unsqueeze(1).expand_as(copied)
         probabilities = generate * self.output(x).to(wide).softmax(2)
-        probabilities = probabilities.scatter_add(2, symbols, copied)
+        written = {"copy": encoder_out.tokens, "skip": encoder_out.following}
+        for name, tokens in written.items():
+            gate = self._weight(gates, name)
+            if gate is not None:
+                symbols = self.target_of_source[tokens].unsqueeze(1).expand_as(attention)
+                probabilities = probabilities.scatter_add(2, symbols, gate * attention)
         smallest = torch.finfo(wide).tiny
         return probabilities.clamp(min=smallest).log()

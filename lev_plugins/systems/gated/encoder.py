@@ -12,17 +12,19 @@ from torch import Tensor, nn
 from ...nn.embedding import TokenEmbedding
 from ...nn.seq2seq.model import EncoderOut, TransformerEncoder
 from ...nn.transformer import EncoderOutput
-from .gates import MaskGate
+from .gates import MaskGate, following
 
 
 @dataclass
 class GatedEncoderOutput(EncoderOutput):
     """The encoder's output, as the decoder reads it.
 
-    tokens: B × S. masked: u of Eq. 1, B × S, None without the gate.
+    tokens: B × S. following: the token after each, B × S. masked: u of Eq. 1, B × S, None without
+    the gate.
     """
 
     tokens: Tensor | None = None
+    following: Tensor | None = None
     masked: Tensor | None = None
 
 
@@ -58,6 +60,7 @@ class GatedEncoder(TransformerEncoder):
             mask=real[:, None, None],
             rows=torch.arange(len(src_tokens), device=src_tokens.device),
             tokens=src_tokens,
+            following=following(src_tokens, self.pad),
             masked=masked,
         )
         return {"encoder_out": [encoder_out]}

@@ -112,11 +112,13 @@ class DecoderGates(nn.Module):
             states: h', B × T' × C.
             generate: what the generate gate looks at instead, B × T' × C (the paper's Eq. 4).
         """
-        scores = []
-        for name in self.names:
-            has_own = name == "generate" and generate is not None
-            scores.append(self.gates[name](generate if has_own else states))
-        logits = torch.cat(scores, 2)
+        layers = [self.gates[name] for name in self.names]
+        weight, bias = (torch.cat(side) for side in zip(*((x.weight, x.bias) for x in layers)))
+        logits = F.linear(states, weight, bias)
+        if generate is not None and "generate" in self.names:
+            own = self.gates["generate"](generate)
+            is_generate = [name == "generate" for name in self.names]
+            logits = torch.where(torch.tensor(is_generate, device=own.device), own, logits)
         if self.bounded:
             logits = logits.sigmoid()
         return logits.softmax(2)
@@ -136,14 +138,7 @@ def aligned_states(states: Tensor, real: Tensor, positions: Tensor) -> Tensor:
     return states.gather(1, index)
 
 
-def shift_attention(weights: Tensor, real: Tensor) -> Tensor:
-    """Moves attention (B × T' × S) on by one source token; what lies on the last one stays there.
-
-    Args:
-        real: B × S, bool.
-    """
-    has_next = F.pad(real[:, 1:], (0, 1))
-    moves = (real & has_next).unsqueeze(1)
-    stays = weights * ~moves
-    moved = F.pad(weights * moves, (1, 0))
-    return moved[..., :-1] + stays
+def following(tokens: Tensor, pad: int) -> Tensor:
+    """Returns the source token after each of B × S tokens; of the last one itself."""
+    after = F.pad(tokens[:, 1:], (0, 1), value=pad)
+    return torch.where(after.eq(pad), tokens, after)

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from ...nn.embedding import token_table
 from ...nn.kernels import TORCH, Kernels, Linear
-from ...nn.transformer import EncoderOutput
 
 
 class _Undecided(nn.Embedding):
@@ -107,21 +106,21 @@ class SourcePointer(nn.Module):
         logits: Tensor,
         features: Tensor,
         places: Tensor,
-        encoder_out: EncoderOutput,
+        keys: Tensor,
         source: Tensor,
+        mask: Tensor | None,
     ) -> Tensor:
         """Adds the pointer's scores to the logits, P × V.
 
-        features: B × T × C. places: P, in B × T flattened. source: B × S.
+        features: B × T × C. places: P, in B × T flattened. keys: B × S × C, what :attr:`key` makes
+        of the encoder's states. source: B × S. mask: as of :class:`.EncoderOutput`.
         """
-        scores = self.query(features) @ self.key(encoder_out.states).transpose(1, 2)
+        scores = self.query(features) @ keys.transpose(1, 2)
         scores = scores * features.size(2) ** -0.5
-        if encoder_out.mask is not None:
-            scores = scores.masked_fill(~encoder_out.mask[:, 0], float("-inf"))
-        width = features.size(1)
-        row = places.div(width, rounding_mode="floor")
-        column = places.remainder(width)
+        if mask is not None:
+            scores = scores.masked_fill(~mask[:, 0], float("-inf"))
         wide = torch.promote_types(scores.dtype, torch.float32)
-        looks = scores[row, column].softmax(1, dtype=wide)
-        looks = looks * self.scale(features[row, column])
-        return logits.scatter_add_(1, source[row], looks.to(logits.dtype))
+        looks = scores.flatten(0, 1).index_select(0, places).softmax(1, dtype=wide)
+        looks = looks * self.scale(features.flatten(0, 1).index_select(0, places))
+        row = places.div(features.size(1), rounding_mode="floor")
+        return logits.scatter_add_(1, source.index_select(0, row), looks.to(logits.dtype))

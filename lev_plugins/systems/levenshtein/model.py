@@ -218,7 +218,8 @@ class LevenshteinEditorModel(FollowsDevice, BaseFairseqModel, FeaturePolicy, Tra
         logits = self.kernels.linear(rows, self.output_weight())
         if self.pointer is None:
             return logits
-        return self.pointer(logits, features, places, encoder_out, encoder_out.source)
+        keys = self.pointer.key(encoder_out.states)
+        return self.pointer(logits, features, places, keys, encoder_out.source, encoder_out.mask)
 
     def output_weight(self) -> Tensor:
         """Returns the output embeddings of the token head: V × C."""

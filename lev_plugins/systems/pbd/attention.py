@@ -10,6 +10,7 @@ Indices count real tokens from 0, wherever the padding is. Shapes: B sentences, 
 S source tokens, C channels, H heads, D = C / H.
 """
 
+import torch
 from torch import Tensor, nn
 
 from ...nn.decoder_block import KVCache, append_kv
@@ -19,16 +20,15 @@ from ...nn.transformer import Attention
 GENERATED, COPIED = 0, 1
 
 
-def future_mask(real: Tensor, source_real: Tensor, first: int = 0) -> Tensor:
-    """Makes the mask of the queries ``first`` … T − 1 over the source: B × (T − first) × S.
+def future_mask(places: Tensor, source_real: Tensor) -> Tensor:
+    """Makes the mask of queries over the source: B × T × S.
 
     Args:
-        real: B × T, bool, of the target.
+        places: B × T, of the queries.
         source_real: B × S, bool.
     """
-    query_positions = real.cumsum(1)[:, first:, None] - 1
-    source_positions = source_real.cumsum(1).unsqueeze(1) - 1
-    is_ahead = source_positions > query_positions
+    source_places = source_real.long().cumsum(1).unsqueeze(1) - 1  # ONNX sums no bools
+    is_ahead = source_places > places.unsqueeze(2)
     return source_real.unsqueeze(1) & is_ahead
 
 
@@ -76,7 +76,7 @@ class PseudoBidirectionalAttention(nn.Module):
         if copied is None:
             return self.attention.attend(query, *generated, layout), generated
         has_few_queries = query.size(2) == 1 or before is not None
-        if has_few_queries and not self.training:
+        if has_few_queries and not (self.training or torch.jit.is_tracing()):
             segments = [generated, copied]
             out = self.attention.attend_to_segments(query, segments, layout.mask)
             return out, generated

@@ -38,6 +38,15 @@ class PBDDecoderBlock(DecoderBlock):
             block.self_attention, self.future and not cfg.no_segment_embedding
         )
 
+    def source_layers(self) -> dict[str, nn.Module]:
+        copied: dict[str, nn.Module] = {"copied": self.self_attention} if self.future else {}
+        return super().source_layers() | copied
+
+    def keys_values(self, encoder_out: EncoderOutput) -> list[KVCache]:
+        assert isinstance(encoder_out, PBDEncoderOutput)
+        copied = [self._copied(encoder_out)] if self.future else []
+        return super().keys_values(encoder_out) + copied
+
     def self_attend(
         self, x: Tensor, layout: AttentionLayout, encoder_out: EncoderOutput, before: KVCache | None
     ) -> tuple[Tensor, KVCache]:
@@ -72,5 +81,6 @@ class PBDDecoder(TransformerDecoder):
         if not self.future:
             return mask
         assert isinstance(encoder_out, PBDEncoderOutput)
-        ahead = future_mask(tokens.ne(self.pad), encoder_out.real, first)
+        places = tokens.ne(self.pad).cumsum(1)[:, first:] - 1
+        ahead = future_mask(places, encoder_out.real)
         return torch.cat([mask, ahead.unsqueeze(1)], 3)

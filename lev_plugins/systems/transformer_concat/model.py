@@ -39,13 +39,14 @@ def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> tuple[Tensor, Ten
         how many </s> come before the token; and positions as fairseq counts them, ``pad + 1`` for
         the first token of every part, ``pad`` for padding.
     """
-    is_real = tokens.ne(pad)
-    is_end = tokens.eq(eos)
+    is_real = tokens.ne(pad).long()  # ONNX sums no bools
+    is_end = tokens.eq(eos).long()
     count = is_real.cumsum(1)
-    parts = is_end.cumsum(1) - is_end.long()
-    counts_at_ends = (count * is_end).cummax(1).values
-    before_part = F.pad(counts_at_ends[:, :-1], (1, 0))  # tokens in the parts before
-    positions = (count - before_part) * is_real + pad
+    parts = is_end.cumsum(1) - is_end
+    # of each part the tokens before it; where no part ends 0 is written, to the first
+    nothing = F.pad(torch.zeros_like(count), (0, 1))
+    before = nothing.scatter(1, (parts + 1) * is_end, count * is_end)
+    positions = (count - before.gather(1, parts)) * is_real + pad
     return parts, positions
 
 

@@ -1,0 +1,222 @@
+"""Graphs that torch traces from a model's own layers.
+
+Tensors that are large lie in a file that several graphs share (:class:`.weights.WeightFile`).
+"""
+
+import copy
+import math
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from torch import Tensor, nn
+from torch.utils.weak import WeakIdKeyDictionary
+
+from ..nn.kernels import Kernels
+from .int8 import MICROSOFT, Quantizer
+from .weights import WeightFile, in_half_precision
+
+OPSET = 20
+SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
+#: the names of sizes that differ from run to run, and those of an example, each another
+SIZES: dict[Any, int] = {"batch": 2, "source": 5, "length": 7, "written": 3, "positions": 4}
+SIZES |= {"prefixes": 3, "rows": 4, "past": 11, "block": 6, "keys": 17}
+Dimensions = Sequence[str | int]
+#: an example, and its dimensions, those of any size by their names
+Value = tuple[Tensor, Dimensions]
+
+
+class TracedKernels(Kernels):
+    """Attention as plain products, which onnxruntime runs faster than what torch writes."""
+
+    def __init__(self) -> None:
+        #: of a mask what is added to the scores, once for all layers
+        self.added = WeakIdKeyDictionary()
+
+    def attention(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        dropout: float = 0.0,
+        scale: float | None = None,
+    ) -> Tensor:
+        """See the base class; in evaluation."""
+        scale = int(query.size(-1)) ** -0.5 if scale is None else scale
+        scores = query * scale @ key.transpose(2, 3)
+        if mask is not None and mask.dtype == torch.bool:
+            if mask not in self.added:
+                self.added[mask] = torch.where(mask, 0.0, float("-inf"))
+            mask = self.added[mask]
+        scores = scores if mask is None else scores + mask
+        return scores.softmax(3) @ value
+
+
+def traceable(model: Any) -> Any:
+    """Returns a copy of a model as :func:`trace` wants it; nothing changes the model itself."""
+    copied = copy.deepcopy(model).cpu().float().eval()
+    kernels = TracedKernels()
+    for module in copied.modules():  # last: a move gives layers the kernels of their device
+        if hasattr(module, "kernels"):
+            module.kernels = kernels
+    return copied
+
+
+def trace(
+    module: nn.Module,
+    inputs: Mapping[str, Value],
+    outputs: Mapping[str, Dimensions],
+    path: Path,
+    weights: WeightFile,
+    int8: bool = False,
+) -> dict[str, Any]:
+    """Writes the graph of a module; returns its name, and what there is of it in 8 bits.
+
+    Args:
+        module: computes with a :func:`traceable` model.
+        inputs: of each argument, in order. Examples have padding: what makes no difference to them
+            is not traced.
+        outputs: their dimensions.
+        int8: products with many weights have 8 bits.
+    """
+    dimensions = {name: dims for name, (_, dims) in inputs.items()} | dict(outputs)
+    axes = {
+        name: {axis: dim for axis, dim in enumerate(dims) if isinstance(dim, str)}
+        for name, dims in dimensions.items()
+    }
+    examples = tuple(example for example, _ in inputs.values())
+    with tempfile.TemporaryDirectory(dir=path.parent) as scratch, warnings.catch_warnings():
+        # of torch.jit: a width that is read as a number; of torch.onnx: that it is the old exporter
+        for known in (torch.jit.TracerWarning, DeprecationWarning):
+            warnings.simplefilter("ignore", known)
+        torch.onnx.export(
+            module.eval(),  # else the exporter puts it back into training, and all of the model
+            examples,
+            f"{scratch}/{path.name}",
+            input_names=[*inputs],
+            output_names=[*outputs],
+            dynamic_axes=axes,
+            opset_version=OPSET,
+            dynamo=False,
+        )
+        model = onnx.load(f"{scratch}/{path.name}")
+    _fix_shapes(model)
+    _remove_needless(model.graph)
+    quantizer = Quantizer(model.graph, constants(model.graph), weights)
+    if int8:
+        quantizer.run()
+    if MICROSOFT not in [used.domain for used in model.opset_import]:
+        model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
+    _remove_needless(model.graph)
+    _share_weights(model.graph, weights)
+    model.graph.initializer.extend(quantizer.tensors.values())
+    path.write_bytes(model.SerializeToString())
+    return {"file": path.name, "int8": quantizer.described}
+
+
+def sizes(dims: Iterable[Any]) -> list[int]:
+    """Returns an example's size of each dimension."""
+    return [SIZES.get(dim, dim) for dim in dims]
+
+
+def floats(*dims: str | int) -> Value:
+    """Returns an example of random numbers."""
+    return torch.randn(sizes(dims)), dims
+
+
+def numbers(*dims: str | int) -> Value:
+    """Returns an example of the numbers from 0 on."""
+    shape = sizes(dims)
+    return torch.arange(math.prod(shape)).view(shape), dims
+
+
+def masks(*dims: str | int) -> Value:
+    """Returns an example of a mask with 0 at the end of its last row."""
+    example = torch.ones(sizes(dims), dtype=torch.int32)
+    example[-1, ..., -1] = 0
+    return example, dims
+
+
+def constants(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
+    """Returns the tensors of a graph that never change, by name."""
+    found = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            found[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+    return found
+
+
+def _fix_shapes(model: onnx.ModelProto) -> None:
+    """Writes new shapes as constants, which torch computes from shapes in several nodes each.
+
+    A size that stays where it is is 0, and one other −1.
+    """
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    known = {
+        value.name: [size.dim_value or size.dim_param for size in value.type.tensor_type.shape.dim]
+        for value in [*inferred.value_info, *inferred.input, *inferred.output]
+        if value.type.tensor_type.HasField("shape")
+    }
+    for number, node in enumerate(model.graph.node):
+        if node.op_type == "Reshape" and known.keys() >= {node.input[0], node.output[0]}:
+            before, after = (known[name] for name in (node.input[0], node.output[0]))
+            moved = [
+                0 if before[place : place + 1] == [size] else size
+                for place, size in enumerate(after)
+            ]
+            shape = np.array([-1 if isinstance(size, str) else size for size in moved], np.int64)
+            if len(before) == len(after) and (shape != 0).sum() < 2:
+                node.op_type = "Identity"
+                del node.input[1:], node.attribute[:]
+            elif (shape == -1).sum() < 2:
+                node.input[1] = f"shape_{number}"
+                model.graph.initializer.append(numpy_helper.from_array(shape, node.input[1]))
+
+
+def _remove_needless(graph: onnx.GraphProto) -> None:
+    """Removes nodes that change nothing, which torch writes for equal tensors too, and what nothing
+    reads, which onnxruntime would run."""
+    read = {value.name for value in graph.output}
+    same: dict[str, str] = {}
+    for node in graph.node:
+        node.input[:] = [same.get(name, name) for name in node.input]
+        if node.op_type == "Identity" and node.output[0] not in read:
+            same[node.output[0]] = node.input[0]
+    nodes = []
+    for node in reversed(graph.node):
+        if read & {*node.output}:
+            nodes.append(node)
+            read |= {*node.input}
+    tensors = [tensor for tensor in graph.initializer if tensor.name in read]
+    del graph.node[:], graph.initializer[:]
+    graph.node.extend(reversed(nodes))
+    graph.initializer.extend(tensors)
+
+
+def _share_weights(graph: onnx.GraphProto, weights: WeightFile) -> None:
+    """Moves large tensors into the file of weights, in half precision where that is exact."""
+    large = {
+        name: np.ascontiguousarray(array)
+        for name, array in constants(graph).items()
+        if array.nbytes >= SMALLEST_SHARED
+    }
+    nodes = [node for node in graph.node if node.output[0] not in large]
+    tensors = [tensor for tensor in graph.initializer if tensor.name not in large]
+    for name, array in large.items():
+        content = in_half_precision(array)
+        if content is array:
+            tensors.append(weights.tensor(array, name))
+        else:  # onnxruntime widens it once, when it reads the graph
+            tensors.append(weights.tensor(content, f"{name}_half"))
+            widened = helper.make_node("Cast", [f"{name}_half"], [name], to=TensorProto.FLOAT)
+            nodes.insert(0, widened)
+    del graph.node[:], graph.initializer[:]
+    graph.node.extend(nodes)
+    graph.initializer.extend(tensors)
