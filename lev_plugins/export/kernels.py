@@ -111,6 +111,8 @@ def _flatten(g: Any, x: Any, start: Any, end: Any) -> Any:
         (whole, _) = before.inputs()
         if symbolic_helper._get_tensor_rank(whole) == rank - 1:
             return whole
+    if start == 0 and end == rank - 2:
+        return g.op("Flatten", x, axis_i=rank - 1)
     after = symbolic_helper._get_tensor_sizes(x)[end + 1 :]
     return _reshaped(g, x, [0] * start + [-1, *after])
 

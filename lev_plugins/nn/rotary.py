@@ -3,6 +3,8 @@
 Shapes: B sentences, T tokens, H heads, D channels of a head.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -39,9 +41,28 @@ def apply_rotary(x: Tensor, angles: Tensor | None) -> Tensor:
     if angles is None:
         return x
     if torch.jit.is_tracing():  # ONNX has no complex numbers
-        cos, sin = torch.stack([angles, angles], -2).flatten(-3, -2).unbind(-1)
-        quarter = torch.tensor([[0.0, 1.0], [-1.0, 0.0]])  # a product: faster than to cut and join
-        return x * cos + x @ torch.block_diag(*[quarter] * (x.size(-1) // 2)) * sin
+        rows = torch.arange(angles.size(0) * angles.size(2)).view(-1, angles.size(2))
+        cos, sin = angles.flatten(0, 2).unbind(-1)
+        turned: Tensor = TracedRotary.apply(x, rows, cos, sin)
+        return turned
     wide = x if x.dtype == torch.float64 else x.float()
     pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2))) * torch.view_as_complex(angles)
     return torch.view_as_real(pairs).flatten(-2).to(x.dtype)
+
+
+class TracedRotary(torch.autograd.Function):
+    """Turns pairs of channels, of a graph that is exported: one node of ONNX Runtime's.
+
+    x: B × H × T × D. rows: B × T, of the tables of cosines and sines, B·T × D/2 each.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        cos, sin = cos[rows][:, None], sin[rows][:, None]
+        even, odd = x[..., ::2], x[..., 1::2]
+        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
+
+    @staticmethod
+    def symbolic(g: Any, *values: Any) -> Any:
+        node = g.op("com.microsoft::RotaryEmbedding", *values, interleaved_i=1)
+        return node.setType(values[0].type())
