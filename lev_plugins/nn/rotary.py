@@ -41,7 +41,9 @@ def apply_rotary(x: Tensor, angles: Tensor | None) -> Tensor:
     if angles is None:
         return x
     if torch.jit.is_tracing():  # ONNX has no complex numbers
-        rows = torch.arange(angles.size(0) * angles.size(2)).view(-1, angles.size(2))
+        rows = torch.arange(angles.size(0) * angles.size(2))
+        if len(angles) > 1:  # else one place for all
+            rows = rows.view(-1, angles.size(2))
         cos, sin = angles.flatten(0, 2).unbind(-1)
         turned: Tensor = TracedRotary.apply(x, rows, cos, sin)
         return turned
@@ -53,7 +55,8 @@ def apply_rotary(x: Tensor, angles: Tensor | None) -> Tensor:
 class TracedRotary(torch.autograd.Function):
     """Turns pairs of channels, of a graph that is exported: one node of ONNX Runtime's.
 
-    x: B × H × T × D. rows: B × T, of the tables of cosines and sines, B·T × D/2 each.
+    x: B × H × T × D. rows: B × T, of the tables of cosines and sines, B·T × D/2 each; or of all
+    one row, 1.
     """
 
     @staticmethod
