@@ -32,8 +32,8 @@ from .trace import Value, floats, masks, numbers, trace, traceable
 from .weights import WeightFile
 
 KINDS = "key", "value"
-#: what the gates write of each source token: itself, and the one after
-COPIED = "copied", "following"
+#: what the gates write of each source token, itself and the one after, by the names of the graphs
+COPIED = {"copied": "copy", "following": "skip"}
 #: the classes of fairseq's Transformer, by either configuration, and of transformer_concat
 OF_FAIRSEQ = {
     transformer.TransformerEncoder,
@@ -58,9 +58,9 @@ class Encoder(nn.Module):
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, ...]:
         (output,) = self.model.encoder(tokens)["encoder_out"]
-        blocks = self.model.decoder.blocks
-        pairs = chain.from_iterable(block.keys_values(output) for block in blocks)
-        copied = (output.tokens + 0, output.following) if copies(self.model) else ()
+        decoder = self.model.decoder
+        pairs = chain.from_iterable(block.keys_values(output) for block in decoder.blocks)
+        copied = decoder.source_symbols(output).values() if copies(self.model) else ()
         return *copied, *chain.from_iterable(pairs)
 
 
@@ -120,10 +120,12 @@ class Reader(nn.Module):
             source = PBDEncoderOutput(real, real[:, None, None], cache)
             x, newest, _ = decoder.read(x, layout, source, past, False)
             return output_layer(decoder.output, x.flatten(0, 1)), newest
-        tokens, following = (given[name].index_select(0, given["units"]) for name in COPIED)
-        copied = GatedEncoderOutput(real, real[:, None, None], cache, None, tokens, following)
-        x, newest, weights = decoder.read(x, layout, copied, past, True)
-        return decoder.pointer(x, decoder.gates(x), weights, copied).flatten(0, 1), newest
+        symbols = {
+            gate: given[name].index_select(0, given["units"]) for name, gate in COPIED.items()
+        }
+        read = GatedEncoderOutput(real, real[:, None, None], cache)
+        x, newest, weights = decoder.read(x, layout, read, past, True)
+        return decoder.pointer(x, decoder.gates(x), weights, symbols).flatten(0, 1), newest
 
 
 def copies(model: Any) -> bool:

@@ -18,6 +18,8 @@ Shapes: B sentences, T' newest target tokens, S source tokens, C channels, V sym
 are on.
 """
 
+from collections.abc import Mapping
+
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor
@@ -82,7 +84,7 @@ class GatedDecoder(TransformerDecoder):
         gates = self.gates(x, aligned)
         extra["gates"] = gates
         if self.variant == "pointer":
-            return self.pointer(x, gates, extra["attn"][0], output), extra
+            return self.pointer(x, gates, extra["attn"][0], self.source_symbols(output)), extra
         return self._paper(x, gates, prev_output_tokens[:, first:]), extra
 
     def _aligned_source_states(
@@ -120,9 +122,11 @@ class GatedDecoder(TransformerDecoder):
         return self.output(weighed)
 
     def pointer(
-        self, x: Tensor, gates: Tensor, attention: Tensor, encoder_out: GatedEncoderOutput
+        self, x: Tensor, gates: Tensor, attention: Tensor, symbols: Mapping[str, Tensor]
     ) -> Tensor:
         """Returns log(g · p + c · source + s · the source's next symbols), as logits.
+
+        symbols: of :meth:`source_symbols`.
 
         Copying writes the source token that the last block looks at; skipping passes over it
         and writes the one after.
@@ -133,11 +137,15 @@ class GatedDecoder(TransformerDecoder):
         generate = self._weight(gates, "generate")
         assert generate is not None, "checked when the model was built"
         probabilities = generate * self.output(x).to(wide).softmax(2)
-        written = {"copy": encoder_out.tokens, "skip": encoder_out.following}
-        for name, tokens in written.items():
+        for name, written in symbols.items():
             gate = self._weight(gates, name)
             if gate is not None:
-                symbols = self.target_of_source[tokens].unsqueeze(1).expand_as(attention)
-                probabilities = probabilities.scatter_add(2, symbols, gate * attention)
+                places = written.unsqueeze(1).expand_as(attention)
+                probabilities = probabilities.scatter_add(2, places, gate * attention)
         smallest = torch.finfo(wide).tiny
         return probabilities.clamp(min=smallest).log()
+
+    def source_symbols(self, encoder_out: GatedEncoderOutput) -> dict[str, Tensor]:
+        """Returns which target symbols the copy and the skip gate write of a source, B × S each."""
+        sides = {"copy": encoder_out.tokens, "skip": encoder_out.following}
+        return {name: self.target_of_source[tokens] for name, tokens in sides.items()}
