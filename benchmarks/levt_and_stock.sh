@@ -2,9 +2,9 @@
 # LevT beside its authors' code: fairseq's levenshtein_transformer and ours learn from a teacher's translations, in
 # equal CPU time.
 #
-#     bash benchmarks/levt_and_stock.sh DATA WORK [MINUTES [SEEDS]]       # "10 20 40" and "1 2"
+#     bash benchmarks/levt_and_stock.sh DATA WORK [MINUTES [SEEDS [fairseq-train's flags …]]]     # "10 20 40" and "1 2"
 #
-# DATA is of examples/translation/prepare.sh. Text, sizes, batches, precision and decoding are the same; each has its own
+# DATA is of examples/translation/prepare.sh. Text, sizes, batches and decoding are the same; each has its own
 # optimizer, Adam (fairseq's recipe) and Muon (train.sh's). The teacher learns for TEACHER_MINUTES (12), which are not counted.
 # WORK/report.json gets the scores of stock-MINUTES-SEED and levt-MINUTES-SEED. Can be repeated: what is there is kept.
 set -euo pipefail
@@ -14,8 +14,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../examples/recipe.sh"
 [ $# -ge 2 ] || fail "two folders are needed: bash benchmarks/levt_and_stock.sh DATA WORK [MINUTES [SEEDS]]" 2
 data="$1" work="$2" examples="$root/examples/translation"
 budgets="${3:-10 20 40}" seeds="${4:-1 2}" minutes="${TEACHER_MINUTES:-12}"
-training=(--disable-validation --processor-time)
-! grep -q avx512_bf16 /proc/cpuinfo || training+=(--bf16)
+training=(--disable-validation --processor-time "${@:5}")
 
 teacher="$work/teacher"
 [ -d "$teacher/data" ] || bash "$examples/prepare.sh" "$data" "$teacher"
