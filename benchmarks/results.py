@@ -248,10 +248,10 @@ def origin(row: Record) -> str:
     """
     if row["kind"] == "published":
         return "–"
-    machine = re.match(r"\w+ \w+", row["cpu"])
+    machine = re.match(r"\w+ (\w+)", row["cpu"])
     commit = f" ({row['commit']})" if "commit" in row else ""
     old = "*old*, " if [*map(int, re.findall(r"\d+", row["version"])[:2])] < RECENT else ""
-    return f"{old}{row['version']}{commit}, {machine[0] if machine else row['cpu']}"
+    return f"{old}{row['version']}{commit}, {machine[1] if machine else row['cpu']}"
 
 
 def best_value(column: Record, rows: Sequence[Record]) -> float | None:
