@@ -52,6 +52,8 @@ COLUMN_OF_FIGURE = {
     "accuracy": "exact",
     "iterations, mean": "iterations",
 }
+#: rows of versions before this one are marked
+RECENT = [0, 8]
 MEASURED = ("command", "version", "date", "cpu", "cores", "torch")
 
 
@@ -240,12 +242,16 @@ def rendered(table: Table) -> str:
 
 
 def origin(row: Record) -> str:
-    """Returns the version, and the commit of scripts that are gone, and the machine of a row."""
+    """Returns the version, and the commit of scripts that are gone, and the machine of a row.
+
+    *old* says that the version is one of those before :data:`RECENT`.
+    """
     if row["kind"] == "published":
         return "–"
-    machine = re.match(r"\w+ \w+", row["cpu"])
+    machine = re.match(r"\w+ (\w+)", row["cpu"])
     commit = f" ({row['commit']})" if "commit" in row else ""
-    return f"{row['version']}{commit}, {machine[0] if machine else row['cpu']}"
+    old = "*old*, " if [*map(int, re.findall(r"\d+", row["version"])[:2])] < RECENT else ""
+    return f"{old}{row['version']}{commit}, {machine[1] if machine else row['cpu']}"
 
 
 def best_value(column: Record, rows: Sequence[Record]) -> float | None:

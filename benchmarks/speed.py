@@ -27,8 +27,9 @@ prices: an exported LevT by the prices of a batch (lev_runtime.batching.Prices: 
 draft token), in full batches first. The runtime's are among the fastest.
 
 checkpoints: as fairseq-generate runs them, one sentence at a time (the protocol of the LevT paper's
-Table 1), in at most ten iterations. Further flags are fairseq-generate's, such as -s and -t,
---gen-subset, or --draft-lang for models that edit.
+Table 1), in at most ten iterations. With --forced a model that writes from left to right writes the
+reference, so that sizes can be compared before they are trained. Further flags are
+fairseq-generate's, such as -s and -t, --gen-subset, or --draft-lang for models that edit.
 
 updates and decoding: fairseq's own LevT (stock) beside ours, untrained, with the same random
 weights on the same random sentences (untrained.py). First it is checked that both do the same work;
@@ -305,11 +306,15 @@ TASK = "translation_edit"
 LANGUAGES = ("source_lang", "target_lang", "draft_lang")
 
 
-def decoded(task: Any, models: Any, generator: Any, rows: Sequence[int]) -> list[Output]:
+def decoded(
+    task: Any, models: Any, generator: Any, is_forced: bool, rows: Sequence[int]
+) -> list[Output]:
     """Returns the tokens of rows of a data set, and the iterations, or tokens with ``</s>``."""
     data = task.dataset(task.part)
     sample = data.collater([data[row] for row in rows])
-    best = [found[0] for found in task.inference_step(generator, models, sample)]
+    prefix = sample["target"] if is_forced else None
+    found = task.inference_step(generator, models, sample, prefix_tokens=prefix)
+    best = [hypotheses[0] for hypotheses in found]
     symbols = task.target_dictionary
     return [
         (symbols.string(output["tokens"]), int(output.get("steps", len(output["tokens"]))))
@@ -354,7 +359,8 @@ def checkpoints(args: argparse.Namespace) -> tuple[Systems, list[int], Rate]:
             if isinstance(generator, SequenceGenerator) == edits:
                 raise UserError(f"{path}: edit models go to --path, others to --ar-path")
             name = path if edits else f"{path}, beam {beam}"
-            systems[name] = System(partial(decoded, task, models, generator), Path(path))
+            decode = partial(decoded, task, models, generator, args.forced and not edits)
+            systems[name] = System(decode, Path(path))
     if fitting is None or not len(fitting):
         raise UserError(
             "nothing to measure: give --path, --ar-path or both, and check --gen-subset"
@@ -504,6 +510,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     for flag in ("--path", "--ar-path"):
         trained.add_argument(flag, action="append", default=[], metavar="CHECKPOINT")
     trained.add_argument("--beam", type=common.count, default=4, help="beside greedy (default: 4)")
+    trained.add_argument(
+        "--forced", action="store_true", help="of --ar-path: write the references, trained or not"
+    )
     for way in (updates, decoding):
         common.add_sizes(way.add_argument)
         way.add_argument("--bf16", action="store_true", help="both models in bfloat16")

@@ -19,10 +19,13 @@ from test_docs import ROOT
 sys.path.append(str(ROOT / "benchmarks"))
 import common  # noqa: E402
 import correctors  # noqa: E402
+import gates  # noqa: E402
+import perceptron  # noqa: E402
 import prose  # noqa: E402
 import results  # noqa: E402
 import speed  # noqa: E402
 import untrained  # noqa: E402
+from linear_tagger.first_subword import FirstSubword  # noqa: E402
 
 from lev_plugins.reports.figures import KNOWN  # noqa: E402
 
@@ -79,6 +82,43 @@ def test_a_peer_obeys_no_configuration_of_the_folder_where_it_is_measured(tmp_pa
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.chdir(tmp_path / "here")
     assert correctors.measure("codespell", tmp_path)["made_right"] == 100
+
+
+def test_the_perceptrons_weights_are_means_over_all_words():
+    text = [("the cat ran", "D N V"), ("a cat", "D N"), ("ran the cat", "V D N")]
+    tagger, sums = perceptron.Tagger("DNV"), dict.fromkeys("DNV", 0.0)
+    learn, words_seen = tagger.learn, 0
+
+    def watched(*word: Any) -> None:
+        nonlocal words_seen
+        learn(*word)
+        words_seen += 1
+        for tag, weight in tagger.weights["any"].items():
+            sums[tag] += weight
+
+    tagger.learn = watched
+    for words, tags in 2 * text:
+        tagger.tagged(words.split(), tags.split())
+    tagger.average()
+    means = {tag: pytest.approx(total / words_seen) for tag, total in sums.items()}
+    assert dict.fromkeys("DNV", 0) | tagger.weights["any"] == means
+    assert [tagger.tagged(words.split()) for words, _ in text] == [t.split() for _, t in text]
+
+
+def test_a_linear_tagger_reads_the_first_subword_of_each_word():
+    states = torch.arange(10.0).view(2, 5, 1)
+    seen = [[[0, 1, 1, 0, 0], [0, 0, 0, 1, 1]], [[0, 0, 1, 0, 0], [1, 1, 1, 1, 1]]]
+    examples = torch.tensor([[1, 1], [1, 0]])
+    features = FirstSubword()(examples, examples, states, torch.tensor(seen).bool())
+    assert features.flatten().tolist() == [1, 3, 7]
+
+
+def test_the_mask_gate_is_read_word_by_word():
+    line, known = gates.words_of, {"der", "Hund"}
+    masked = [0.1, 0.4, 0.2, 0.9, 0.3, 0.0, 0.2, 0.1]
+    words = [*line(list("dcr▁Hund"), list("der▁Hund"), masked, known)]
+    assert words == [(True, True, 0.4), (False, False, 0.3)]
+    assert not [*line(list("dcr▁Hund"), list("derHund"), masked, known)]
 
 
 # the list of results ---------------------------------------------------------------------------

@@ -13,7 +13,14 @@ import results  # noqa: E402
 PAGE = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
 LINES = [line.strip("| ").split(" | ") for line in re.findall(r"^\| \d.*\|$", PAGE, re.M)]
 TABLES = results.tables(results.read(ROOT / results.LIST))
-VERDICTS = {"**yes**": "hold", "*in part*": "in part", "**no**": "do not", "open": "are open"}
+VERDICTS = {
+    "**yes**": "hold",
+    "*in part*": "in part",
+    "*a tie*": "is a tie",
+    "**no**": "do not",
+    "*no evidence*": "have no evidence",
+    "open": "are open",
+}
 
 
 def figures(here: str, why: str) -> list[str]:

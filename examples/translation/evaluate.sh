@@ -5,9 +5,9 @@
 #     SYSTEMS="levt distilled" bash examples/translation/evaluate.sh WORK --iter-decode-eos-penalty 1
 #
 # SYSTEMS (default: those of ar, stock, levt, distilled that exist) may name further folders of WORK, which count as
-# ours. The best checkpoint of each is taken, the last where none was validated. ar is decoded greedily and with beam 4,
-# the others in at most ten iterations. WORK/generate.NAME.txt and .log get what fairseq-generate prints,
-# WORK/report.json the table's numbers; BLEU is sacreBLEU. LATENCY=100 also times that many sentences, one by one.
+# ours unless they begin with stock. The best checkpoint of each is taken, the last where none was validated. ar is decoded
+# greedily and with beam 4, the others in at most ten iterations. WORK/generate.NAME.txt and .log get what fairseq-generate
+# prints, WORK/report.json the table's numbers; BLEU is sacreBLEU. LATENCY=100 also times that many sentences, one by one.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../recipe.sh"
 
@@ -50,7 +50,7 @@ for system in "${systems[@]}"; do
     ;;
   *) # stock's task carries out one iteration more than asked for
     decoding=(--task translation_edit --iter-decode-max-iter 10)
-    [ "$system" != stock ] || decoding=(--task translation_lev --iter-decode-max-iter 9)
+    [[ "$system" != stock* ]] || decoding=(--task translation_lev --iter-decode-max-iter 9)
     generate "$system" "$system" "${decoding[@]}" --print-step "$@"
     edited+=(--path "$checkpoint")
     ;;

@@ -1,6 +1,7 @@
 """The examples: each from its data to its table, and what scripts refuse."""
 
 import itertools
+import json
 import random
 import re
 import shlex
@@ -14,6 +15,8 @@ from example_scripts import EXAMPLES, bash, module, programs, ran, refusal
 from plain_files import put, read
 from tables import rows
 from test_guides import smaller
+
+from lev_plugins.packaged import ENGLISH_SPANISH
 
 ENCODER = (
     "--encoder-embed-dim=16 --encoder-ffn-embed-dim=16 --encoder-attention-heads=2 "
@@ -143,12 +146,51 @@ def test_help_of_a_person_is_worth_something(commands, triples):
     script = EXAMPLES / "interactive_editing" / "simulate.py"
     files = "--sources valid.src --references valid.tgt --drafts valid.mt"
     output = commands.ok(f"python {script} {triples.checkpoint} {files}", triples.folder).out
-    rows = {line[:28].strip(): line[28:].split() for line in output.splitlines()}
-    assert rows["no-edit baseline"][3] == rows["right words locked"][3] == "100.0%"
-    assert float(rows["right words locked"][0]) > float(rows["no-edit baseline"][0])
+    rows = {line[:44].strip(): line[44:].split() for line in output.splitlines()}
+    locked = rows["… and right words locked"]
+    assert rows["no-edit baseline"][3] == locked[3] == "100.0%"
+    assert float(locked[0]) > float(rows["no-edit baseline"][0])
+
+
+#: translations of the packaged model's four sentences
+WANTED = (
+    "Retorna el número de columna donde comienza el evento actual.",
+    "Elimina el directorio *path*. Si *path* no existe, se lanza :exc:`FileNotFoundError`.",
+    "Crea un nuevo socket y se conecta a la dirección dada.",
+    "Estas funciones están obsoletas desde Python 3.8.",
+)
+
+
+def test_an_oracle_of_subwords_needs_no_checkpoint(commands, tmp_path):
+    script, folder = EXAMPLES / "interactive_editing" / "simulate.py", ENGLISH_SPANISH
+    columns = zip(*(line.split("\t") for line in read(folder / "demo.tsv")), strict=True)
+    for name, column in zip(("source", "draft", "old"), columns, strict=True):
+        put(tmp_path / name, column)
+    put(tmp_path / "wanted", WANTED)
+    files = "--sources source --old-sources old --drafts draft --references wanted"
+    commands.ok(f"python {script} {folder} {files} --subwords --json numbers", tmp_path)
+    numbers = json.loads((tmp_path / "numbers").read_text())["systems"]
+    assert len(numbers) == 7
+    drafted, *_, free = [system["bleu"] for system in numbers.values()]
+    assert free > drafted
 
 
 # ---------------------------------------------------------------- what is computed by hand
+
+#: draft | reference | marked, wrong words to go | the same, right words locked
+MARKED = """
+el gato, negro. | el gato; negro. | el gato[-,-] negro. | [=el=] gato[-,-] [=negro.=]
+a b c d | a x y d | a [-b c-] d | [=a=] [-b c-] [=d=]
+(see 2.1) | (see 2.2) | (see 2.[-1-]) | [=(see=] 2.[-1-])
+now. Then | now Now | now[-. Then-] | now[-. Then-]
+"""
+
+
+@pytest.mark.parametrize("draft, reference, marked, locked", rows(MARKED))
+def test_marks_end_where_punctuation_begins(draft, reference, marked, locked):
+    simulate = module("interactive_editing", "simulate")
+    assert simulate.marked(draft, reference) == marked
+    assert simulate.marked(draft, reference, lock=True) == locked
 
 
 def test_labels_and_classes_are_scored(tmp_path):
