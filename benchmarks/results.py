@@ -38,7 +38,7 @@ BLOCK = re.compile(r"^(<!-- table: ([\w-]+) -->\n)((?:\|.*\n)*)", re.M)
 
 #: kinds of rows that need no training; a system should not be below them
 BASELINES = {
-    "no-edit": "the no-edit baseline",
+    "no-edit": "no edits",
     "look-up": "the look-up",
     "dictionary": "the dictionary",
     "majority": "the most frequent class",

@@ -77,7 +77,7 @@ class Decoder(nn.Module):
 
 
 class Sides(Decoder):
-    """What deletion (Eq. 3), and the placeholder head of a token as the left and as the right end
+    """Says what deletion (Eq. 3), and the placeholder head of a token as the left and right end
     of a slot, and as one that was deleted there (Eq. 4), make of each token."""
 
     def table(self) -> Tensor:
