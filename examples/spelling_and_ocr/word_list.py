@@ -81,7 +81,7 @@ VARIANT, AS_USUAL = 60, 0.2
 #: these among 1,858 misspelt words, and people's 3,362 misspellings six; of those up to size 95
 #: commits have more than 40.
 RARE_SIZE = 70
-#: The same of the lists of doubtful variants: larger ones have *dependancy* and *accidently*.
+#: The same of the lists of doubtful variants: larger ones have what most people misspell.
 RARE_VARIANT_SIZE = 50
 #: Packages whose names have a word, at least, and level.
 PACKAGES = ((1, 4), (2, 6))
