@@ -302,11 +302,11 @@ def generator_check(model: Any, task: Any, processing: TextProcessing) -> Check:
 
     def rows(is_long: bool) -> Iterator[tuple[Rows, Rows]]:
         """Yields sources, and symbols that targets begin with."""
-        drawn = [
+        sampled = [
             random_rows(inner_symbols(side), limit, is_long, seed)
             for seed, (side, limit) in enumerate(zip(sides, limits))
         ]
-        for sources, targets in zip(*drawn):
+        for sources, targets in zip(*sampled):
             drafts = [[*row[::-1], sides[0].eos()] if joins_draft else [] for row in sources]
             read = [[*row, sides[0].eos(), *draft] for row, draft in zip(sources, drafts)]
             yield read, [[end, *row] for row in targets[::-1]]

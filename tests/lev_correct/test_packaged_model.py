@@ -187,6 +187,14 @@ def test_a_letter_with_a_few_slips_keeps_its_terms(packaged):
     assert all(line.text != line.source for line in corrections[2:])
 
 
+def test_settings_of_this_repository_do_not_keep_what_is_typed_in_it():
+    """README's first command, in a clone; what documents misspell on purpose is no setting."""
+    program = "from lev_correct.cli.main import run_script; run_script()"
+    command = [sys.executable, "-c", program]
+    printed = subprocess.check_output(command, input=b"Teh goverment beleives\n", cwd=ROOT)
+    assert printed == b"The government believes\n"
+
+
 def test_words_that_the_files_have_oftener_correct_their_slips(packaged):
     text = packaged.document()
     text.judge.survey(f"The desugaring of {name} is done." for name in "abcde")
