@@ -5,6 +5,8 @@ keys of :meth:`lev_runtime.history.EditTrace.to_dict`.
 """
 
 import argparse
+import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -87,6 +89,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     with ExitStack() as stack:
         records = stack.enter_context(whole_file(args.json)) if args.json else None
         text = None if args.json == STANDARD_STREAM else standard_output()
+        in_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         options = {"data": args.data, "device": args.device, **text_processing(args)}
         with as_flags(args):
             editor, draft_lang = _load(args.path, options)
@@ -102,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         shown = progress(traces, "sentences", "-", args.input)
         for number, trace in enumerate(shown, start=1):
             if text is not None:
-                text.write(("\n" if number > 1 else "") + render_text(trace, number))
+                text.write(("\n" if number > 1 else "") + render_text(trace, number, in_colour))
                 text.flush()
             if records is not None:
                 records.write(json_line({**trace.to_dict(), **signed}))

@@ -11,6 +11,14 @@ from lev_runtime.history import MARKED, EditTrace, Mark, Termination
 from lev_runtime.io.output import printable
 
 _SYMBOL = re.compile("<.+>", re.DOTALL)
+#: what sentencepiece writes for a space; a word's first piece begins with it
+WORD_BEGIN = "▁"
+#: marks as a terminal shows them: red and green
+COLOURED: dict[Mark, str] = {
+    "kept": MARKED["kept"],
+    "deleted": f"\x1b[31m{MARKED['deleted']}\x1b[0m",
+    "inserted": f"\x1b[32m{MARKED['inserted']}\x1b[0m",
+}
 ENDINGS: dict[Termination, str] = {
     "unchanged": "nothing to delete, nothing to insert",
     "loop": "an earlier state came back",
@@ -18,16 +26,17 @@ ENDINGS: dict[Termination, str] = {
 }
 
 
-def render_text(trace: EditTrace, number: int) -> str:
-    """Returns a sentence and its iterations as lines, with wdiff's marks."""
-    joiner = _joiner(trace)
+def render_text(trace: EditTrace, number: int, in_colour: bool = False) -> str:
+    """Returns a sentence and its iterations as lines of words, with wdiff's marks."""
+    joiner, marks = _joiner(trace), COLOURED if in_colour else MARKED
 
     def text(tokens: list[tuple[Mark, str]]) -> str:
-        runs = []
+        shown = ""
         for mark, run in groupby(tokens, key=lambda token: token[0]):
-            shown = printable(joiner.join(symbol for _, symbol in run))
-            runs.append(MARKED[mark].format(shown))
-        return joiner.join(runs)
+            words = printable(joiner.join(symbol for _, symbol in run)).replace(WORD_BEGIN, " ")
+            begin = " " if joiner or words.startswith(" ") else ""  # stays outside of the mark
+            shown += begin + marks[mark].format(words.removeprefix(" "))
+        return shown.removeprefix(" ")
 
     lines = [_line(f"(sentence {number})", "source", printable(trace.source))]
     if trace.draft is not None:
@@ -54,7 +63,7 @@ def render_text(trace: EditTrace, number: int) -> str:
 
 
 def _joiner(trace: EditTrace) -> str:
-    """Returns ``""`` if the tokens are characters, else a space.
+    """Returns ``""`` if the tokens are pieces of words or characters, else a space.
 
     A combining mark belongs to its character; symbols such as ``<unk>`` decide nothing.
     """
@@ -64,7 +73,8 @@ def _joiner(trace: EditTrace) -> str:
     plain = [token for token in tokens if not _SYMBOL.fullmatch(token)]
     after_first = "".join(token[1:] for token in plain)
     marks = all(unicodedata.category(char)[0] == "M" for char in after_first)
-    return "" if plain and marks else " "
+    are_pieces = any(token.startswith(WORD_BEGIN) for token in plain)
+    return "" if plain and (marks or are_pieces) else " "
 
 
 def _line(name: str, what: str, text: str) -> str:
