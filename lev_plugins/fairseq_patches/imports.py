@@ -29,16 +29,22 @@ _DEPRECATED = (
     "Support for mismatched key_padding_mask and attn_mask is deprecated",
 )
 
+#: what says the same for each file and each epoch, so that the first progress is a screen away
+_TALKATIVE = ("fairseq.tasks.fairseq_task", "fairseq.data.data_utils", "fairseq.data.iterators")
+
 
 def one_line_errors() -> None:
     """Shows a user's mistake in a fairseq command as ``error: …``, and all else as before.
 
-    Ctrl-C ends it with status 130, without a traceback. What hydra notes for debugging is hidden.
+    Ctrl-C ends it with status 130, without a traceback. What hydra notes for debugging is hidden,
+    and what fairseq says many times, unless LOGLEVEL asks for it.
     """
     if running_command() is None:
         return
     # fault: importing its wav2vec2_classification sets the root logger to DEBUG
     logging.getLogger().setLevel(os.environ.get("LOGLEVEL", "INFO").upper())
+    for name in () if "LOGLEVEL" in os.environ else _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # it prints and exits by itself unless told to raise
 
     @patches(argparse.ArgumentParser, "error")
