@@ -1,12 +1,15 @@
 """Answers of a checkpoint of any kind to ``lev-serve``: it edits, corrects or predicts."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import lev_runtime
 from lev_correct import Corrector, Edit
+from lev_correct.packaged import ENGLISH_SPELLING
 from lev_correct.propose.backend import Backend
 from lev_correct.propose.editor import LevenshteinBackend, trace_edits
 from lev_correct.propose.loading import plugin
@@ -29,11 +32,8 @@ from .schema import (
     Sentence,
 )
 
-#: What the page shows where the corrector is that of the package: a name, and text to begin with.
-PACKAGED = {
-    "title": "English spelling",
-    "example": "Teh goverment beleives that the new tecnology will accomodate evrybody.",
-}
+#: what the page shows of a model, in its folder: its title, an example, its scope
+PAGE = "page.json"
 OTHERS = 4  #: words besides the likeliest, at most
 _SHOWN = ("text", "score", "terminated", "edits", "iterations")  # of a hypothesis
 #: a request and some of its rows → as many results
@@ -61,11 +61,19 @@ def load(
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
     options: dict[str, Any] = {**processing, "data": data, "settings": settings}
+    folder = Path(path or ENGLISH_SPELLING)
+    page = folder / PAGE if folder.is_dir() else folder.with_name(PAGE)
+    shown = json.loads(page.read_text("utf-8")) if page.exists() else {}
+    served = _served(path, device, options)
+    served.info.update(shown)
+    return served
+
+
+def _served(path: str | None, device: str | None, options: dict[str, Any]) -> ServedModel:
+    """Returns the model at a path as it is served."""
     corrector = partial(Corrector.from_pretrained, device=device, grammar=True, **options)
     if path is None:
-        served = serve_corrector(corrector(path=None))
-        served.info.update(PACKAGED)
-        return served
+        return serve_corrector(corrector(path=None))
     is_exported = is_export(path)
     if is_exported and Folder(path).model not in LEFT_TO_RIGHT:
         refuse_options(

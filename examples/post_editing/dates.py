@@ -1,4 +1,4 @@
-"""Writes triples to try LevT with: sentences about dates, with translations of other dates as drafts.
+"""Writes triples to try LevT with: sentences about dates, and translations of others as drafts.
 
     pip install babel
     python examples/post_editing/dates.py FOLDER
