@@ -28,7 +28,7 @@ from .formats.files import (
     write_lines,
 )
 from .formats.markdown import ENDINGS as MARKDOWN
-from .formats.markdown import Markdown, committed
+from .formats.markdown import OTHER_MARKUP, Markdown, committed
 from .formats.tmx import write_tmx
 from .formats.units import BilingualFile, subtags
 from .memory import Memory, Pair
@@ -237,6 +237,9 @@ def _repair_markdown(args: argparse.Namespace) -> int:
         wanted = "OLD.md NEW.md TRANSLATION.md, or --since REVISION NEW.md TRANSLATION.md"
         raise UserError(f"give three files or folders, {wanted}")
     *olds, new, args.place = args.places
+    for path in args.places:
+        if tool := OTHER_MARKUP.get(path.suffix.lower()):
+            raise UserError(f"{path} is no Markdown; {tool} makes .po files of it")
     problems, documents = Problems(), dict[Path, Markdown]()
     pairs = list[Pair]()
     for path in files_in(args.place, MARKDOWN):
@@ -246,6 +249,7 @@ def _repair_markdown(args: argparse.Namespace) -> int:
             old = committed(args.since, source) if args.since else read_bytes(str(olds[0] / name))
             sides = read_bytes(str(path)), old, read_bytes(str(source))
             document = documents[path] = Markdown(path, *sides, args.insert_new)
+            document.language = args.language or ""
             pairs += [(to_line(text), to_line(other)) for text, other in document.pairs]
     language = args.language or next((language_of(each) for each in documents.values()), "")
     for place in args.memory:

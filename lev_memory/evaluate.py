@@ -132,7 +132,7 @@ class Evaluation:
         """Repairs and decodes rows, in each way, and says so."""
         repairs = [self.repairer.repair(row.old, row.new, row.raw, self.category) for row in rows]
         changes = [
-            SourceChange(row.new, row.old, repair.text) for row, repair in zip(rows, repairs)
+            SourceChange(row.new, row.old, repair.eager) for row, repair in zip(rows, repairs)
         ]
         tried = dict[How, Cases]()
         for threshold, most in hows:

@@ -120,7 +120,7 @@ def rows(pair: Pair, near: Iterable[Match], repairer: Repairer, category: Catego
     source, target = pair
     rows_of_pair = []
     for old, draft, similarity in near:
-        start = repairer.repair(old, source, draft, category).text
+        start = repairer.repair(old, source, draft, category).eager
         sides = mark_change(source, old), target, start, source, old, draft
         rows_of_pair.append(Row(*sides, f"{similarity:.4f}"))
     return rows_of_pair

@@ -336,7 +336,7 @@ class TranslationMemory:
         exact = self.memory.translations.get(new)
         if draft.old and exact and exact != draft.text:
             features = {EXACT: 1.0}
-            return Repair(exact, (EXACT,), True, probability(features), features)
+            return Repair(exact, (EXACT,), True, probability(features), features, eager=exact)
         return self.repairer.repair(draft.old, new, draft.text, category)
 
     def change(self, draft: FuzzyMatch, repair: Repair) -> SourceChange:
@@ -345,8 +345,8 @@ class TranslationMemory:
         terms = list(itertools.chain(*wanted))
         # of several translations any may come, so none is asked for
         only = [term for term, *others in wanted if not others]
-        lacking = [term for term in only if not places(repair.text, term)]
-        return SourceChange(stripped(draft.unit.source), draft.old, repair.text, terms, lacking)
+        lacking = [term for term in only if not places(repair.eager, term)]
+        return SourceChange(stripped(draft.unit.source), draft.old, repair.eager, terms, lacking)
 
     def wanted(self, source: str) -> list[Sequence[str]]:
         """Returns the glossary's translations of each term in a source that is no part of a longer

@@ -99,10 +99,14 @@ def read_document(path: Path) -> BilingualFile:
 
 def language_of(document: BilingualFile) -> str:
     """Returns the language of a file's translations, as the file says, else its name or that of its
-    folder (es.po, app.es.po, es/app.po, es/LC_MESSAGES/app.po); "" if none says it."""
+    folder (es.po, app.es.po, es/app.po, es/LC_MESSAGES/app.po; of Markdown first the folder's, for
+    *how-to* is no Tongan); "" if none says it."""
     path = document.path.absolute()
     folder = path.parent.parent if path.parent.name == "LC_MESSAGES" else path.parent
-    return document.language.replace("-", "_") or language_in(path.stem, folder.name)
+    names = [path.stem, folder.name]
+    if path.suffix.lower() not in READERS:
+        names = [name for name in (folder.name, folder.parent.name) if is_locale(name)] + names
+    return document.language.replace("-", "_") or language_in(*names)
 
 
 def language_in(*names: str) -> str:

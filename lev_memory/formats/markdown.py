@@ -27,7 +27,9 @@ from ..memory import Pair
 from ..repair.text import replaced
 from .units import BilingualFile, Proposal, TranslationUnit
 
-ENDINGS = ".md", ".markdown"
+ENDINGS = ".md", ".markdown", ".mdx"
+#: other markup → what makes .po files of it
+OTHER_MARKUP = {".rst": "Sphinx's gettext builder", ".adoc": "po4a", ".asciidoc": "po4a"}
 #: marks of what is repaired, and of what is new
 MARKS = REPAIRED, NEW = " <!--repaired-->", " <!--new-->"
 _LEAVES = {"paragraph_open", "heading_open", "tr_open", "fence", "code_block", "html_block", "hr"}
@@ -64,6 +66,12 @@ class Note(NamedTuple):
 
     what: str
     text: str
+    old: str = ""  # what stood there, where it was changed
+
+    def __str__(self) -> str:
+        """Returns it as it is reported."""
+        old, new = (shorten(text, 100, placeholder=" …") for text in (self.old, self.text))
+        return f"{self.what}: {old} → {new}" if old else f"{self.what}: {new}"
 
 
 Part = str | TranslationUnit | Note
@@ -297,7 +305,7 @@ class Markdown(BilingualFile):
         yield f"# {self.path}"
         yield ""
         for line, note in self.notes:
-            yield f"- line {line}, {note.what}: {shorten(note.text, 100, placeholder=' …')}"
+            yield f"- line {line}, {note}"
         yield ""
 
     def merged(
@@ -359,13 +367,14 @@ class Markdown(BilingualFile):
         """Returns the translation of a piece that may have changed."""
         if old.text.split() == new.text.split():
             return [there.text]
-        copied = new.text if there.text == old.text else None
+        is_copy = "".join(there.text.split()) == "".join(old.text.split())
+        copied = new.text if is_copy else None
         parts = _LINE if old.is_code else _INLINE
         followed = copied or with_code(old.text, new.text, there.text, parts)
         if followed is not None:
-            return [Note("follows", new.text), followed]
+            return [Note("follows", new.text, old.text), followed]
         if old.is_code:  # as a whole or not at all
-            return [Note("changed", new.text), there.text]
+            return [Note("changed", new.text, old.text), there.text]
         sides = [parts_of(piece) for piece in (old, new, there)]
         if 1 < len(sides[0]) == len(sides[2]):
             return self.merged(*sides)
@@ -395,5 +404,5 @@ class Markdown(BilingualFile):
             return "", part
         made = proposals.get(part)
         if made is None or not made.is_all:
-            return part.target, Note("changed", part.source)
-        return marked(made.text, REPAIRED), Note("repaired", part.source)
+            return part.target, Note("changed", part.source, part.old)
+        return marked(made.text, REPAIRED), Note("repaired", part.source, part.old)

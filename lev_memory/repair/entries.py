@@ -12,7 +12,6 @@ from typing import NamedTuple
 from rapidfuzz.distance import Levenshtein
 
 from .confidence import ACCEPTED, CHOICE, probability
-from .invented import usual_repeats, with_right_marks, without_repeats
 from .layout import CASE, MARKS, Habits
 from .lookup import Concordance, Translation, joined, stretch
 from .meaning import Unfollowed
@@ -49,6 +48,7 @@ class Repair(NamedTuple):
         ruled: the draft repaired by rule alone, "" where the rule does not repair all that has
             changed.
         left: what it does not follow.
+        eager: the draft that a model reads: with a small repair, too, where something else is left.
     """
 
     text: str
@@ -58,6 +58,7 @@ class Repair(NamedTuple):
     features: dict[str, float]
     ruled: str = ""
     left: Sequence[Unfollowed] = ()
+    eager: str = ""
 
     @property
     def says_something_else(self) -> bool:
@@ -153,7 +154,9 @@ class Words:
         left = self.target[: stop - len(gone)][-1:]
         counts = [sum(map(is_word, side)) for side in (written, before, gone, after)]
         marks = [len(side) - n for side, n in zip((written, before, gone, after), counts)]
-        more, fewer = (math.log((1 + x) * (1 + y)) for x, y in (counts[:2], counts[2:]))
+        in_translation, in_old, in_gone, in_new = counts
+        more = math.log((1 + in_translation) * (1 + in_old))
+        fewer = math.log((1 + in_gone) * (1 + in_new))
         return {
             "share": translation.share,
             "left": not left or seen[left[0].key, written[0]] > 0,
@@ -219,7 +222,6 @@ class Repairer:
         choice: Mapping[str, float] = CHOICE,
     ) -> None:
         self.lookup, self.habits, self.choice = Concordance(pairs), Habits(pairs), choice
-        self.repeats = usual_repeats(target for _, target in pairs)
 
     def words(
         self, old: str, new: str, draft: str, category: Category
@@ -240,7 +242,7 @@ class Repairer:
             category: plural categories of the language.
         """
         if not old:
-            return Repair(draft, (), False, 0.0, {})
+            return Repair(draft, (), False, 0.0, {}, eager=draft)
         words, rule, kinds = self.words(old, new, draft, category)
         repairs = [(each, words.edit(*each, self.choice)) for each in words.stretches()]
         edits = sorted((edit for _, edit in repairs if edit), key=lambda edit: edit[:2])
@@ -248,14 +250,13 @@ class Repairer:
             edits = []
         left = [words.unfollowed(*stretch) for stretch, edit in repairs if edit not in edits]
         text = replaced(words.draft, (edit[:3] for edit in edits))
-        text = with_right_marks(without_repeats(text, self.repeats, new, draft), new, draft)
         if draft[:1].isupper() and new[:1].isupper():
             text = text[:1].upper() + text[1:]
         kinds |= {edit.kind for edit in edits}
         is_small = kinds <= {MARKS, CASE} or kinds in ({LOOKED_UP}, {DELETED})
         # of what is small two of three need fewer edits: the rest of the text is wrong
         if not text or (left and is_small):
-            return Repair(draft, (), False, 0.0, {}, left=left)
+            return Repair(draft, (), False, 0.0, {}, left=left, eager=text or draft)
         features = {f"{kind} in part" if left else kind: 1.0 for kind in kinds}
         if left or kinds != {RULE}:  # the rule does not depend on the memory
             features |= means([edit.features for edit in edits if edit.kind == LOOKED_UP])
@@ -265,7 +266,7 @@ class Repairer:
             }
         ruled = rule.text if rule.is_all else ""
         sure = stated(probability(features), left), features, ruled, left
-        return Repair(text, tuple(sorted(kinds)), not left, *sure)
+        return Repair(text, tuple(sorted(kinds)), not left, *sure, text)
 
     def unfollowed(self, old: str, new: str) -> list[Unfollowed]:
         """Returns what a text of the older source does not follow."""

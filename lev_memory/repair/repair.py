@@ -227,53 +227,19 @@ def _changes(sources: Sources) -> list[Substitution]:
     if max(len(left.tokens), len(right.tokens)) > LONGEST:
         return []
     pairs = list[Substitution]()
-    wrapped = _wrapped(left, right, sources.stretches)
     for gone, come in sources.stretches:
         before, after = left.tokens[gone.start : gone.stop], right.tokens[come.start : come.stop]
-        is_layout = all(map(_is_layout, [*before, *after]))
-        if (gone, come) in wrapped:
-            pairs += filter(None, [wrapped[gone, come]])
-        elif before and is_layout:
+        if before and all(map(_is_layout, [*before, *after])):
             pairs.append(Substitution(before[0].start, left.slice(gone), right.slice(come)))
         else:
-            marks = _marks(before, after)
-            pairs += [Substitution(a.start, a.text, b.text) for a, b in marks]
-            rest = [
-                [t for t in s if t not in each] for s, each in zip((before, after), zip(*marks))
-            ]
-            before, after = rest or (before, after)
             pairs += _pairs(_runs(left.text, before), _runs(right.text, after))
     return pairs
-
-
-def _wrapped(
-    left: Source, right: Source, differing: Sequence[Stretch]
-) -> dict[Stretch, Substitution | None]:
-    """Returns the stretches that put marks around what stood alone, the first of each two with what
-    that is and becomes."""
-    wrapped = dict[Stretch, Substitution | None]()
-    for one, two in zip(differing, differing[1:]):
-        come = [right.tokens[place] for place in (*one[1], *two[1])]
-        inside = range(one[0].stop, two[0].start)
-        is_new = not one[0] and not two[0] and one not in wrapped
-        if is_new and inside and all(map(_is_layout, come)):
-            text = right.slice(range(one[1].start, two[1].stop))
-            wrapped[one] = Substitution(left.tokens[inside.start].start, left.slice(inside), text)
-            wrapped[two] = None
-    return wrapped
 
 
 def _is_layout(token: Token) -> bool:
     """Returns whether a token is markup or a mark around words."""
     is_tag = token.kind == "code" and TAG.fullmatch(token.text)
     return bool(is_tag or (token.kind == "mark" and _LAYOUT.fullmatch(token.text)))
-
-
-def _marks(old: Sequence[Token], new: Sequence[Token]) -> list[tuple[Token, Token]]:
-    """Returns the marks around words that stand at the same places of both sides of a stretch."""
-    places = [[i for i, token in enumerate(side) if _is_layout(token)] for side in (old, new)]
-    is_same = len(old) == len(new) and places[0] == places[1]
-    return [(old[i], new[i]) for i in places[0]] if is_same else []
 
 
 def _pairs(old: list[Token], new: list[Token]) -> list[Substitution]:
@@ -314,9 +280,11 @@ def repaired(
     sources = Sources(old, new)
     source, target = _Text(old, sources.old.tokens, draft), _Text(draft, tokens_of(draft), old)
     pairs = _changes(sources)
-    named = [pair for pair in pairs if _is_positional(pair.after) > _is_positional(pair.before)]
-    if len(named) > 1:  # the draft may have them in another order
-        pairs = [pair for pair in pairs if pair not in named]
+    became_positional = [
+        pair for pair in pairs if _is_positional(pair.after) and not _is_positional(pair.before)
+    ]
+    if len(became_positional) > 1:  # the draft may have them in another order
+        pairs = [pair for pair in pairs if pair not in became_positional]
     edits, same = dict[Span, str](), dict[Span, str]()  # in the draft, and in the older source
     by_text: dict[str, list[Substitution]] = {}
     for pair in pairs:

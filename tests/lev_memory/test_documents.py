@@ -9,6 +9,7 @@ from refusals import refusal
 from scripted_command import commit, git, put, tree
 
 from lev_memory import cli
+from lev_memory.formats.files import language_of
 from lev_memory.formats.markdown import NEW, REPAIRED, Markdown, blocks
 
 OLD = b"""# Tables
@@ -83,11 +84,13 @@ WITH_NEW = (
 )
 PAGE = """# t.de.md
 
-- line 3, repaired: A table has 5 rows.
-- line 3, follows: Rows are counted from 0. See [rows](https://www.docs.test/en/rows).
+- line 3, repaired: A table has 3 rows. → A table has 5 rows.
+- line 3, follows: Rows are counted from 0. See [rows](https://docs.test/en/rows). → \
+Rows are counted from 0. See [rows](https://www.docs.test/en/rows).
 - line 5, new: - Close it.
 - line 6, new: - Really.
-- line 8, follows: ```python rows = 3 # the count print(rows, end="") ```
+- line 8, follows: ```python rows = 3 # the count print(rows) ``` → \
+```python rows = 3 # the count print(rows, end="") ```
 - line 13, no longer in the source: Nobody reads this.
 - line 19, new: The end.
 
@@ -127,6 +130,15 @@ def test_in_a_repository_the_older_source_is_that_of_a_revision():
     assert git("status", "--short").split() == "M de/a/t.md M en/a/t.md ?? en/only.md".split()
 
 
+@pytest.mark.parametrize("name", ["how-to.md", "faq-it.md", "my_tr.md", "id.mdx"])
+def test_a_documents_language_is_its_folders_or_the_one_that_is_given(name, capsys):
+    put(**{f"en__{name}": NEW_SOURCE, f"was__{name}": OLD, f"de__{name}": THERE})
+    assert language_of(Markdown(Path("de", name), THERE, OLD, NEW_SOURCE)) == "de"
+    Path("de").rename("there")
+    assert cli.main(f"repair was/{name} en/{name} there/{name} --language de".split()) == 0
+    assert Path("there", name).read_text("utf-8") == WANTED
+
+
 BLOCKS = st.lists(
     st.sampled_from(OLD.decode().split("\n\n"))
     | st.text(st.sampled_from("ab.# -*>|`~:\n\t1\r\u00e9"), max_size=30)
@@ -147,6 +159,7 @@ def test_what_is_new_in_the_source_leaves_every_byte(there, count):
 
 #: older source | new source | translation | the new translation
 CASES = r"""
+A long line here. | A longer line is here. | A  long line here. | A longer line is here.
 See http://a.test/en/x. | See https://a.test/en/x. | Voir http://a.test/fr/x. | Voir https://a.test/fr/x.
 See http://a.test/en/x. | See http://a.test/en/y/x. | Voir http://b.test/x. | Voir http://b.test/x.
 Use `f(1)` or [[A|A]]. | Use `f(2)` or [[B|B]]. | Soit `f(1)`, soit [[A|A]]. | Soit `f(2)`, soit [[B|B]].
@@ -183,6 +196,8 @@ def test_code_and_addresses_follow_where_the_translation_has_them(case):
         ("missing new t.de.md", "missing"),
         ("old latin t.de.md", "UTF-8"),
         ("old new marked.md", "<!--repaired-->"),
+        ("old.rst new.rst de.rst", "old.rst is no Markdown"),
+        ("--since HEAD new.adoc de.adoc", "po4a"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(words, named):

@@ -68,6 +68,13 @@ def test_the_same_source_elsewhere_gives_its_translation():
     assert proposal.text == "Allez" and proposal.is_all
 
 
+def test_the_draft_that_a_model_reads_has_a_small_repair_too_where_something_is_left():
+    change = "Close the file xx now", "Close the folder xx then", "Fermer le fichier maintenant"
+    repair = memory_of().repairer.repair(*change)
+    assert repair.text == change[2] and repair.left
+    assert repair.eager == "Fermer le dossier maintenant"
+
+
 def test_a_repair_in_part_says_so():
     change = "Close the folder 4 or die", "Close the file 3", "Fermer le fichier 3"
     (proposal,) = memory_of().propose([change])
