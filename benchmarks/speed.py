@@ -49,6 +49,7 @@ import logging
 import operator
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -119,9 +120,17 @@ def written(generator: Generator, search: dict[str, Any], rows: Pairs) -> list[O
     return [(text, len(generator.codec.encode(text).split()) + 1) for text in texts]
 
 
-def translate(translator: Any, beam: int, codec: Any, texts: Sequence[list[str]]) -> list[Output]:
-    """Returns the best output for each text, which CTranslate2 reads as its tokens."""
-    results = translator.translate_batch(texts, beam_size=beam, max_decoding_length=LONGEST)
+def translate(
+    translator: Any, beam: int, codec: Any, texts: Sequence[list[str]], length: int | None = None
+) -> list[Output]:
+    """Returns the best output for each text, which CTranslate2 reads as its tokens.
+
+    length: tokens that it has to write; by default as many as it likes.
+    """
+    least, most = (length, length) if length else (1, LONGEST)
+    results = translator.translate_batch(
+        texts, beam_size=beam, min_decoding_length=least, max_decoding_length=most
+    )
     best = [result.hypotheses[0] for result in results]
     return [(codec.decode(" ".join(tokens)), len(tokens) + 1) for tokens in best]
 
@@ -238,21 +247,31 @@ def greedy(model: Any, symbols: Any, sample: dict[str, Any]) -> Any:
 
 
 def rewritten(
-    translator: Any, beam: int, codec: Any, drafts: dict[str, str], rows: Sequence[Row]
+    translator: Any,
+    beam: int,
+    codec: Any,
+    drafts: dict[str, str],
+    lengths: dict[str, int],
+    rows: Sequence[Row],
 ) -> list[Output]:
     """Returns the outputs for rows and how many tokens were written, the end too.
 
-    drafts: as the model learnt to read them, by what the memory has.
+    drafts: as the model learnt to read them, by what the memory has. lengths: tokens to write; of
+    several rows at once their mean.
     """
     parts = [(mark_change(row.new, row.old), drafts[row.new + row.raw]) for row in rows]
     texts = [factored(map(codec.encode, pair)) for pair in parts]
-    return translate(translator, beam, codec, texts)
+    wanted = [lengths[row.new + row.raw] for row in rows if lengths]
+    return translate(translator, beam, codec, texts, round(np.mean(wanted)) if wanted else None)
 
 
-def peers(work: Path, rows: Sequence[Row], codec: Any, threads: int) -> Systems:
+def peers(
+    work: Path, rows: Sequence[Row], codec: Any, threads: int, lengths: dict[str, int]
+) -> Systems:
     """Returns the converted model of a folder, and prints for how many rows it agrees.
 
-    codec: the text processing of LEVT_WORK, which is the same.
+    codec: the text processing of LEVT_WORK, which is the same. lengths: tokens of LevT's outputs,
+    which the model in 8 bits writes as many of besides.
     """
     from ctranslate2 import Translator
 
@@ -268,7 +287,10 @@ def peers(work: Path, rows: Sequence[Row], codec: Any, threads: int) -> Systems:
         translator = Translator(str(place), compute_type=kind, intra_threads=threads)
         for search, beam in BEAMS.items():
             edit = partial(rewritten, translator, beam, codec, drafts)
-            systems[f"{name}, {kind}, {search}"] = System(edit, place)
+            systems[f"{name}, {kind}, {search}"] = System(partial(edit, {}), place)
+            if kind == "int8":
+                forced = System(partial(edit, lengths), place)
+                systems[f"{name}, {kind}, {search}, as long as LevT"] = forced
     task.load_dataset("test")
     data, equal = task.dataset("test"), 0
     converted = systems[f"{name}, float32, greedy"].outputs
@@ -294,9 +316,18 @@ def matches(args: argparse.Namespace) -> tuple[Systems, Sequence[Row], Rate]:
         path = args.levt / folder
         editor = Editor(path, args.threads)
         systems[name] = System(partial(updated, editor, settings), path)
+    once = replace(settings, max_iter=1)
+    systems["LevT, int8, one iteration"] = System(partial(updated, editor, once), path)
     rows = part_of(args.levt, "test")
+    if args.tokens:
+        sizes = [len(f"{editor.codec.encode(row.new + row.draft)}".split()) for row in rows]
+        least, most = args.tokens
+        rows = [row for row, tokens in zip(rows, sizes) if least <= tokens <= most]
+    keys = [row.new + row.raw for row in rows]
+    texts = [editor.codec.encode(text).split() for text, _ in updated(editor, settings, rows)]
+    lengths = dict(zip(keys, map(len, texts)))
     for work in args.concat:
-        systems |= peers(work, rows[: args.sentences], editor.codec, args.threads)
+        systems |= peers(work, rows[: args.sentences], editor.codec, args.threads, lengths)
     return systems, rows, rated_matches
 
 
@@ -503,6 +534,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     texts.add_argument("--metrics", **names, help="of lev-report (default: bleu,ter)")
     memory.add_argument("levt", type=Path, metavar="LEVT_WORK")
     memory.add_argument("concat", type=Path, nargs="+", metavar="CONCAT_WORK")
+    memory.add_argument("--tokens", type=int, nargs=2, help="of source and draft, from and to")
     prices.add_argument("folder", type=Path, metavar="LEVT")
     prices.add_argument("texts", nargs="+", metavar="SOURCE DRAFT OLD", help="the last may lack")
     prices.add_argument("--at-once", type=common.count, nargs="+", default=[32], help="a batch")

@@ -255,7 +255,7 @@ def editor_answers(policy: EditPolicy, task: Any, is_long: bool = False) -> Answ
         encoder_out = policy.encode(source)
         for head, state in edit_states(rows, symbols, policy.traces, arrays):
             state = replace(state, encoder_out=encoder_out)
-            values = np.array(policy.logits(head, state), np.float32)
+            values = np.asarray(policy.logits(head, state), np.float32).copy()
             if head == "token":
                 values[:, never] = -np.inf  # as decoding masks them
                 best, likelihood = values.argmax(1), values.max(1) - NUMPY.logsumexp(values)
