@@ -2,12 +2,11 @@
 
     python benchmarks/gates.py WORK NAME [--json FILE]
 
-WORK is of examples/spelling_and_ocr, with the checkpoint WORK/gated-NAME and the corrected text
-WORK/NAME.txt. In percent of words: *free running* are those of that text that are right; *forced*
-those that are when each character is the likeliest after the right ones before it, which is how
-the paper scores (teacher forcing). *AUC* says how well the mask gate tells wrong words from right
-ones (the paper's Figure 2): the chance that a wrong word's highest u is above a right one's. *AUC
-of new words* is that of not being among the training words.
+WORK is of examples/spelling_and_ocr, with the checkpoint WORK/gated-NAME. *forced*: the share of
+words that are right, in percent, when each character is the likeliest after the right ones before
+it, which is how the paper scores (teacher forcing). *AUC* says how well the mask gate tells wrong
+words from right ones (the paper's Figure 2): the chance that a wrong word's highest u is above a
+right one's. *AUC of new words* is that of not being among the training words.
 """
 
 import json
@@ -96,20 +95,11 @@ def figures(work: Path, name: str) -> dict[str, float]:
         if masked is not None:
             words += words_of(said, right, masked[0].tolist(), known)
     teacher = correction_counts(list(map(text, noisy)), outputs, list(map(text, clean)))
-    sides = [list(read_lines(str(work / "text" / f"test.{side}"))) for side in ("noisy", "clean")]
-    free = correction_counts(sides[0], list(read_lines(str(work / f"{name}.txt"))), sides[1])
-    scores = {
-        "free running": free.word_accuracy,
-        "forced": teacher.word_accuracy,
-        "forced miscorrected": teacher.miscorrected,
-    }
+    scores = {"forced": teacher.word_accuracy}
     if words:
         is_wrong = [word.is_wrong for word in words]
         scores["AUC"] = float(roc_auc_score(is_wrong, [word.masked for word in words]))
         scores["AUC of new words"] = float(roc_auc_score(is_wrong, [word.is_new for word in words]))
-        for kind in (True, False):
-            us = [word.masked for word in words if word.is_wrong is kind]
-            scores[f"u of {'wrong' if kind else 'right'} words"] = sum(us) / len(us)
     return scores
 
 
@@ -117,7 +107,7 @@ def main() -> None:
     """Prints the numbers, and writes them."""
     parser = Parser(description=__doc__)
     parser.add_argument("work", type=Path, help="folder of prepare_ocr.sh")
-    parser.add_argument("name", help="of the folder WORK/gated-NAME and the file WORK/NAME.txt")
+    parser.add_argument("name", help="of the folder WORK/gated-NAME")
     parser.add_argument("--json", type=Path, help="file to write")
     args = parser.parse_args()
     written = json.dumps({"systems": {args.name: figures(args.work, args.name)}}, indent=1)

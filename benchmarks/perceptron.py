@@ -53,15 +53,14 @@ def features(words: Sequence[str], place: int, tag: str, tag_before: str) -> Ite
 class Tagger:
     """Weights of features and tags; each word that gets a wrong tag changes them by one.
 
-    The weights that tag in the end are the means over all words seen: ``sums`` has them until each
-    one's last change (``since``, in words), ``seen``: how many words that were.
+    The weights that tag in the end are the means over all words ``seen``: a change counts for less
+    the later it came. ``late`` has each change times the words before it.
     """
 
     def __init__(self, tags: Sequence[str]) -> None:
         self.tags = tags
         self.weights: Weights = defaultdict(dict)
-        self.sums: Weights = defaultdict(dict)
-        self.since: Weights = defaultdict(dict)
+        self.late: Weights = defaultdict(dict)
         self.seen = 0
 
     def best(self, known: Sequence[str]) -> str:
@@ -84,26 +83,19 @@ class Tagger:
 
     def learn(self, known: Sequence[str], said: str, right: str) -> None:
         """Takes one word in."""
-        self.seen += 1
-        if said == right:
-            return
+        changes = {said: -1.0, right: 1.0} if said != right else {}
         for feature in known:
-            self._change(feature, said, -1.0)
-            self._change(feature, right, 1.0)
-
-    def _change(self, feature: str, tag: str, by: float) -> None:
-        weights, sums, since = self.weights[feature], self.sums[feature], self.since[feature]
-        weight = weights.get(tag, 0.0)
-        sums[tag] = sums.get(tag, 0.0) + weight * (self.seen - since.get(tag, 0))
-        since[tag] = self.seen
-        weights[tag] = weight + by
+            weights, late = self.weights[feature], self.late[feature]
+            for tag, change in changes.items():
+                weights[tag] = weights.get(tag, 0.0) + change
+                late[tag] = late.get(tag, 0.0) + change * self.seen
+        self.seen += 1
 
     def average(self) -> None:
         """Puts the means over all words in the place of the last weights."""
         for feature, weights in self.weights.items():
-            for tag, weight in weights.items():
-                rest = weight * (self.seen - self.since[feature][tag])
-                weights[tag] = (self.sums[feature][tag] + rest) / self.seen
+            for tag in weights:
+                weights[tag] -= self.late[feature][tag] / self.seen
 
 
 def main() -> None:

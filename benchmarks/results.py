@@ -53,7 +53,7 @@ COLUMN_OF_FIGURE = {
     "iterations, mean": "iterations",
 }
 #: rows of versions before this one are marked
-RECENT = [0, 8]
+RECENT = [0, 9]
 MEASURED = ("command", "version", "date", "cpu", "cores", "torch")
 
 

@@ -1,22 +1,18 @@
-"""What help by a person is worth: marks and terms that are taken from the reference.
+"""Measure what help by a person is worth: marks that are taken from the reference.
 
-    python examples/interactive_editing/simulate.py MODEL --sources F --references F \\
-        [--drafts F [--old-sources F] [--subwords]] [--terms 2] [--sentences 500] [--seed 1] \\
-        [--json F]
+    python examples/interactive_editing/simulate.py MODEL --sources F --references F --drafts F \\
+        [--old-sources F] [--subwords] [--sentences 500] [--json F]
 
-MODEL is a checkpoint, or a folder of lev-export. With drafts: the editor alone; with wrong words
-marked to go; with every right word locked as well; and the drafts without the wrong words,
-unedited, which is what the editor has to beat. Lines without a draft are left out. Right words are
-those of the draft that an alignment keeps. Marks end where punctuation begins: it is a word of its
-own. --subwords: also with marks on subwords, by an oracle (Figure 5 of the LevT paper; a folder of
-lev-export), which the editor may write again or not.
-Without drafts: the model alone; starting from some words of the reference, which it may delete
-(soft terms) or not (hard terms). Files are plain text; line n of each belongs together.
+MODEL is a checkpoint, or a folder of lev-export. It edits alone; with wrong words marked to go;
+with every right word locked as well; and the drafts without the wrong words, unedited, are what the
+editor has to beat. Lines without a draft are left out. Right words are those of the draft that an
+alignment keeps. Marks end where punctuation begins: it is a word of its own. --subwords: also with
+marks on subwords, by an oracle (Figure 5 of the LevT paper; a folder of lev-export), which the
+editor may write again or not. Files are plain text; line n of each belongs together.
 """
 
 import argparse
 import json
-import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,16 +42,13 @@ def main() -> None:
     args = _arguments()
     files = {name: getattr(args, name) for name in FILES if getattr(args, name)}
     rows = [dict(zip(files, lines)) for lines in read_parallel(list(files.values()))]
-    rows = [row for row in rows if row.get("drafts", True)][: args.sentences]
+    rows = [row for row in rows if row["drafts"]][: args.sentences]
     sides = {name: [row[name] for row in rows] for name in files}
     is_folder = Path(args.model).is_dir()
     editor = Editor(args.model) if is_folder else LevenshteinEditor.from_pretrained(args.model)
-    print(f"{len(rows)} sentences".ljust(44) + "   BLEU     TER   exact   terms present")
+    print(f"{len(rows)} sentences".ljust(44) + "   BLEU     TER   exact   right words kept")
     table = Table(sides["references"])
-    if args.drafts:
-        _with_drafts(editor, sides, args.subwords, table)
-    else:
-        _with_terms(editor, sides, args, table)
+    edit_in_each_way(editor, sides, args.subwords, table)
     if args.json:
         written = json.dumps({"systems": table.systems}, indent=1)
         Path(args.json).write_text(f"{written}\n", encoding="utf-8")
@@ -68,20 +61,20 @@ class Table:
         self.references = references
         self.systems = dict[str, dict[str, float]]()
 
-    def add(self, name: str, outputs: Sequence[str], terms: Sequence[Sequence[str]]) -> None:
-        """Takes in the outputs of a way; ``terms``: what should be in each."""
+    def add(self, name: str, outputs: Sequence[str], kept: Sequence[Sequence[str]]) -> None:
+        """Takes in the outputs of a way; ``kept``: what should be in each."""
         pairs = list(zip(outputs, self.references, strict=True))
         scores = [
             metric.score(add_up(metric, (metric.statistics(*pair) for pair in pairs)))
             for metric in map(make_metric, METRICS)
         ]
         self.systems[name] = dict(zip(("bleu", "ter", "exact"), scores, strict=True))
-        present = [word in output for output, words in zip(outputs, terms) for word in words]
+        present = [word in output for output, words in zip(outputs, kept) for word in words]
         share = f"{100 * sum(present) / max(len(present), 1):.1f}%"
         print(f"{name:44}{'{:7.2f} {:7.2f} {:6.1f}%'.format(*scores)} {share:>12}", flush=True)
 
 
-def _with_drafts(editor: Any, sides: Sides, subwords: bool, table: Table) -> None:
+def edit_in_each_way(editor: Any, sides: Sides, subwords: bool, table: Table) -> None:
     """Edits drafts, with marks and without."""
     drafts, references = sides["drafts"], sides["references"]
     pairs = list(zip(drafts, references, strict=True))
@@ -107,20 +100,6 @@ def _with_drafts(editor: Any, sides: Sides, subwords: bool, table: Table) -> Non
         editor.encode_draft = Oracle(encode, references)
         with mock.patch.object(constraints, "removed_runs", lambda tokens, marks: []):
             edit("… which may be written again", drafts)
-
-
-def _with_terms(editor: Any, sides: Sides, args: argparse.Namespace, table: Table) -> None:
-    """Translates, from some words of the references and without."""
-    rng = random.Random(args.seed)
-    terms = [sample_words(reference, args.terms, rng) for reference in sides["references"]]
-    ways: dict[str, dict[str, Any]] = {
-        "the model alone": {},
-        f"{args.terms} soft terms": {"drafts": list(map(" ".join, terms))},
-        f"{args.terms} hard terms": {"terms": terms},
-    }
-    for name, options in ways.items():
-        traces = editor.edit(sides["sources"], **options)
-        table.add(name, [trace.text for trace in traces], terms)
 
 
 class Oracle:
@@ -178,24 +157,16 @@ def marked(draft: str, reference: str, lock: bool = False) -> str:
     return write_marks(draft, sorted(marks))
 
 
-def sample_words(reference: str, count: int, rng: random.Random) -> list[str]:
-    """Returns random words of a sentence, in order."""
-    words = reference.split()
-    return [words[i] for i in sorted(rng.sample(range(len(words)), min(count, len(words))))]
-
-
 def _arguments() -> argparse.Namespace:
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("model", help="a trained levenshtein_editor, or a folder of lev-export")
     add("--sources", required=True, metavar="FILE", help="sources, a sentence a line")
     add("--references", required=True, metavar="FILE", help="what they should become")
-    add("--drafts", metavar="FILE", help="drafts; without them the model translates")
+    add("--drafts", required=True, metavar="FILE", help="drafts")
     add("--old-sources", metavar="FILE", help="the sources that the drafts translate")
     add("--subwords", action="store_true", help="also mark subwords, by an oracle")
-    add("--terms", type=int, default=2, help="words of each reference given as terms (default: 2)")
     add("--sentences", type=int, default=500, help="how many, from the first (default: 500)")
-    add("--seed", type=int, default=1, help="of the choice of terms (default: 1)")
     add("--json", metavar="FILE", help="file to write the numbers to")
     return parser.parse_args()
 
