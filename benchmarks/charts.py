@@ -76,15 +76,6 @@ class Chart(NamedTuple):
 
 
 CHARTS = {
-    "latency": Chart(
-        "Latency against quality: one sentence at a time",
-        "translation",
-        Axis("ms", "median ms per sentence, batch 1", 0, 120, (0, 20, 40, 60, 80, 100, 120)),
-        Axis("bleu", "BLEU, Multi30k en-de", 0, 40, (0, 10, 20, 30, 40)),
-        """Transformer, d = 128, 2 + 2 blocks, beam 5 | the teacher, beam 5 | other | start
-        Transformer, d = 128, 2 + 2 blocks, greedy | the same, greedy | other | start, below
-        LevT, d = 128, distilled, 6,199 updates | LevT, distilled | ours | start""",
-    ),
     "corrections": Chart(
         "English: misspellings corrected against false changes",
         "correctors",

@@ -2,7 +2,6 @@
 
     python benchmarks/correctors.py DATA --json correctors.json
     python benchmarks/correctors.py DATA --systems lev-correct codespell
-    python benchmarks/correctors.py --trees FOLDER …
 
 DATA holds ``right_text/*.txt`` and ``foreign/*.txt``, which are to stay, and ``in_context/*.noisy``
 beside ``*.gold``: for each line a JSON list with an entry for each word, ``"k"`` (right), ``"?"``
@@ -13,9 +12,6 @@ Peers: ``pip install -r benchmarks/requirements-peers.txt``.
 A line for each system: words changed, of right and of foreign text and per 1,000; misspelt words
 made right, in percent; right words broken, per 1,000; processor seconds, of all files together; and
 the most memory that a process took. Each file is a command of its own, which has to start first.
-
---trees: what it takes to look for misspellings in source trees, by the commands in turn, five
-times: medians of processor seconds and of megabytes, and how many times codespell's seconds.
 """
 
 import argparse
@@ -29,7 +25,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -82,11 +77,6 @@ SYSTEMS: dict[str, Callable[[], Callable[[Path], list[str]]]] = {
     "lev-correct --min-confidence 0.05": lambda: ours("--min-confidence", "0.05"),
 }
 
-#: Commands that look for misspellings in a tree, and how often each is run.
-CHECKS = ("codespell .", "typos .", "lev-correct check . --no-cache")
-TIMES = 5
-
-
 #: Runs a command and prints its cost. A process of its own, and a small one: what a process took
 #: before it became the command counts as well.
 RUNNER = """
@@ -106,15 +96,6 @@ def cost_of(command: Sequence[str], folder: str) -> list[float]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     printed = subprocess.check_output(runner, text=True, cwd=folder, env=environment)
     return list(map(float, printed.split()))
-
-
-def tree_lines(folder: str) -> Iterator[str]:
-    """Yields what each command takes to check a source tree, to be read."""
-    runs = [[cost_of(command.split(), folder) for command in CHECKS] for _ in range(TIMES)]
-    costs = [[*map(median, zip(*rows, strict=True))] for rows in zip(*runs, strict=True)]
-    for command, (seconds, memory) in zip(CHECKS, costs, strict=True):
-        times = seconds / costs[0][0]
-        yield f"{folder}: {command}: {seconds:.2f} s ({times:.1f} codespells), {memory:.0f} MB"
 
 
 def lines_of(path: Path) -> list[str]:
@@ -207,16 +188,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("data", metavar="DATA", type=Path, nargs="?", help="folder of the texts")
-    add("--trees", nargs="+", metavar="FOLDER", default=(), help="source trees to be checked")
+    add("data", metavar="DATA", type=Path, help="folder of the texts")
     add("--systems", nargs="+", metavar="NAME", default=list(SYSTEMS), choices=list(SYSTEMS),
         help=f"of {', '.join(SYSTEMS)} (default: all)")  # fmt: skip
     add("--json", metavar="FILE", type=Path, help="also write all figures as JSON")
     args = parser.parse_args(argv)
-    for folder in args.trees:
-        print(*tree_lines(folder), sep="\n", flush=True)
     systems = []
-    for name in args.systems if args.data else ():
+    for name in args.systems:
         systems.append(measure(name, args.data))
         print(line_of(systems[-1]), flush=True)
         if args.json:

@@ -44,7 +44,7 @@ BASELINES = {
     "majority": "the most frequent class",
     "linear": "the linear model",
 }
-KINDS = (*BASELINES, "published", "system")
+KINDS = (*BASELINES, "system")
 #: what some columns call the figures of lev-report
 COLUMN_OF_FIGURE = {
     "word_accuracy": "words_right",
@@ -85,8 +85,7 @@ def check(record: Record) -> None:
     """Raises ValueError if a row lacks a field, or its seeds' range."""
     if record["kind"] not in KINDS:
         raise ValueError(f"kind {record['kind']!r}; there are {', '.join(KINDS)}")
-    needed = ("source",) if record["kind"] == "published" else MEASURED
-    if missing := [name for name in (*needed, "metrics") if not record.get(name)]:
+    if missing := [name for name in (*MEASURED, "metrics") if not record.get(name)]:
         raise ValueError(f"{record['system']!r} has no {', '.join(missing)}")
     for name, value in record["metrics"].items():
         if isinstance(value, float) and len(record.get("seeds", ())) > 1:
@@ -136,7 +135,7 @@ def commands(by_name: Mapping[str, Table], names: Sequence[str]) -> list[str]:
         rows = select(by_name, *names[:2])
         return list(dict.fromkeys(line for row in rows for line in row.get("command", ())))
     pairs = [(name, row) for name, table in by_name.items() for row in table.rows]
-    return [f"{name}\t{row['system']}" for name, row in pairs if row["kind"] != "published"]
+    return [f"{name}\t{row['system']}" for name, row in pairs]
 
 
 # ---------------------------------------------------------------- a row from evaluations
@@ -227,7 +226,7 @@ def rendered(table: Table) -> str:
     columns = table.head["columns"]
     heads, head = [column["head"] for column in columns], table.head.get("head", "")
     origins = [origin(row) for row in table.rows]
-    if is_mixed := len({*origins} - {"–"}) > 1:
+    if is_mixed := len({*origins}) > 1:
         heads.append("measured with")
     else:
         head = f"{head} ({min(origins)})"
@@ -246,8 +245,6 @@ def origin(row: Record) -> str:
 
     *old* says that the version is one of those before :data:`RECENT`.
     """
-    if row["kind"] == "published":
-        return "–"
     machine = re.match(r"\w+ (\w+)", row["cpu"])
     commit = f" ({row['commit']})" if "commit" in row else ""
     old = "*old*, " if [*map(int, re.findall(r"\d+", row["version"])[:2])] < RECENT else ""
@@ -259,8 +256,7 @@ def best_value(column: Record, rows: Sequence[Record]) -> float | None:
     values = [
         read_metric(row["metrics"][column["metric"]]).mean
         for row in rows
-        if row["kind"] != "published"
-        and not isinstance(row["metrics"].get(column["metric"], ""), str)
+        if not isinstance(row["metrics"].get(column["metric"], ""), str)
     ]
     if "best" not in column or len(values) < 2:
         return None
@@ -276,7 +272,7 @@ def cell(row: Record, column: Record, best: float | None) -> str:
         return value or "–"
     digits, unit, metric = column.get("digits", 2), column.get("unit", ""), read_metric(value)
     mean, low, high = (f"{number:,.{digits}f}{unit}" for number in metric)
-    if row["kind"] != "published" and metric.mean == best:
+    if metric.mean == best:
         mean = f"**{mean}**"
     return f"{mean} ({low} … {high})" if isinstance(value, dict) else mean
 
