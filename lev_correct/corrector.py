@@ -24,7 +24,7 @@ from .judge.judge import (
     Run,
     calibrated,
     inside,
-    kind_of,
+    kind_of_spaces,
     of_error,
 )
 from .judge.languages import Languages
@@ -35,13 +35,13 @@ from .lines import (
     Line,
     Reason,
     apply_edits,
+    likeliest,
     placed,
     with_loose_mark,
 )
 from .packaged import ENGLISH_SPELLING
 from .propose import loading
 from .propose.backend import Backend
-from .propose.spacing import competed
 from .settings import DEFAULTS, NAMES, Settings, chosen
 from .text.protection import (
     FOREIGN,
@@ -318,7 +318,7 @@ class Corrector:
         """Returns the words of a line, its units, and whether more than these may change."""
         words = [*spans(words_of, "letters")]
         spacing = self.backend.spacing if words else None
-        proposed = spacing.proposed(shown, words, ()) if spacing else ()
+        proposed = spacing.proposed(shown, words) if spacing else ()
         return words, [*self._units(shown, words)], self.settings.grammar or any(proposed)
 
     def document(
@@ -396,48 +396,30 @@ class Corrector:
         """A line of a text with the edits that are sure enough and touch nothing protected."""
         document = text.document
         judge = document.judge.line(line.shown, line.words)
-        wanted, respaced = self._wanted(line, judge), list[Change]()
-        if self.backend.spacing and line.words:
-
-            def judged(start: int, before: str, after: str, chance: float) -> float:
-                return judge.probability(start, before, after, chance, kind_of(before, after))
-
-            proposed = self.backend.spacing.proposed(line.shown, line.words, wanted)
-            wanted, respaced = competed(line.shown, wanted, proposed, judged)
-        wanted, respaced = (
-            [with_loose_mark(line.shown, change) for change in each] for each in (wanted, respaced)
-        )
+        wanted = likeliest([*self._wanted(line, judge), *self._respaced(line, judge)])
         answers = zip(line.units, line.answers, strict=True)
         silent = (unit for unit, answer in answers if answer is None)
         unterminated = ((line.origins[unit.start], line.origins[unit.end]) for unit in silent)
-        changes = sorted(
-            change
-            for change in (*wanted, *respaced)
-            if change.after != line.text[change.start : change.end]
-        )
-
-        def least(change: Change) -> float:
-            return max(threshold, document.judge.of_spaces * (change in respaced))
-
+        marked = (with_loose_mark(line.shown, change) for change in wanted)
+        changes = [each for each in marked if each.after != line.text[each.start : each.end]]
+        terms_of = {change: _terms(judge, change) for change in changes}
         sure = [
             change
             for change in changes
-            if of_error(change.probability, judge.why.get(change.start, {})) >= least(change)
+            if of_error(change.probability, terms_of[change]) >= threshold
         ]
         if sure:
             self._protect(line, sure, protections)
         edits = list[Edit]()
         for change in changes:
             start, end, after, chance = change
-            is_spaced = change in respaced
-            reason = self._objection(line, change, is_spaced) if change in sure else "confidence"
+            reason = self._objection(line, change) if change in sure else "confidence"
             reason = "unknown" if UNREADABLE in after else reason
-            if reason is None and chance < max(least(change), self._least_of(line.text[start:end])):
+            if reason is None and chance < max(threshold, self._least_of(line.text[start:end])):
                 reason = "unsure"
             elif reason is None and not document.fits(line, change):
                 reason = "reported"
-            terms = next((judge.why[at] for at in range(start, end) if at in judge.why), {})
-            edits.append(_edit(line, change, reason, terms))
+            edits.append(_edit(line, change, reason, terms_of[change]))
         edits = self._with_slips(line, edits, protections)
         text_after = apply_edits(line.written, edits)
         return Correction(line.written, text_after, tuple(edits), tuple(unterminated))
@@ -479,10 +461,11 @@ class Corrector:
         if _CODE in protections:
             mark(line.stays, mentioned(line.text, sure, self.backend.misspelt), MENTIONED)
 
-    def _objection(self, line: Line, change: Change, is_spaced: bool) -> Reason | None:
+    def _objection(self, line: Line, change: Change) -> Reason | None:
         """Returns why an edit that is sure enough is not made."""
         start, end, after, _ = change
         before, longest = line.text[start:end], self.settings.longest
+        is_spaced = kind_of_spaces(line.shown[start:end], after) is not None
         if is_spaced and before != line.shown[start:end]:  # markup
             return "protected"
         why = touched(line.stays, start, before, after)
@@ -491,6 +474,14 @@ class Corrector:
             return _STAYS[max(why, covered)]
         is_long = longest is not None and len(after) - len(before) > longest
         return "length" if is_long else None
+
+    def _respaced(self, line: Line, judge: Judge | LineJudge) -> Iterator[Change]:
+        """Yields the changes of spaces and apostrophes of a line, each with its probability."""
+        spacing = self.backend.spacing if line.words else None
+        for change in spacing.proposed(line.shown, line.words) if spacing else ():
+            start, end, after, chance = change
+            chance = judge.probability(start, line.shown[start:end], after, chance)
+            yield change._replace(probability=chance)
 
     def _wanted(self, line: Line, judge: Judge | LineJudge) -> list[Change]:
         """The changes of units that the model wants in a line, each with its probability there."""
@@ -506,6 +497,13 @@ class Corrector:
                 after = cased if unit.text != written else after
                 wanted.append(Change(start, end, after, chance))
         return wanted
+
+
+def _terms(judge: Judge | LineJudge, change: Change) -> Mapping[str, float]:
+    """Returns the terms of a change's log-odds: those of the shortest judged text around it."""
+    spans = [span for span in judge.why if span[0] <= change.start and change.end <= span[1]]
+    spans.sort(key=lambda span: span[1] - span[0])
+    return judge.why[spans[0]] if spans else {}
 
 
 def _edit(line: Line, change: Change, reason: Reason | None, terms: Mapping[str, float]) -> Edit:

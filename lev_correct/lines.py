@@ -1,8 +1,10 @@
 """Lines as they are read, changes of them, and edits: changes of their words."""
 
 import re
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from os.path import commonprefix
 from typing import Any, Literal, NamedTuple
 
@@ -144,6 +146,16 @@ def placed(line: str, start: int, end: int, edit: WordEdit, probability: float =
         return Change(begins[0], begins[0], f"{after} ", probability)
     behind = begins[edit.end] if edit.end < len(words) else ends[-1]
     return Change(begins[0], behind, "", probability)
+
+
+def likeliest(changes: Iterable[Change]) -> list[Change]:
+    """Returns, of changes that touch the same text, the most probable, in order."""
+    kept = list[Change]()
+    for change in sorted(changes, key=attrgetter("probability"), reverse=True):
+        number = bisect_right(kept, change.start, key=attrgetter("end"))
+        if number == len(kept) or kept[number].start >= max(change.end, change.start + 1):
+            insort(kept, change)
+    return kept
 
 
 def _bare(line: str, change: Change) -> Change:

@@ -4,7 +4,7 @@ from collections import Counter
 
 from rapidfuzz.distance import OSA
 
-from .judge.judge import kind_of
+from .judge.judge import kind_of_spaces
 from .lines import Edit
 from .propose.backend import Backend
 from .text.units import looked_up
@@ -30,7 +30,7 @@ def reason_for(edit: Edit, words: Backend) -> str:
         return f"Usually written “{after}” here"
     if old == new:
         return "A capital differs"
-    if old and (reason := _SPACED.get(kind_of(old, new))):
+    if old and (reason := _SPACED.get(kind_of_spaces(old, new) or "")):
         return reason
     return _difference(old, new, after) + _place(edit, words)
 

@@ -2,7 +2,7 @@
 
     python examples/spelling_and_ocr/fit_judge.py OUT TEXT… --misspellings NOISY CLEAN
     python examples/spelling_and_ocr/fit_judge.py OUT TEXT… --misspellings NOISY CLEAN \\
-        --typo-commits FOLDER
+        --typo-commits FOLDER [--labels FILE …]
 
 Each TEXT is right text of one register, a paragraph a line. Of the corrector's known words a fifth,
 by a hash, is hidden: rare words of right text are then in no list, in their natural place. What
@@ -13,9 +13,11 @@ restores the text.
 
 OUT gets the weights, those of a logistic regression for each kind of edit; a corrector.json beside
 it names it. With --typo-commits OUT gets those of words in texts of few errors besides, fitted on
-what people corrected (typo_commits.py) and on right text with each fifth of the known words hidden
-in turn; of left-out right text as much changes as EDITS says. The table has what is done to each
-kind of text, judged by the fit of other registers.
+what people corrected, each line in the part of its file that typo_commits.py has, and on right text
+with each fifth of the known words hidden in turn; of left-out right text as much becomes wrong as
+EDITS says. --labels has the errors of right text: lines of its file's name, line, offset, what
+stands there, the correction, a probability and "error", with tabs between. The table has what is
+done to each kind of text, judged by the fit of other registers.
 """
 
 import gzip
@@ -60,16 +62,15 @@ COUNTS = {
     **dict.fromkeys(("right of many", "right of term", "right of known"), 0.0),
 }
 #: The same in texts of few errors; what else the lines of commits and ours propose is not counted:
-#: half of it are errors, too. Edits of unlisted words in 1,000 right ones, the hidden ones among
-#: them: with twice as many 3 in 100 more of the words of commits are corrected, and twice as many
-#: terms of lists.
+#: half of it are errors, too.
 COUNTS_OF_FEW = {"right": 1.0, "term": 1.0, "commits": 2.0, "line": 0.4}
-EDITS = 0.03
-#: The same of right lines that are texts of their own and of no file: twice as many terms change.
-TYPED_EDITS = 0.05
+#: Wrong edits of unlisted words in 1,000 right ones of registers left out.
+EDITS = 0.05
+#: The same of right lines that are texts of their own and of no file.
+TYPED_EDITS = 0.07
 STRENGTH = 0.3  # of the regression's regularization, the inverse
-FEWEST = 30  # examples of either class that a kind needs; of one with fewer the model tells,
-UNLEARNT = -8.0  # nats: but not of spaces and slips, which it is sure of in any compound
+FEWEST = 20  # examples of either class that a kind needs; of one with fewer the model tells,
+UNLEARNT = -8.0  # nats: but not of spaces, of which each proposal is as sure
 THE_MODEL = {"bias": (-0.5, 0.0), "certain": (1.0, 0.0), "sure": (1.0, 0.0)}
 #: A list says more of a misspelling than our texts, in which it is more often wrong than right.
 OF_LISTED = {
@@ -80,9 +81,11 @@ OF_LISTED = {
 #: right text, of which there is little, and many words that are rightly written apart.
 BY_HAND = {"no prose": 0.5, "returns in the files": -6.0, "oftener in the files": 3.0}
 SPACED, NO_PROSE = ("left out", "put in"), -1.5
-OF_SPACES = (*SPACED, "slip")
+#: What a text with more errors cannot have a lower chance by: such a weight only tells our texts
+#: apart, and is left out.
+NEVER_FALLS = "errors in the text"
 #: Texts of a line each, which nothing else tells of.
-ALONE = ("lone wrong", "lone right", "lone known", "short wrong", "short right", "commits", "line")
+ALONE = ("lone wrong", "lone right", "lone known", "short wrong", "short right", "line")
 #: Texts of which all is right.
 ALL_RIGHT = ("right", "term", "lone right", "short right")
 WORD = re.compile(r"(?<![\w'’/.@-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w'’/@-])")
@@ -155,6 +158,7 @@ class Spoiler:
             line.partition("\t")[0] for line in known.arrays()[TEXT].tobytes().decode().splitlines()
         )
         words = [word for word in words if word.isalpha() and len(word) > 3]
+        words = [word for word in words if not self.is_two(word)]
         unlisted = filter(self.is_unlisted, words)
         self.hidden, self.known = [], []
         for word in unlisted:
@@ -168,6 +172,12 @@ class Spoiler:
     def is_unlisted(self, word: str) -> bool:
         """Returns whether no list has a word, neither as right nor as wrong."""
         return not (self.words.knows(word) or self.words.misspelt(word))
+
+    def is_two(self, word: str) -> bool:
+        """Returns whether a word of a list is two common ones without their space (*ofthe*)."""
+        spacing = self.words.spacing
+        common = spacing.common if spacing else ()
+        return any(word[:cut] in common and word[cut:] in common for cut in range(1, len(word)))
 
     def misspelt(self, word: str) -> str:
         """Returns a misspelling: one of people, or made up."""
@@ -327,7 +337,7 @@ def collected_of_few(
     corrector: Corrector, spoiler: Spoiler, texts: dict[str, list[str]], commits: Path
 ) -> Iterator[Example]:
     """Yields the examples of words in texts of few errors: of all registers, and of commits, each
-    line of which is a text of its own."""
+    of whose excerpts is a text."""
     runs = [forgetful(corrector, part) for part in range(HIDDEN)]
     for register, lines in texts.items():
         for run in runs:
@@ -340,27 +350,45 @@ def collected_of_few(
             rows = [*zip(*pairs, strict=True)]
             yield from examples(corrector, runs[0], register, source, *map(list, rows))
     for path in sorted(commits.glob("*.jsonl.gz")):
-        with gzip.open(path, "rt", encoding="utf-8") as rows:
-            pairs = [corrected(json.loads(row)) for row in rows]
-        lines, golds = zip(*pairs, strict=True)
-        yield from examples(corrector, runs[0], path.name, "commits", lines, golds)
+        with gzip.open(path, "rt", encoding="utf-8") as excerpts:
+            for row in map(json.loads, excerpts):
+                if row["place"] != "fence":
+                    golds = corrected(row)
+                    yield from examples(
+                        corrector, runs[0], path.name, "commits", row["lines"], golds
+                    )
 
 
-def corrected(row: dict) -> tuple[str, list[Gold]]:
-    """Returns the line of a row of typo_commits.py, and what people corrected there; of one of code
-    nothing is left."""
-    line = row["lines"][row["line"]] if row["place"] != "fence" else ""
+def corrected(row: dict) -> list[list[Gold]]:
+    """Returns what people corrected in each line of a row of typo_commits.py."""
+    line = row["lines"][row["line"]]
     found = ((re.search(rf"\b{re.escape(old)}\b", line), new) for old, new in row["words"])
-    return line, [(*match.span(), new) for match, new in found if match]
+    golds: list[list[Gold]] = [[] for _ in row["lines"]]
+    golds[row["line"]] = [(*match.span(), new) for match, new in found if match]
+    return golds
 
 
-def table(rows: Sequence[Example], counts: dict[str, float]) -> Table | None:
+def labelled(paths: Sequence[Path]) -> set[tuple[str, str]]:
+    """Returns the errors of right text, each as its register and ``before > after``."""
+    rows = [line.split("\t") for path in paths for line in read_lines(str(path))]
+    return {
+        (Path(row[0]).stem, f"{row[3]} > {row[4]}")
+        for row in rows
+        if not row[0].startswith("#") and row[6] == "error"
+    }
+
+
+def table(rows: Sequence[Example], counts: dict[str, float], without: str = TYPED) -> Table | None:
     """Returns the weights of the features in some rows of one kind, and their mean; None where
-    there are too few."""
+    there are too few.
+
+    Args:
+        without: a feature that is left out.
+    """
     right = np.array([row.is_right for row in rows], bool)
     if min(right.sum(), (~right).sum()) < FEWEST:
         return None
-    names = [name for name in rows[0].features if name not in (*BY_HAND, TYPED)]
+    names = [name for name in rows[0].features if name not in (*BY_HAND, TYPED, without)]
     values = np.array([[row.features[name] for name in names] for row in rows])
     mean, scale = values.mean(0), np.maximum(values.std(0), 1e-6)
     standard = np.column_stack([np.ones(len(rows)), (values - mean) / scale])
@@ -368,6 +396,8 @@ def table(rows: Sequence[Example], counts: dict[str, float]) -> Table | None:
     bias, *scaled = logistic(standard, right, [counts.get(row.source, 1.0) for row in rows], ridge)
     weights = scaled / scale
     learnt = {n: (round(float(w), 4), round(float(m), 4)) for n, w, m in zip(names, weights, mean)}
+    if learnt.get(NEVER_FALLS, (0.0, 0.0))[0] < 0:
+        return table(rows, counts, NEVER_FALLS)
     by_hand = {name: (weight, 0.0) for name, weight in BY_HAND.items()}
     return {"bias": (round(float(bias), 4), 0.0)} | learnt | by_hand
 
@@ -378,7 +408,7 @@ def fitted(rows: Sequence[Example]) -> dict[str, Table]:
     kinds = {kind: THE_MODEL | by_hand for kind in get_args(Kind)}
     kinds |= {"listed": OF_LISTED, "confused": THE_MODEL}
     for kind in kinds.keys() - {*OF_LISTS}:
-        unlearnt = kinds[kind] | ({"bias": (UNLEARNT, 0.0)} if kind in OF_SPACES else {})
+        unlearnt = kinds[kind] | ({"bias": (UNLEARNT, 0.0)} if kind in SPACED else {})
         learnt = table([row for row in rows if row.kind == kind], COUNTS)
         kinds[kind] = learnt or unlearnt
         if learnt and kind in SPACED:
@@ -435,6 +465,7 @@ def main() -> None:
     parser.add_argument("texts", nargs="+", type=Path)
     parser.add_argument("--misspellings", nargs=2, required=True, metavar=("NOISY", "CLEAN"))
     parser.add_argument("--typo-commits", type=Path, metavar="FOLDER")
+    parser.add_argument("--labels", type=Path, nargs="+", default=(), metavar="FILE")
     parser.add_argument("--path", help="corrector (default: the package's)")
     parser.add_argument("--capitals", action="store_true", help="nouns have one, as in German")
     args = parser.parse_args()
@@ -447,9 +478,9 @@ def main() -> None:
     }
     words = {name: sum(len(line.split()) for line in lines) for name, lines in texts.items()}
     if args.typo_commits:
-        stored = json.loads(args.out.read_bytes())
+        stored, errors = json.loads(args.out.read_bytes()), labelled(args.labels)
         rows = [
-            row._replace(kind=FEW)
+            row._replace(kind=FEW, is_right=row.is_right or (row.register, row.text) in errors)
             for row in collected_of_few(corrector, spoiler, texts, args.typo_commits)
             if row.kind == "word"
             and row.features["errors in the text"] < 0.5
@@ -457,8 +488,9 @@ def main() -> None:
         ]
         kinds = stored["kinds"] | fitted_of_few(rows)
         odds = left_out(rows, fitted_of_few)
-        # the biases under which as much of left-out right text changes as it may
-        of_right_text = np.sort(odds[[row.source == "right" for row in rows]])[::-1]
+        # the biases under which as much of left-out right text becomes wrong as it may
+        is_wrong = [row.source == "right" and not row.is_right for row in rows]
+        of_right_text = np.sort(odds[is_wrong])[::-1]
         most = (
             round(edits * sum(words.values()) * HIDDEN / 1000) for edits in (EDITS, TYPED_EDITS)
         )

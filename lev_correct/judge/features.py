@@ -117,6 +117,8 @@ class LineFeatures:
         pairs += [(words[-1], right)] if right else []
         usual = self._others["usual"].mean(start, end)
         yield "fits", sum(between(self._words.association(*pair), *FITS) for pair in pairs)
+        inside = map(self._words.association, words, words[1:])
+        yield "words fit each other", sum(between(fit, *FITS) for fit in inside)
         yield "no neighbour", 2 - len(pairs)
         yield "everyday line", between(usual, *RARE_AND_USUAL)
         yield "unknown words in the line", self._others["unknown"].mean(start, end)

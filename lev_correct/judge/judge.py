@@ -12,9 +12,9 @@ A probability goes from the model to the text in this order:
      logistic regression for each kind of edit says so, by the features of :mod:`.features`; its
      weights were learnt by ``examples/spelling_and_ocr/fit_judge.py``;
 
-3. of what words and spaces explain one change is left (:func:`.competed`);
-4. it is compared with the least that the text asks for (and :attr:`Judge.of_spaces`); of a
-   misspelling that is sure to be one the word need not be (:func:`of_error`): it is reported then.
+3. of changes that touch the same text the likeliest is kept (:func:`.likeliest`);
+4. it is compared with the least that the text asks for; of a misspelling that is sure to be one the
+   word need not be (:func:`of_error`): it is reported then.
 """
 
 import math
@@ -31,18 +31,15 @@ from rapidfuzz.distance import OSA
 
 from ..files.markup import is_shouted
 from ..propose.backend import Backend
-from ..propose.spacing import SURE
 from ..text.units import Span, letters_only
 from ..words.lexicon import RARE_OR_WRONG, SPELLED, KnownWords
 from .features import LEFT_ALONE, NOT_THE_FIRST, SHORT, LineFeatures, Weights
 from .languages import Languages, Word
 
 _LARGEST = 700.0  # whose exponential is finite
-#: What an edit does: to a word as the model proposes it, one that is alone in its line, that is
-#: listed as a misspelling, or is written for another one; to spaces or apostrophes, or a slip.
-Kind = Literal[
-    "word", "alone", "listed", "confused", "slip", "left out", "put in", "apostrophe", "doubled"
-]
+#: What an edit does: to a word of a line, one that is alone in its line, that is listed as a
+#: misspelling, or is written for another one; to spaces or apostrophes.
+Kind = Literal["word", "alone", "listed", "confused", "left out", "put in", "apostrophe", "doubled"]
 #: How many times as often the files of a run have a word of so many letters, of which another one
 #: may be a slip that is met so often at most.
 OFTENER, LONG, SLIPS = 5, 6, 3
@@ -94,14 +91,12 @@ class Judge:
 
     #: So far, of the text, without empty ones.
     lines_read = 0
-    #: The least probability of an edit of spaces.
-    of_spaces = SURE
     #: Whether most of the text is in another language.
     foreign = False
     #: Words of which it told what the files of the run tell.
     asked: Iterable[str] = ()
-    #: Where an edit begins → the terms of its log-odds by name, in nats.
-    why: Mapping[int, Mapping[str, float]] = {}
+    #: What an edit replaces → the terms of its log-odds by name, in nats.
+    why: Mapping[Span, Mapping[str, float]] = {}
 
     def foreign_parts(
         self,
@@ -130,9 +125,7 @@ class Judge:
         """Returns a judge of the edits of a line; ``places`` as of :meth:`foreign_parts`."""
         return self
 
-    def probability(
-        self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
-    ) -> float:
+    def probability(self, start: int, before: str, after: str, chance: float) -> float:
         """Returns that of an edit, by all that is known.
 
         Args:
@@ -174,8 +167,6 @@ class Evidence(Judge):
         run: what it shares with others.
         path: the name of its file.
     """
-
-    of_spaces = 0.0  # what is judged is sure enough
 
     def __init__(self, run: Run, path: str | None = None) -> None:
         self.run = run
@@ -344,27 +335,23 @@ class LineJudge:
     def __init__(self, text: Evidence, line: str, places: Sequence[Span]) -> None:
         self._text, self.features = text, LineFeatures(text, text.run.words, line, places)
         self.line, self._places = line, places
-        #: Where an edit begins → the terms of its log-odds by name, as it was judged last.
-        self.why: dict[int, Mapping[str, float]] = {}
+        #: What an edit replaces → the terms of its log-odds by name, as it was judged last.
+        self.why: dict[Span, Mapping[str, float]] = {}
 
-    def probability(
-        self, start: int, before: str, after: str, chance: float, kind: Kind = "word"
-    ) -> float:
+    def probability(self, start: int, before: str, after: str, chance: float) -> float:
         """See :class:`.Judge`."""
+        kind = self.kind_of(before, after)
         if kind == "doubled":  # its neighbours alone tell (:mod:`.spacing`)
             return 0.0 if self._text.is_speech else chance
-        kind = self.kind_of(before, kind)
         if self._is_name_or_code(start, before, kind):
             return 0.0
         if kind not in OF_LISTS and self._text.foreign:
-            return 0.0
-        if kind == "slip" and self._text.leaves_alone(before):
             return 0.0
         features, run = self.features.of(start, before, after, chance), self._text.run
         if run.measured is not None:
             run.measured.append(Measured(self.line, start, before, after, kind, features))
             return chance
-        odds, self.why[start] = run.weights.judged(kind, features)
+        odds, self.why[start, start + len(before)] = run.weights.judged(kind, features)
         return 1 / (1 + math.exp(-odds))
 
     def _is_name_or_code(self, start: int, word: str, kind: Kind) -> bool:
@@ -378,23 +365,28 @@ class LineJudge:
             return True
         return bool(_CELL.match(self.line, start)) and self.line.strip() != word
 
-    def kind_of(self, before: str, kind: Kind) -> Kind:
-        """Returns the kind of an edit by what lists have and whether its word is alone."""
+    def kind_of(self, before: str, after: str) -> Kind:
+        """Returns the kind of an edit."""
         words = self._text.run.words
         if " " not in before and words.misspelt(before):
             return "listed"
-        if kind == "word" and words.is_confused(before):
+        if kind := kind_of_spaces(before, after):
+            return kind
+        if words.is_confused(before):
             return "confused"
-        return "alone" if kind == "word" and len(self._places) == 1 else kind
+        return "alone" if len(self._places) == 1 else "word"
 
 
-def kind_of(before: str, after: str) -> Kind:
-    """The kind of a change of spaces or apostrophes in a word or two, or of a slip."""
-    words, spaced = len(before.split()), len(after.split())
-    differ = letters_only(before) != letters_only(after)
-    if words == 1:
-        return "left out" if spaced > 1 else "slip" if differ else "apostrophe"
-    return "doubled" if spaced == 1 and differ else "put in"
+def kind_of_spaces(before: str, after: str) -> Kind | None:
+    """Returns the kind of a change of spaces, apostrophes or a doubled word; None of another."""
+    words, others = before.lower().split(), after.lower().split()
+    if words == others * 2:
+        return "doubled"
+    if words == others or letters_only("".join(words)) != letters_only("".join(others)):
+        return None
+    if len(words) == 1:
+        return "left out" if others[1:] else "apostrophe"
+    return "put in"
 
 
 def calibrated(probability: float, temperature: float) -> float:

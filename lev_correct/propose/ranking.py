@@ -275,7 +275,7 @@ class WordRanker(Backend):
             model.lexicon = lexicon if self.searches_lexicon else None
             self.shape = lexicon.per_letter
         if self.spacing:
-            self.rating = self.spacing.rating
+            self.rating = cached(self.spacing.rating)
         if vocabulary.bigrams:
             self.association = vocabulary.bigrams.association
 

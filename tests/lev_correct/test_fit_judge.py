@@ -73,11 +73,20 @@ def test_weights_tell_what_is_right_from_what_is_not():
     assert low < 0 < high
 
 
-@pytest.mark.parametrize("place, golds", [("text", [(5, 12, "because")]), ("fence", [])])
-def test_of_a_line_of_a_commit_it_is_known_what_people_corrected(place, golds):
+def test_of_an_excerpt_of_a_commit_it_is_known_what_people_corrected():
     row = {"lines": ["", "It's becouse of it."], "line": 1, "words": [["becouse", "because"]]}
-    line, found = fit_judge.corrected(row | {"place": place})
-    assert found == golds and line == (row["lines"][1] if golds else "")
+    assert fit_judge.corrected(row) == [[], [(5, 12, "because")]]
+
+
+def test_a_text_with_more_errors_never_has_a_lower_chance():
+    by_hand = dict.fromkeys(fit_judge.BY_HAND, 0.0)
+    rows = [
+        fit_judge.Example(
+            "a", "few", "word", {"errors in the text": share, **by_hand}, is_right, ""
+        )
+        for share, is_right in [(0.4, False), (0.0, True), (0.1, True)] * 40
+    ]
+    assert fit_judge.NEVER_FALLS not in fit_judge.table(rows, {})
 
 
 @pytest.mark.parametrize(

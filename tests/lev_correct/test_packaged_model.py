@@ -147,7 +147,7 @@ def test_a_question_is_printed_and_fails_no_check(
 def test_no_short_rare_half_makes_two_words_of_one(packaged):
     def texts(line):
         places = [*spans(line, "letters")]
-        found = packaged.backend.spacing.proposed(line, places, [])
+        found = packaged.backend.spacing.proposed(line, places)
         return [change.after for change in found]
 
     assert texts("They wenwere loyal to him.") == []

@@ -20,7 +20,7 @@ class Lists(Backend):
 TOLD = rows("""
 thier → their | list of misspellings
 The the → The | twice
-alright → all right | space
+alot → a lot | space
 ca n't → can't | space
 dont → don't | apostrophe
 paris → Paris | capital
