@@ -31,11 +31,12 @@ def packaged() -> Corrector:
 
 @cache
 def measured(line: str, before: str, after: str) -> dict[str, float]:
-    """The features of an edit in a text whose files have two words often."""
+    """The features of an edit in a text whose files have three words often, and a slip of one."""
     corrector = packaged()
     run = Run(corrector.backend, corrector._known, corrector._weights, corrector.languages)
     text = Evidence(run)
-    text.survey([f"flumpith fumbles {number}, a comparator" for number in range(9)])
+    often = [f"flumpith fumbles {number}, a comparator" for number in range(9)]
+    text.survey([*often, "a flumpiith"])
     places = [*spans(line, "letters")]
     text.lines_read += 1
     text.foreign_parts([line], [places])
