@@ -329,8 +329,9 @@ class WordRanker(Backend):
         listed = self.misspelt(unit)
         if len(listed) == 1 and listed[0] in candidates.texts:  # the text tells how sure it is
             return candidates.texts.index(listed[0])
-        first = int(doubts and self.unknown(unit) and len(chances) > 1)
-        return first + int(chances[first:].argmax())
+        if doubts and self.unknown(unit) and len(chances) > 1:
+            return 1 + int(chances[1:].argmax())
+        return int(chances.argmax())
 
     # lists ----------------------------------------------------------------------------------------
 
@@ -471,8 +472,9 @@ class WordRanker(Backend):
             return ()
         (candidates,) = self.candidates([(self.form(word), ())], batch_size=1)
         chances = self.probabilities(candidates, word)
+        order = np.argsort(-chances)
         texts = [self.cased(text, word) for text in candidates.texts]
-        return [texts[number] for number in np.argsort(-chances)]
+        return [texts[number] for number in order]
 
     def _readable(self, unit: str) -> bool:
         """Returns whether a word is one to rank: its model can spell it, and it is not right nor
@@ -503,8 +505,11 @@ class WordRanker(Backend):
         """In small letters; an unknown word without what an apostrophe adds to it."""
         small = plain_apostrophes(unit.lower())
         word, mark, rest = small.rpartition("'")
-        ends = word and _ENDING.fullmatch(mark + rest)
-        return word if ends and not (self._known(word) or self._listed(small)) else small
+        if not (word and _ENDING.fullmatch(mark + rest)):
+            return small
+        if self._known(word) or self._listed(small):
+            return small
+        return word
 
     def cased(self, text: str, unit: str) -> str:
         """A candidate as it is written for a unit."""

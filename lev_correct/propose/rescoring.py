@@ -90,8 +90,9 @@ class Rescorer(WordRanker):
     def _measured_pair(self, before: str, after: str) -> np.ndarray:
         """Returns the features of a word, without punctuation that stays around it."""
         core, other = core_of(before), core_of(after)
-        if core and other and before.replace(core, other, 1) == after:
-            before, after = core, other
+        stays = before.replace(core, other, 1) == after
+        if core and other and stays:
+            return self.vocabulary.features(core, other)
         return self.vocabulary.features(before, after)
 
     def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:

@@ -113,7 +113,8 @@ class Searching(Backend):
         pairs = [*zip(units, others or [()] * len(units), strict=True)]
         sizes = [len(unit) for unit in units]
         search = partial(self._read, is_searched=True)
-        return in_batches(search, pairs, sizes, min(batch_size, TOGETHER))
+        together = min(batch_size, TOGETHER)
+        return in_batches(search, pairs, sizes, together)
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
         """Returns log-probabilities, in nats, that the model turns units into texts."""
@@ -121,7 +122,8 @@ class Searching(Backend):
         for unit, text in pairs:
             texts.setdefault(unit, []).append(text)
         sizes = [len(unit) for unit in texts]
-        rated = in_batches(self._read, [*texts.items()], sizes, min(batch_size, TOGETHER))
+        together = min(batch_size, TOGETHER)
+        rated = in_batches(self._read, [*texts.items()], sizes, together)
         scores = dict(zip(texts, rated, strict=True))
         return [scores[unit][text] for unit, text in pairs]
 
