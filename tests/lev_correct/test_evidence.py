@@ -165,6 +165,7 @@ def test_listed_misspellings_tell_that_a_text_has_errors():
     careful, careless = evidence(*CAREFUL), evidence(*CARELESS)
     few = evidence(*CARELESS[:3])
     assert careful.errors == 0 < few.errors < careless.errors == 1, "by how many and which share"
+    assert evidence(*CARELESS, *CAREFUL * 30).errors == pytest.approx(10 / 4480 / 0.005)
     assert chance(careless, "runkle", "rumple") > chance(careful, "runkle", "rumple")
 
 
