@@ -72,9 +72,10 @@ from .words.lexicon import RARE_OR_WRONG, KnownWords, installed_misspellings
 
 #: What has more letters is no word (nor a sentence of a script without spaces), and stays.
 LONGEST_WORD = 1000
-#: Lines that are remembered, as those of tables and licences return in many files; and characters
-#: of one.
-LINES_KEPT, LONGEST_KEPT = 10_000, 200
+#: Lines that are remembered: those of tables and licences return in many files.
+LINES_KEPT = 10_000
+#: Characters of a line that is remembered, at most.
+LONGEST_KEPT = 200
 #: Probability of an edit from which it is made by default where a text tells (:class:`.Evidence`):
 #: at 0.5 5 in 100 misspelt words of learners fewer become right, and in right text as many change.
 DEFAULT_THRESHOLD = 0.3
@@ -261,11 +262,11 @@ class Corrector:
         for group in groups(read):
             lines = [line for text in group for line in text.read.values()]
             # a text has many words twice
-            asked = [*dict.fromkeys(unit.asked for line in lines for unit in line.units)]
-            written = self.backend.write(asked, batch_size, self._is_judged)
-            answers = dict(zip(asked, written, strict=True))
+            queries = [*dict.fromkeys(unit.query for line in lines for unit in line.units)]
+            written = self.backend.write(queries, batch_size, self._is_judged)
+            answers = dict(zip(queries, written, strict=True))
             for line in lines:
-                line.answers = [answers[unit.asked] for unit in line.units]
+                line.answers = [answers[unit.query] for unit in line.units]
             for text in group:
                 rows = zip(text.lines, text.code, strict=True)
                 done = [Correction(line, line, (), code=is_code) for line, is_code in rows]
@@ -279,22 +280,26 @@ class Corrector:
         document: Document | None,
         ignored: Sequence[bool],
     ) -> Text:
-        ignored, by_letters = ignored or [False] * len(lines), self.unit == "letters"
+        """Reads the next lines of a text: what may change in them, and what stays."""
+        by_letters = self.unit == "letters"
         document = document or Document(self.judge(), self.backend.knows, has_code=False)
-        judge, first, read = document.judge, document.lines_read, list[Line]()
+        judge, first = document.judge, document.lines_read
         forms = [composed(line, by_letters) for line in lines]
-        code, seen = document.read([text for text, _ in forms])
-        columns = zip(lines, forms, seen, code, ignored, strict=True)
-        for number, (written, (text, origins), words_of, *silent) in enumerate(columns, first):
+        texts = [text for text, _ in forms]
+        code, seen = document.read(texts)
+        read = list[Line]()
+        columns = zip(lines, forms, seen, code, ignored or [False] * len(lines), strict=True)
+        for number, (written, form, words_of, is_code, is_ignored) in enumerate(columns, first):
+            text, origins = form
             shown = words_of if by_letters else text
-            if any(silent) or not shown.strip():
+            if is_code or is_ignored or not shown.strip():
                 continue
             cut = self._cut if len(shown) > LONGEST_KEPT else self._kept
             words, units, is_respaced = cut(shown, words_of)
             read.append(Line(written, text, origins, shown, number, words, [*units], is_respaced))
         if by_letters:
-            document.leave_divided_words([text for text, _ in forms], read)
-        judge.lines_read += sum(map(bool, map(str.strip, lines)))
+            document.leave_divided_words(texts, read)
+        judge.lines_read += sum(bool(line.strip()) for line in lines)
         seen = [seen[line.number - first] for line in read]
         foreign = judge.foreign_parts(seen, [line.words for line in read])
         for line, words_of, parts in zip(read, seen, foreign, strict=True):
@@ -304,13 +309,7 @@ class Corrector:
             mark(line.stays, parts, FOREIGN)
             if not by_letters:  # what is hidden stands in the units
                 mark(line.stays, differing(line.text, words_of), PROTECTED)
-            # as they are written: what is asked for has lost the capital of a sentence
-            pairs = [(unit, line.shown[unit.start : unit.end]) for unit in line.units]
-            line.units = [
-                unit._replace(often=judge.met_oftener(word))
-                for unit, word in pairs
-                if not (inside(unit.start, parts) or judge.leaves_alone(word))
-            ]
+            line.units = [*_surveyed(line, parts, judge)]
         kept = {line.number - first: line for line in read if line.units or line.is_respaced}
         return Text(lines, code, kept, document)
 
@@ -393,14 +392,11 @@ class Corrector:
     def _corrected(
         self, text: Text, line: Line, threshold: float, protections: Sequence[Protection]
     ) -> Correction:
-        """A line of a text with the edits that are sure enough and touch nothing protected."""
+        """Corrects a line of a text, and says of each edit that is not made why."""
         document = text.document
         judge = document.judge.line(line.shown, line.words)
-        wanted = likeliest([*self._wanted(line, judge), *self._respaced(line, judge)])
-        answers = zip(line.units, line.answers, strict=True)
-        silent = (unit for unit, answer in answers if answer is None)
-        unterminated = ((line.origins[unit.start], line.origins[unit.end]) for unit in silent)
-        marked = (with_loose_mark(line.shown, change) for change in wanted)
+        proposed = likeliest([*self._wanted(line, judge), *self._respaced(line, judge)])
+        marked = [with_loose_mark(line.shown, change) for change in proposed]
         changes = [each for each in marked if each.after != line.text[each.start : each.end]]
         terms_of = {change: _terms(judge, change) for change in changes}
         sure = [
@@ -412,17 +408,44 @@ class Corrector:
             self._protect(line, sure, protections)
         edits = list[Edit]()
         for change in changes:
-            start, end, after, chance = change
-            reason = self._objection(line, change) if change in sure else "confidence"
-            reason = "unknown" if UNREADABLE in after else reason
-            if reason is None and chance < max(threshold, self._least_of(line.text[start:end])):
-                reason = "unsure"
-            elif reason is None and not document.fits(line, change):
-                reason = "reported"
+            least = threshold if change in sure else None
+            reason = self._reason_of(document, line, change, least)
             edits.append(_edit(line, change, reason, terms_of[change]))
         edits = self._with_slips(line, edits, protections)
         text_after = apply_edits(line.written, edits)
+        answers = zip(line.units, line.answers, strict=True)
+        silent = [unit for unit, answer in answers if answer is None]
+        unterminated = [(line.origins[unit.start], line.origins[unit.end]) for unit in silent]
         return Correction(line.written, text_after, tuple(edits), tuple(unterminated))
+
+    def _reason_of(
+        self, document: Document, line: Line, change: Change, threshold: float | None
+    ) -> Reason | None:
+        """Returns why a change is not made; None for one that is.
+
+        Args:
+            threshold: the least probability of a correction; None where the word itself is not
+                likely enough to be wrong.
+        """
+        start, end, after, chance = change
+        before, shown = line.text[start:end], line.shown[start:end]
+        is_spaced = kind_of_spaces(shown, after) is not None
+        if UNREADABLE in after:
+            return "unknown"
+        if threshold is None:
+            return "confidence"
+        if is_spaced and before != shown:  # markup between the words
+            return "protected"
+        why = touched(line.stays, start, before, after)
+        covered = max(line.stays[start:end], default=FREE) if is_spaced else FREE
+        if why or covered > LISTED:
+            return _STAYS[max(why, covered)]
+        longest = self.settings.longest
+        if longest is not None and len(after) - len(before) > longest:
+            return "length"
+        if chance < max(threshold, self._least_of(before)):
+            return "unsure"
+        return None if document.fits(line, change) else "reported"
 
     def _least_of(self, word: str) -> float:
         """Returns the probability from which on a word that exists is changed: of a rare one that a
@@ -461,20 +484,6 @@ class Corrector:
         if _CODE in protections:
             mark(line.stays, mentioned(line.text, sure, self.backend.misspelt), MENTIONED)
 
-    def _objection(self, line: Line, change: Change) -> Reason | None:
-        """Returns why an edit that is sure enough is not made."""
-        start, end, after, _ = change
-        before, longest = line.text[start:end], self.settings.longest
-        is_spaced = kind_of_spaces(line.shown[start:end], after) is not None
-        if is_spaced and before != line.shown[start:end]:  # markup
-            return "protected"
-        why = touched(line.stays, start, before, after)
-        covered = max(line.stays[start:end], default=FREE) if is_spaced else FREE
-        if why or covered > LISTED:
-            return _STAYS[max(why, covered)]
-        is_long = longest is not None and len(after) - len(before) > longest
-        return "length" if is_long else None
-
     def _respaced(self, line: Line, judge: Judge | LineJudge) -> Iterator[Change]:
         """Yields the changes of spaces and apostrophes of a line, each with its probability."""
         spacing = self.backend.spacing if line.words else None
@@ -497,6 +506,14 @@ class Corrector:
                 after = cased if unit.text != written else after
                 wanted.append(Change(start, end, after, chance))
         return wanted
+
+
+def _surveyed(line: Line, foreign: Sequence[Span], judge: Judge) -> Iterator[ModelUnit]:
+    """Yields the units of a line that may change, each with the words that it may be a slip of."""
+    for unit in line.units:
+        word = line.shown[unit.start : unit.end]  # which has the capital of a sentence still
+        if not (inside(unit.start, foreign) or judge.leaves_alone(word)):
+            yield unit._replace(often=judge.met_oftener(word))
 
 
 def _terms(judge: Judge | LineJudge, change: Change) -> Mapping[str, float]:

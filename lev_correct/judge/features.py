@@ -33,13 +33,20 @@ if TYPE_CHECKING:
 
 #: The feature that says of a listed misspelling that another correction is listed before.
 NOT_THE_FIRST = "not the first correction"
-#: Bounds of what counts of the model's log-odds: as certainty, and beyond its highest.
-CERTAIN, SUREST = (-8.0, 8.0), 20.0
-#: Bounds of the mean log-probability of a line's other words, and of the association of two.
-RARE_AND_USUAL, FITS = (-12.0, -6.0), (-4.0, 4.0)
-#: Log-probability from which on a word is no rare one, and how much rarer counts; letters of a
-#: short one.
-RARE, RAREST, SHORT = -11.0, 2.0, 3
+#: Bounds of what counts of the model's log-odds as certainty.
+CERTAIN = (-8.0, 8.0)
+#: The highest of them, which count beyond certainty.
+SUREST = 20.0
+#: Bounds of the mean log-probability of a line's other words.
+RARE_AND_USUAL = (-12.0, -6.0)
+#: Bounds of the association of two words.
+FITS = (-4.0, 4.0)
+#: Log-probability from which on a word is no rare one.
+RARE = -11.0
+#: How much rarer counts.
+RAREST = 2.0
+#: Letters of a short word, at most.
+SHORT = 3
 #: Letters of the parts of a compound, at least.
 PART = 4
 _TOKEN = re.compile(r"\S+")
@@ -60,13 +67,15 @@ class LineFeatures:
         """The other words of the line, and its tokens."""
         texts = [self.line[start:end] for start, end in self.places]
         starts = [start for start, _ in self.places]
+        ratings = [self._words.rating(looked_up(text)) for text in texts]
+        unknown = [self._words.unknown(text) for text in texts]
         tokens = [*_TOKEN.finditer(without_markup(self.line))]
-        ratings = (self._words.rating(looked_up(text)) for text in texts)
-        simple = (bool(_SIMPLE.fullmatch(token[0])) for token in tokens)
+        token_starts = [token.start() for token in tokens]
+        simple = [bool(_SIMPLE.fullmatch(token[0])) for token in tokens]
         return {
             "usual": Others(starts, ratings, RARE_AND_USUAL[1]),
-            "unknown": Others(starts, map(self._words.unknown, texts)),
-            "simple": Others([token.start() for token in tokens], simple),
+            "unknown": Others(starts, unknown),
+            "simple": Others(token_starts, simple),
         }
 
     def of(self, start: int, before: str, after: str, chance: float) -> dict[str, float]:
@@ -84,9 +93,11 @@ class LineFeatures:
 
     def _of_channel(self, word: str, other: str, chance: float) -> Iterator[tuple[str, float]]:
         certainty = math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
-        distance, together = OSA.distance(word, other), other.replace(" ", "")
-        is_slip, sounds_alike = distance == 1, _sound(word) == _sound(other)
-        swapped = len(word) == len(other) and is_slip and Counter(word) == Counter(other)
+        distance = OSA.distance(word, other)
+        is_slip = distance == 1
+        is_replaced = is_slip and len(word) == len(other)
+        swapped = is_replaced and Counter(word) == Counter(other)
+        sounds_alike = _sound(word) == _sound(other)
         yield "certain", between(certainty, *CERTAIN)
         yield "sure", between(certainty, CERTAIN[1], SUREST) - CERTAIN[1]
         yield "one slip", is_slip
@@ -95,21 +106,22 @@ class LineFeatures:
         yield "sounds alike", sounds_alike
         yield "other first letter", word[:1] != other[:1]
         yield "other last letter", word[-1:] != other[-1:]
-        same = len(commonprefix([word, other])), len(commonprefix([word[::-1], other[::-1]]))
-        yield "letters that stay", min(sum(same) / len(word), 1)
+        first = len(commonprefix([word, other]))
+        last = len(commonprefix([word[::-1], other[::-1]]))
+        yield "letters that stay", min((first + last) / len(word), 1)
         yield "two letters exchanged", swapped
         yield "doubled letter", is_slip and _SINGLE.sub("", word) == _SINGLE.sub("", other)
         yield "a letter missing", is_slip and len(word) < len(other)
-        is_vowel = sounds_alike and is_slip and len(word) == len(other) and not swapped
-        yield "another vowel", is_vowel
+        yield "another vowel", sounds_alike and is_replaced and not swapped
         yield "letters", min(len(word), 12)
         yield "short", len(word) <= SHORT
         yield "only an affix", word.startswith(other) + word.endswith(other)
         yield "looks like a word", self._words.shape(word)
-        yield "correction looks like one", self._words.shape(together)
+        yield "correction looks like one", self._words.shape(other.replace(" ", ""))
 
     def _of_place(self, start: int, before: str, other: str) -> Iterator[tuple[str, float]]:
-        end, words = start + len(before), other.split()
+        end = start + len(before)
+        words = other.split()
         first, last = self._others["unknown"].touched(start, end)
         left = context(self.line, self.places, first)[0]
         right = context(self.line, self.places, last - 1)[1]
@@ -129,9 +141,12 @@ class LineFeatures:
 
     def _of_material(self, start: int, before: str, after: str) -> Iterator[tuple[str, float]]:
         words = looked_up(after).split()
-        level, known = self._text.level(before), [*map(self._words.knows, before.split())]
+        level = self._text.level(before)
+        known = [self._words.knows(word) for word in before.split()]
         rating = min(map(self._words.rating, words), default=0.0)
-        if level <= MET and rating >= RARE and _is_unheard_slip(before, after):
+        # people have met *tomorow* so often that a list has it: it is no rarer word for that
+        is_common_misspelling = level <= MET and rating >= RARE and _is_unheard_slip(before, after)
+        if is_common_misspelling:
             level = 0
         case = case_of(self.line, start, start + len(before.split()[0]))
         has_capital = case in ("first", "name") and not is_shouted(self.line)
@@ -142,10 +157,8 @@ class LineFeatures:
         yield "usual correction", rating
         rare = between(RARE - rating, 0, RAREST)
         yield "rare correction of a known word", rare * (level > 0)
-        yield (
-            "words exist",
-            all(known) or (any(known) and level >= (1 if words[1:] else LEFT_ALONE)),
-        )
+        least = 1 if words[1:] else LEFT_ALONE
+        yield "words exist", all(known) or (any(known) and level >= least)
         yield "made of two words", self._is_compound(looked_up(before))
         listed = self._words.misspelt(before) if " " not in before else ()
         is_first = bool(listed) and looked_up(after) == looked_up(listed[0])
@@ -164,18 +177,26 @@ def _is_unheard_slip(before: str, after: str) -> bool:
 
     One with a capital may be a name: *Sylt* is no slip of *salt*.
     """
+    if not before.islower():
+        return False
     word, other = looked_up(before), looked_up(after)
-    is_slip = OSA.distance(word, other) == 1 and _sound(word) == _sound(other)
-    return before.islower() and is_slip and word[-1:] == other[-1:]
+    if OSA.distance(word, other) != 1:
+        return False
+    return _sound(word) == _sound(other) and word[-1:] == other[-1:]
 
 
 def _sound(word: str) -> str:
     return _SILENT.sub("", word)
 
 
-#: Level of a known word that is not even looked at, of what may be a name, and that counts at most;
-#: up to which people may have met nothing but slips of a usual word (*tomorow*).
-LEFT_ALONE, NAME, HIGHEST, MET = 7, 4, 6, 3
+#: Level of a known word that is not even looked at.
+LEFT_ALONE = 7
+#: Level of what may be a name.
+NAME = 4
+#: The level that counts at most.
+HIGHEST = 6
+#: Up to this level people may have met nothing but slips of a usual word (*tomorow*).
+MET = 3
 
 
 class Others:
@@ -202,9 +223,10 @@ def between(value: float, least: float, most: float) -> float:
     return min(max(value, least), most)
 
 
-#: Kind of edits of words in a text that has few errors, or none; the feature of these that one of a
-#: single line has.
-FEW, TYPED = "few", "typed"
+#: Kind of edits of words in a text that has few errors, or none.
+FEW = "few"
+#: The feature of these that a text of a single line has.
+TYPED = "typed"
 #: Those of English.
 ENGLISH = ENGLISH_SPELLING / "corrector.judge"
 
@@ -225,14 +247,10 @@ class Weights:
         """Reads a file of ``fit_judge.py``; raises UserError for another one."""
         try:
             kinds = json.loads(read_bytes(str(path)))["kinds"]
-            return cls(
-                {
-                    kind: {
-                        name: (float(weight), float(mean)) for name, (weight, mean) in rows.items()
-                    }
-                    for kind, rows in kinds.items()
-                }
-            )
+            for rows in kinds.values():
+                for name, (weight, mean) in rows.items():
+                    rows[name] = float(weight), float(mean)
+            return cls(kinds)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise UserError(f"{path} holds no weights of a judge ({error})") from None
 
@@ -249,19 +267,18 @@ class Weights:
                 of_few, few = self._sum(FEW, features)
                 share = features["errors in the text"]
                 odds = share * odds + (1 - share) * of_few
-                terms = {
-                    n: share * terms.get(n, 0.0) + (1 - share) * term for n, term in few.items()
-                }
+                for name, term in few.items():
+                    few[name] = share * terms.get(name, 0.0) + (1 - share) * term
+                terms = few
         except KeyError as error:
             fault = f"the judge's weights are of another version ({error})"
             raise UserError(f"{fault}; fit them again with fit_judge.py") from None
         return odds, terms
 
     def _sum(self, kind: str, features: Mapping[str, float]) -> tuple[float, dict[str, float]]:
-        rows = self._kinds[kind]
-        terms = {
-            name: weight * (features[name] - mean)
-            for name, (weight, mean) in rows.items()
-            if name != "bias"
-        }
-        return rows["bias"][0] + sum(terms.values()), terms
+        rows = dict(self._kinds[kind])
+        bias, _ = rows.pop("bias")
+        terms = dict[str, float]()
+        for name, (weight, mean) in rows.items():
+            terms[name] = weight * (features[name] - mean)
+        return bias + sum(terms.values()), terms

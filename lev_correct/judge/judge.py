@@ -40,31 +40,42 @@ _LARGEST = 700.0  # whose exponential is finite
 #: What an edit does: to a word of a line, one that is alone in its line, that is listed as a
 #: misspelling, or is written for another one; to spaces or apostrophes.
 Kind = Literal["word", "alone", "listed", "confused", "left out", "put in", "apostrophe", "doubled"]
-#: How many times as often the files of a run have a word of so many letters, of which another one
-#: may be a slip that is met so often at most.
-OFTENER, LONG, SLIPS = 5, 6, 3
+#: How many times as often as its slip the files of a run have a word.
+OFTENER = 5
+#: Letters of such a slip, at least.
+LONG = 6
+#: How often the files have the slip, at most.
+SLIPS = 3
+_WORD = re.compile(r"\w+")
+_SENTENCE_END = re.compile(r"[.!?]\s")
 #: The words of identifiers (*getFormatedText*, *txtIn*), of three letters or more.
-_WORD, _SENTENCE_END = re.compile(r"\w+"), re.compile(r"[.!?]\s")
 _PART = re.compile("[^\\W\\d_][^\\W\\d_A-Z]{2,}|[A-Z]{3,}")
-#: Listed misspellings that tell that a text has errors, at least; how many, and which share of its
-#: words, tell it surely: an essay's (5 in 1,000). A letter with two slips has terms, too.
-TELL, ENOUGH, MANY = 2, 10, 0.005
+#: Listed misspellings that tell that a text has errors, at least: a letter with two slips has
+#: terms, too.
+TELL = 2
+#: So many tell it surely,
+ENOUGH = 10
+#: if they are this share of the words, as in an essay.
+MANY = 0.005
 #: Kinds of edits of words that a list has.
 OF_LISTS = ("listed", "confused")
 #: Probability from which on a word that exists is changed for another one, by its neighbours: of
 #: 700 sentences of 16 sources none is changed as it is; of the same with a word confused 73 are put
 #: right, and 2 get a third word; at 0.7 56 and 1, at 0.3 83 and 3.
 ANOTHER_WORD = 0.55
-#: What people say and hardly write; words of a transcript for each of these, at most.
-_SPOKEN, SPEECH = re.compile(r"(?i)\b(?:u[hm]+|erm|hm+|mhm|i i)\b"), 100
+#: What people say and hardly write.
+_SPOKEN = re.compile(r"(?i)\b(?:u[hm]+|erm|hm+|mhm|i i)\b")
+#: Words of a transcript for each of these, at most.
+SPEECH = 100
 #: Characters on each side of a name in which its address is sought.
 ADDRESS = 80
 #: An address of a name, also as *jhonny at mail.org*.
 _OF_ADDRESS = r"(?i)@\S*{0}|{0}\S*(?:@|\W+at\W+\S+\.\w)"
-#: What a function is applied to, after it; a few letters between the gaps of columns.
+#: What a function is applied to, after it.
 _ARGUMENT = re.compile(r" [b-hj-z](?![\w'\u2019.])")
+#: A few letters between the gaps of columns.
 _CELL = re.compile(r"(?:(?<=\s{3})|(?<=\t)|^)[^\W\d_]{1,3}(?=\s{3}|\t|$)")
-#: What is added to words, and the level of what has it.
+#: What is added to words.
 PREFIXES = (
     "anti auto co counter de dis hyper hypo inter intra micro mis multi non over poly post pre "
     "pseudo re semi sub super trans ultra un under"
@@ -72,15 +83,20 @@ PREFIXES = (
 SUFFIXES = (
     "able al an ation ed er ers es ful ian ic ing ism ist ists ity ize ized less ly ness or s"
 ).split()
+#: Level of a word that has such an affix.
 DERIVED = 3
-#: Level of what is known as a name alone, and of the same in small letters in prose (*alon*,
-#: *rais*), of more letters than a short tool's (*svn*).
-NAME_ALONE, IN_SMALL = 7, 1
+#: Level of what is known as a name alone.
+NAME_ALONE = 7
+#: Level of the same in small letters in prose (*alon*, *rais*), of more letters than a short tool's
+#: (*svn*).
+IN_SMALL = 1
 #: What makes a term of a term (*functor*, *functorial*, *functoriality*), up to so many of them.
 TERM_ENDINGS = "able ation ful ial ian ical ism ist ists ity ize ized less ness".split()
 MOST_ENDINGS = 2
-#: Share of foreign lines, and lines, from which a text is foreign.
-FOREIGN_SHARE, FOREIGN_LINES = 0.5, 2
+#: Share of foreign lines from which a text is foreign.
+FOREIGN_SHARE = 0.5
+#: Foreign lines of such a text, at least.
+FOREIGN_LINES = 2
 #: Endings of files of prose; a file with another one is not prose.
 PROSE = {"", ".txt", ".text", ".md", ".markdown", ".mdx", ".rst", ".adoc", ".asciidoc", ".org",
          ".tex", ".html", ".htm", ".po", ".pot", ".srt", ".noisy", ".en"}  # fmt: skip
@@ -159,6 +175,13 @@ class Run:
     often: dict[str, list[str]] = field(default_factory=dict)
     measured: "list[Measured] | None" = None  # edits, which then are not judged
 
+    def set_often(self) -> None:
+        """Notes which of the words that were met are met often."""
+        for word, times in self.met.items():
+            if times >= OFTENER and len(word) >= LONG - 1:
+                for part in _without_a_letter(word):
+                    self.often.setdefault(part, []).append(word)
+
 
 class Evidence(Judge):
     """Judges the edits of a text, each by its line.
@@ -234,11 +257,12 @@ class Evidence(Judge):
         texts = [line[start:end] for start, end in places]
         if not (any(map(unknown, texts)) or any(map(misspelt, texts))):
             return []
-        words, has_acronyms = [], not is_shouted(line)
-        for (start, end), text in zip(places, texts, strict=True):
-            acronym = has_acronyms and end - start > 1 and text.isupper()
-            strange = not acronym and unknown(text)
-            words.append(Word(start, end, strange, bool(misspelt(text))))
+        words = []
+        has_acronyms = not is_shouted(line)
+        for place, text in zip(places, texts, strict=True):
+            is_acronym = has_acronyms and text.isupper() and len(text) > 1
+            is_strange = not is_acronym and unknown(text)
+            words.append(Word(*place, is_strange, bool(misspelt(text))))
         return words
 
     @property
@@ -293,12 +317,11 @@ class Evidence(Judge):
         """Returns whether a word, or one of two that no list has, returns in the files of the run,
         be it in code or as one of several."""
         self.asked.add(word)
-        forms = [
-            *word.lower().split(),
-            *word.lower().removesuffix("s").split(),
-        ]  # *dtype*, *dtypes*
-        strange = [form for form in forms if not self.run.words.knows(form)] or [word.lower()]
-        return any(self.run.met[form] > 1 and not self.met_oftener(form) for form in strange)
+        small = word.lower()
+        forms = [*small.split(), *small.removesuffix("s").split()]  # *dtype*, *dtypes*
+        strange = [form for form in forms if not self.run.words.knows(form)] or [small]
+        returns = [form for form in strange if self.run.met[form] > 1]
+        return not all(self.met_oftener(form) for form in returns)
 
     def met_oftener(self, word: str) -> tuple[str, ...]:
         """See :class:`.Judge`: not of its ends, which tell one name from another (*nnodes*,
@@ -306,26 +329,19 @@ class Evidence(Judge):
         self.asked.add(word)
         run, small = self.run, word.lower()
         count = run.met[small]
-        if (
-            not 0 < count <= SLIPS
-            or len(small) < LONG
-            or run.known.level(small)
-            or run.words.knows(word)
-        ):
+        if len(small) < LONG or not 0 < count <= SLIPS:
+            return ()
+        if run.known.level(small) or run.words.knows(word):
             return ()
         if not run.often:
-            for other, times in run.met.items():
-                if times >= OFTENER and len(other) >= LONG - 1:
-                    for part in _without_a_letter(other):
-                        run.often.setdefault(part, []).append(other)
-        near = {other for part in _without_a_letter(small) for other in run.often.get(part, ())}
+            run.set_often()
+        near = set[str]()
+        for part in _without_a_letter(small):
+            near.update(run.often.get(part, ()))
         return tuple(
             other
             for other in sorted(near)
-            if OFTENER * count <= run.met[other]
-            and (small[0], small[-1]) == (other[0], other[-1])
-            and small[1:] != other
-            and OSA.distance(small, other, score_cutoff=1) == 1
+            if run.met[other] >= OFTENER * count and _has_its_ends(small, other)
         )
 
 
@@ -333,8 +349,8 @@ class LineJudge:
     """Judges the edits of one line, and says why."""
 
     def __init__(self, text: Evidence, line: str, places: Sequence[Span]) -> None:
-        self._text, self.features = text, LineFeatures(text, text.run.words, line, places)
-        self.line, self._places = line, places
+        self._text, self.line, self._places = text, line, places
+        self.features = LineFeatures(text, text.run.words, line, places)
         #: What an edit replaces → the terms of its log-odds by name, as it was judged last.
         self.why: dict[Span, Mapping[str, float]] = {}
 
@@ -359,11 +375,14 @@ class LineJudge:
         letters that it is applied to (*foldr f z*), the gaps of a table around a few letters."""
         end = start + len(word)
         if word[:1].isupper():
-            around = self.line[max(start - ADDRESS, 0) : end + ADDRESS]
-            return bool(re.search(_OF_ADDRESS.format(re.escape(word)), around))
+            first = max(start - ADDRESS, 0)
+            around = self.line[first : end + ADDRESS]
+            address = _OF_ADDRESS.format(re.escape(word))
+            return re.search(address, around) is not None
         if kind == "word" and _ARGUMENT.match(self.line, end):
             return True
-        return bool(_CELL.match(self.line, start)) and self.line.strip() != word
+        is_cell = _CELL.match(self.line, start) is not None
+        return is_cell and self.line.strip() != word
 
     def kind_of(self, before: str, after: str) -> Kind:
         """Returns the kind of an edit."""
@@ -410,6 +429,13 @@ def _without_a_letter(word: str) -> set[str]:
     """Returns a word, and what is left of it without each of its letters but the ends: two words
     with the same ends that are one slip apart share one of these (Garbe, SymSpell)."""
     return {word, *(word[:cut] + word[cut + 1 :] for cut in range(1, len(word) - 1))}
+
+
+def _has_its_ends(slip: str, word: str) -> bool:
+    """Returns whether a word is one slip away from another one with the same ends."""
+    if slip[0] != word[0] or slip[-1] != word[-1] or slip[1:] == word:
+        return False
+    return OSA.distance(slip, word, score_cutoff=1) == 1
 
 
 def _forms(word: str) -> tuple[str, ...]:

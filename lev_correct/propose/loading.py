@@ -102,7 +102,8 @@ def ranked(backend: Backend, use: Settings) -> Backend:
     Raises:
         UserError: weights, bigrams or confusions where they would be of no use, or an edit model.
     """
-    files = [f"{name}={file}" for name in ("bigrams", "confusions") if (file := getattr(use, name))]
+    given = {"bigrams": use.bigrams, "confusions": use.confusions}
+    files = [f"{name}={file}" for name, file in given.items() if file]
     options = [*files, *(f"weights={name}" for name in use.weights)]
     is_complete = not use.confusions or (use.bigrams and use.lexicon)
     if options and not (use.ranks and is_complete and (use.by_word or not files)):

@@ -56,11 +56,15 @@ WEIGHTS: Mapping[str, float] = {
     "files": 2.0,  # words that the files have far oftener, which count as known
 }
 FEATURES = tuple(WEIGHTS)
-#: Features of the words, as :meth:`.WordLists.features` has them, and of a place in a text.
+#: Features of the words, as :meth:`.WordLists.features` has them.
 OF_WORDS = slice(1, 15)
-KNOWN, CAPITAL, BIGRAMS, CONFUSED, LIKELIER, OF_FILES = map(
-    FEATURES.index, ("lexicon", "capital", "bigrams", "confused", "likelier", "files")
-)
+#: Those of the lists, and of a place in a text.
+KNOWN = FEATURES.index("lexicon")
+CAPITAL = FEATURES.index("capital")
+BIGRAMS = FEATURES.index("bigrams")
+CONFUSED = FEATURES.index("confused")
+LIKELIER = FEATURES.index("likelier")
+OF_FILES = FEATURES.index("files")
 #: Letters that a candidate may have more for each word.
 LONGEST = 4
 #: Words whose candidates are remembered, some kilobytes each.
@@ -68,13 +72,18 @@ MOST_FOUND = 10_000
 #: What is put after a word, in small letters.
 _ENDING = re.compile(r"'(?:s|d|ll|re|ve)")
 _APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
-#: Where "shape" and "length" are 0: log-probability of a letter, in nats, and letters of a word.
-TYPICAL, SHORT = -2.0, 6
-#: Letters of an abbreviation at most: in small letters (km), and in capitals (NATO).
-ABBREVIATION, ACRONYM = 3, 5
+#: Log-probability of a letter, in nats, where "shape" is 0.
+TYPICAL = -2.0
+#: Letters of a word where "length" is 0.
+SHORT = 6
+#: Letters of an abbreviation in small letters (km), at most.
+ABBREVIATION = 3
+#: Letters of one in capitals (NATO), at most.
+ACRONYM = 5
 #: A letter that is repeated for emphasis (soooo).
 _REPEATED = re.compile(r"(.)\1{2,}")
-_DOUBLED, _SILENT = re.compile(r"(.)\1+"), re.compile("[aeiouyhw'’]")
+_DOUBLED = re.compile(r"(.)\1+")
+_SILENT = re.compile("[aeiouyhw'’]")
 #: Near words at most (of 681 learners' errors 508 become right with 4, 6 or 12).
 NEAR = 6
 #: What is remembered of changes, at most.
@@ -133,9 +142,11 @@ class WordLists:
         core = text if self._listed(text) else core_of(text)
         corrections = self._listed(core)
         if not corrections and core not in (self.lexicon or ()):
-            corrections = tuple(with_case(right, core) for right in self._listed(core.lower()))
-        same = [right for right in corrections if right.replace("'", "") == core]
-        return tuple(text.replace(core, right, 1) for right in same or corrections)
+            small = self._listed(core.lower())
+            corrections = tuple(with_case(right, core) for right in small)
+        if bare := [right for right in corrections if right.replace("'", "") == core]:
+            corrections = tuple(bare)
+        return tuple(text.replace(core, right, 1) for right in corrections)
 
     def _listed(self, word: str) -> tuple[str, ...]:
         return self.lookup.corrections(word) if self.lookup else ()
@@ -150,16 +161,15 @@ class WordLists:
         """
         if listed := sorted(self.corrections(word)):
             return list(dict.fromkeys([word, *listed]))
-        plain = without_emphasis(word)
-        near = self.lexicon.near(plain, NEAR) if self.lexicon else ()
         others = [" ".join(text.split()) for text in written]
-        limit = len(word) + longest
-        able = [
-            text
-            for text in dict.fromkeys([*others, *near])
-            if text != word and 0 < len(text) <= limit and spelt(text)
-        ]
-        return [word, *able]
+        if self.lexicon:
+            others += self.lexicon.near(without_emphasis(word), NEAR)
+        texts = [word]
+        for text in dict.fromkeys(others):
+            is_short = 0 < len(text) <= len(word) + longest
+            if is_short and text != word and spelt(text):
+                texts.append(text)
+        return texts
 
     def _measured(self, before: str, after: str) -> np.ndarray:
         # a correction of several words is known where all of them are
@@ -216,8 +226,8 @@ def without_emphasis(word: str) -> str:
     return word if len(word) <= ABBREVIATION else _REPEATED.sub(r"\1\1", word)
 
 
-#: A unit, and words of its files that it may be a slip of.
-Asked = tuple[str, tuple[str, ...]]
+#: A word, and others of its files that it may be a slip of.
+Query = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -264,7 +274,7 @@ class WordRanker(Backend):
         self.limit, self.processing = model.limit, model.processing
         self.tokens = self.processing.tokens
         self.words_learnt, self.knows_spaces = model.words_learnt, model.knows_spaces
-        self._found: dict[Asked, Candidates] = {}
+        self._found: dict[Query, Candidates] = {}
         self.uses_context = vocabulary.bigrams is not None
         self.confused, self.spacing = vocabulary.confused, vocabulary.spacing
         cached = lru_cache(MOST_KEPT)
@@ -293,14 +303,17 @@ class WordRanker(Backend):
         doubts: bool = False,
     ) -> list[Answer | None]:
         """See :class:`~.backend.Backend`; an answer always comes to an end."""
-        read = (unit for unit in units if self.readable(unit.text))
-        asked = {unit: (self.form(unit.text), unit.often) for unit in read}
-        new = sorted({*asked.values()})
-        candidates = dict(zip(new, self.candidates(new, batch_size), strict=True))
-        return [
-            self._answer(unit, candidates[asked[unit]], doubts) if unit in asked else {}
-            for unit in units
-        ]
+        query_of = dict[ModelUnit, Query]()
+        for unit in units:
+            if self.readable(unit.text):
+                query_of[unit] = self.form(unit.text), unit.often
+        queries = sorted({*query_of.values()})
+        candidates = dict(zip(queries, self.candidates(queries, batch_size), strict=True))
+        answers: list[Answer | None] = []
+        for unit in units:
+            query = query_of.get(unit)
+            answers.append(self._answer(unit, candidates[query], doubts) if query else {})
+        return answers
 
     def _answer(self, unit: ModelUnit, candidates: Candidates, doubts: bool) -> Answer:
         chances = self.probabilities(candidates, unit.text, unit.context)
@@ -316,8 +329,9 @@ class WordRanker(Backend):
         listed = self.misspelt(unit)
         if len(listed) == 1 and listed[0] in candidates.texts:  # the text tells how sure it is
             return candidates.texts.index(listed[0])
-        first = int(doubts and self.unknown(unit) and len(chances) > 1)
-        return first + int(chances[first:].argmax())
+        if doubts and self.unknown(unit) and len(chances) > 1:
+            return 1 + int(chances[1:].argmax())
+        return int(chances.argmax())
 
     # lists ----------------------------------------------------------------------------------------
 
@@ -352,17 +366,25 @@ class WordRanker(Backend):
 
     # candidates and their features ----------------------------------------------------------------
 
-    def candidates(self, asked: Sequence[Asked], batch_size: int) -> list[Candidates]:
-        """For each unit, which is readable and as :meth:`form` has it."""
-        cached = self._found = self._found if len(self._found) < MOST_FOUND else {}
-        new = [pair for pair in dict.fromkeys(asked) if pair not in cached]
-        others = [pair for pair in new if pair[0] not in self.confused]
-        cached |= {pair: self._confusable(pair[0]) for pair in new if pair[0] in self.confused}
-        cached |= zip(others, self._proposed(others, batch_size), strict=True)
-        return [cached[pair] for pair in asked]
+    def candidates(self, queries: Sequence[Query], batch_size: int) -> list[Candidates]:
+        """Returns those of each word, which is readable and as :meth:`form` has it."""
+        if len(self._found) >= MOST_FOUND:
+            self._found = {}
+        others = list[Query]()
+        for query in dict.fromkeys(queries):
+            word, _ = query
+            if query in self._found:
+                continue
+            if word in self.confused:
+                self._found[query] = self._confusable(word)
+            else:
+                others.append(query)
+        proposed = self._proposed(others, batch_size)
+        self._found |= zip(others, proposed, strict=True)
+        return [self._found[query] for query in queries]
 
     def _confusable(self, word: str) -> Candidates:
-        """Returns those of a word of the lexicon; the model is not asked."""
+        """Returns those of a word of the lexicon; the model rates none."""
         texts = (word, *self.confused[word])
         features = np.zeros((len(texts), len(FEATURES)))
         features[1:, CONFUSED] = 1
@@ -370,32 +392,36 @@ class WordRanker(Backend):
         features[:, LIKELIER] = met - met[0]
         return Candidates(texts, features)
 
-    def _proposed(self, asked: Sequence[Asked], batch_size: int) -> list[Candidates]:
+    def _proposed(self, queries: Sequence[Query], batch_size: int) -> list[Candidates]:
         """Returns those that the model writes, and the lists and the files have."""
-        tokens = [self.tokens(self._shown(unit)) for unit, _ in asked]
+        tokens = [self.tokens(self._shown(unit)) for unit, _ in queries]
         # what the lists have for a word is rated in the same search
-        others = [list(map(self._asked, self._texts(*pair))) for pair in asked]
+        listed = [self._texts(*query) for query in queries]
+        others = [[self._rated(text) for text in texts] for texts in listed]
         written = self.model.nbest(tokens, batch_size, others)
         rows: list[dict[str, Pair]] = []
         scores: dict[Pair, float] = {}
-        for (unit, often), read, hypotheses in zip(asked, tokens, written, strict=True):
+        for (unit, often), read, hypotheses in zip(queries, tokens, written, strict=True):
             texts = self._texts(unit, [*map(self.processing.text, hypotheses), *often])
-            rows.append({text: (read, self._asked(text)) for text in texts})
-            scores |= {(read, text): score for text, score in hypotheses.items()}
+            rows.append({text: (read, self._rated(text)) for text in texts})
+            for text, score in hypotheses.items():
+                scores[read, text] = score
         unrated = [pair for row in rows for pair in row.values() if pair not in scores]
         scores.update(zip(unrated, self.model.score(unrated, batch_size), strict=True))
-        return [
-            self._measured(*pair, {text: scores[read] for text, read in row.items()})
-            for pair, row in zip(asked, rows, strict=True)
-        ]
+        candidates = []
+        for query, row in zip(queries, rows, strict=True):
+            score_of = {text: scores[pair] for text, pair in row.items()}
+            candidates.append(self._measured(*query, score_of))
+        return candidates
 
     def _measured(self, unit: str, often: Sequence[str], scores: Mapping[str, float]) -> Candidates:
         score_of = {unit: scores[unit]}
         for text, score in scores.items():
             spelled = self.vocabulary.spelled.get(text, text)
             score_of[spelled] = max(score, score_of.get(spelled, score))
-        features = np.zeros((len(score_of), len(FEATURES)))
-        features[:, 0] = list(score_of.values())
+        shape = len(score_of), len(FEATURES)
+        features = np.zeros(shape)
+        features[:, 0] = [*score_of.values()]
         features[:, OF_WORDS] = [self._features_of(unit, text) for text in score_of]
         features[:, OF_FILES] = [text.lower() in often for text in score_of]
         features[:, KNOWN] = np.maximum(features[:, KNOWN], features[:, OF_FILES])
@@ -445,8 +471,10 @@ class WordRanker(Backend):
         if word.split() != [word] or not self.readable(word):
             return ()
         (candidates,) = self.candidates([(self.form(word), ())], batch_size=1)
-        order = np.argsort(-self.probabilities(candidates, word))
-        return [self.cased(candidates.texts[number], word) for number in order]
+        chances = self.probabilities(candidates, word)
+        order = np.argsort(-chances)
+        texts = [self.cased(text, word) for text in candidates.texts]
+        return [texts[number] for number in order]
 
     def _readable(self, unit: str) -> bool:
         """Returns whether a word is one to rank: its model can spell it, and it is not right nor
@@ -466,22 +494,31 @@ class WordRanker(Backend):
     def _spelt(self, text: str) -> bool:
         return self.model.knows(self._tokens(text))
 
-    def _asked(self, text: str) -> Tokens:
-        """Returns those of a candidate; of a listed one without what the model cannot spell."""
+    def _rated(self, text: str) -> Tokens:
+        """Returns the tokens of a candidate; of a listed one those that the model can spell."""
         tokens, knows = self._tokens(text), self.model.knows
-        return tokens if knows(tokens) else tuple(token for token in tokens if knows([token]))
+        if knows(tokens):
+            return tokens
+        return tuple(token for token in tokens if knows([token]))
 
     def form(self, unit: str) -> str:
         """In small letters; an unknown word without what an apostrophe adds to it."""
         small = plain_apostrophes(unit.lower())
         word, mark, rest = small.rpartition("'")
-        ends = word and _ENDING.fullmatch(mark + rest)
-        return word if ends and not (self._known(word) or self._listed(small)) else small
+        if not (word and _ENDING.fullmatch(mark + rest)):
+            return small
+        if self._known(word) or self._listed(small):
+            return small
+        return word
 
     def cased(self, text: str, unit: str) -> str:
         """A candidate as it is written for a unit."""
-        form, plain = self.form(unit), plain_apostrophes(unit)
-        word = plain[: len(form)] if plain.lower().startswith(form) else plain
+        word = plain = plain_apostrophes(unit)
+        form = self.form(unit)
+        if plain.lower().startswith(form):
+            word = plain[: len(form)]
         text = with_case(text, word) + plain[len(word) :]
-        marks = [mark for mark, straight in zip(unit, plain) if straight == "'"]
-        return text.replace("'", marks[0]) if marks else text
+        if "'" not in plain:
+            return text
+        mark = unit[plain.index("'")]
+        return text.replace("'", mark)

@@ -16,8 +16,10 @@ LINE_WEIGHTS = dict.fromkeys(FEATURES, 0.0) | {
     "model": 1.0, "lexicon": 2.5, "frequency": 0.1, "unchanged": 0.5, "capital": 0.5,
     "lookup": 1.0, "edits": -1.0,
 }  # fmt: skip
-#: Near words of each unknown one, and texts of a line, at most.
-NEAR, MOST = 3, 32
+#: Near words of each unknown one, at most.
+NEAR = 3
+#: Texts of a line, at most.
+MOST = 32
 
 
 class Rescorer(WordRanker):
@@ -44,22 +46,30 @@ class Rescorer(WordRanker):
         return text
 
     def _texts(self, unit: str, written: Iterable[str] = ()) -> list[str]:
-        words, texts = unit.split(), [unit, *written]
-        edits = [edit for text in texts for edit in word_edits(words, text.split())]
-        rights = [self.vocabulary.corrections(word) or self._near(word) or [word] for word in words]
-        for number, choices in enumerate(rights):
-            edits += [WordEdit(number, number + 1, (right,)) for right in choices]
-        texts.append(" ".join(right for right, *_ in rights))
-        texts += [" ".join([*words[:start], *after, *words[end:]]) for start, end, after in edits]
-        listed = ([word, *self.vocabulary.corrections(word)] for word in words)
-        longest = sum(max(map(len, choices)) + 1 + self.longest for choices in listed)
-        able = (text for text in dict.fromkeys(texts) if text and len(text) <= longest)
+        words, texts, edits = unit.split(), [unit, *written], list[WordEdit]()
+        for text in texts:
+            edits += word_edits(words, text.split())
+        first, longest = list[str](), 0
+        for number, word in enumerate(words):
+            listed = self.vocabulary.corrections(word)
+            rights = listed or self._near(word) or [word]
+            edits += [WordEdit(number, number + 1, (right,)) for right in rights]
+            first.append(rights[0])
+            longest += max(map(len, [word, *listed])) + 1 + self.longest
+        texts.append(" ".join(first))
+        for start, end, after in edits:
+            edited = [*words[:start], *after, *words[end:]]
+            texts.append(" ".join(edited))
+        able = (text for text in dict.fromkeys(texts) if 0 < len(text) <= longest)
         return list(islice(filter(self._spelt, able), MOST))
 
     def _near(self, word: str) -> list[str]:
-        core, lexicon = core_of(word), self.vocabulary.lexicon
-        near = [] if self._exists(word) or not lexicon else lexicon.near(core.lower(), NEAR)
-        return [word.replace(core, with_case(other, core), 1) for other in near]
+        lexicon = self.vocabulary.lexicon
+        if lexicon is None or self._exists(word):
+            return []
+        core = core_of(word)
+        near = [with_case(other, core) for other in lexicon.near(core.lower(), NEAR)]
+        return [word.replace(core, other, 1) for other in near]
 
     def _exists(self, word: str) -> bool:
         core = core_of(word)
@@ -67,7 +77,8 @@ class Rescorer(WordRanker):
 
     def _features_of(self, unit: str, text: str) -> np.ndarray:
         """Returns the sum of what words have that stay, and what they become."""
-        words, total, place = unit.split(), np.zeros(OF_WORDS.stop - OF_WORDS.start), 0
+        words, place = unit.split(), 0
+        total = np.zeros(OF_WORDS.stop - OF_WORDS.start)
         for start, end, after in [*word_edits(words, text.split()), (len(words), len(words), ())]:
             pairs = [(word, word) for word in words[place:start]]
             if end > start or after:
@@ -79,18 +90,23 @@ class Rescorer(WordRanker):
     def _measured_pair(self, before: str, after: str) -> np.ndarray:
         """Returns the features of a word, without punctuation that stays around it."""
         core, other = core_of(before), core_of(after)
-        if core and other and before.replace(core, other, 1) == after:
-            before, after = core, other
+        stays = before.replace(core, other, 1) == after
+        if core and other and stays:
+            return self.vocabulary.features(core, other)
         return self.vocabulary.features(before, after)
 
     def features(self, candidates: Candidates, unit: str, context: Context) -> np.ndarray:
-        """Returns those of the candidates: what stands next to a line is not asked."""
+        """Returns those of the candidates: nothing stands next to a line."""
         return candidates.features
 
     def _answer(self, unit: ModelUnit, candidates: Candidates, doubts: bool) -> Answer:
         """Returns the edits of the best text; the probability of each is that of all texts that
         have it."""
         chances = self.probabilities(candidates, unit.text)
-        edits = [word_edits(unit.text.split(), text.split()) for text in candidates.texts]
-        best = edits[int(chances.argmax())]
-        return {edit: float(chances[[edit in made for made in edits]].sum()) for edit in best}
+        words = unit.text.split()
+        edits = [word_edits(words, text.split()) for text in candidates.texts]
+        answer = dict[WordEdit, float]()
+        for edit in edits[int(chances.argmax())]:
+            has_it = [edit in made for made in edits]
+            answer[edit] = float(chances[has_it].sum())
+        return answer

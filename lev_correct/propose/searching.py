@@ -31,7 +31,7 @@ from .backend import Answer, Backend, rewriting
 #: A unit, and a text that it may become.
 Pair = tuple[Tokens, Tokens]
 #: A unit, and texts to be rated.
-Asked = tuple[Tokens, Sequence[Tokens]]
+Rated = tuple[Tokens, Sequence[Tokens]]
 #: Texts that a model wrote, and their log-probabilities.
 Written = Mapping[Tokens, float]
 #: Width of the search among the words of a lexicon, most of whose near words are rated anyway (10
@@ -109,24 +109,27 @@ class Searching(Backend):
         self, units: Sequence[Tokens], batch_size: int, others: Sequence[Sequence[Tokens]] = ()
     ) -> list[Written]:
         """Returns what the beam writes, then the best of the words, however far from the unit, then
-        others that were asked for; with the log-probability of each."""
-        asked = list(zip(units, others or [()] * len(units), strict=True))
+        the others; with the log-probability of each."""
+        pairs = [*zip(units, others or [()] * len(units), strict=True)]
+        sizes = [len(unit) for unit in units]
         search = partial(self._read, is_searched=True)
-        return in_batches(search, asked, map(len, units), min(batch_size, TOGETHER))
+        together = min(batch_size, TOGETHER)
+        return in_batches(search, pairs, sizes, together)
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
         """Returns log-probabilities, in nats, that the model turns units into texts."""
         texts: dict[Tokens, list[Tokens]] = {}
         for unit, text in pairs:
             texts.setdefault(unit, []).append(text)
-        asked = list(texts.items())
-        rated = in_batches(self._read, asked, map(len, texts), min(batch_size, TOGETHER))
+        sizes = [len(unit) for unit in texts]
+        together = min(batch_size, TOGETHER)
+        rated = in_batches(self._read, [*texts.items()], sizes, together)
         scores = dict(zip(texts, rated, strict=True))
         return [scores[unit][text] for unit, text in pairs]
 
-    def _read(self, asked: Sequence[Asked], is_searched: bool = False) -> list[Written]:
-        """Rates the others of a batch; searches for it, too, where that is asked."""
-        units = [unit for unit, _ in asked]
+    def _read(self, batch: Sequence[Rated], is_searched: bool = False) -> list[Written]:
+        """Rates the texts of a batch; searches for others, too, if ``is_searched``."""
+        units = [unit for unit, _ in batch]
         reader, order = self.prefixes(units)
         beams = []
         if is_searched and self.beam:
@@ -134,17 +137,19 @@ class Searching(Backend):
         if is_searched and self._tree is not None:
             unlimited = np.full(len(order), self.longest)
             beams.append(Beam(LEXICON_BEAM, unlimited, self.eos, self._tree))
-        rater = Given([list(map(self._numbered, asked[place][1])) for place in order], self.eos)
+        others = [batch[place][1] for place in order]
+        numbered = [[self._numbered(text) for text in texts] for texts in others]
+        rater = Given(numbered, self.eos)
         search(reader, len(order), [*beams, rater], self.eos, self.pad)
-        written: list[Written] = [{} for _ in asked]
+        written: list[Written] = [{} for _ in batch]
         for row, place in enumerate(order):
-            best = [pair for beam in beams for pair in beam.best(row)]
-            spelt = ((self._spelt(text), score) for text, score in best)
-            texts = {
-                tuple(map(str, tokens)): score for tokens, score in spelt if None not in tokens
-            }
-            scores = (score for _, score in rater.rated(row))
-            written[place] = texts | dict(zip(asked[place][1], scores, strict=True))
+            texts = dict[Tokens, float]()
+            for text, score in (pair for beam in beams for pair in beam.best(row)):
+                tokens = self._spelt(text)
+                if None not in tokens:
+                    texts[tuple(map(str, tokens))] = score
+            scores = [score for _, score in rater.rated(row)]
+            written[place] = texts | dict(zip(others[row], scores, strict=True))
         return written
 
 

@@ -78,7 +78,8 @@ class Spacing:
         #: Those that are words (*cant*, *wont*), but rarer than their contraction.
         self._negated = dict[str, str]()
         for bare, contraction in self._contracted.items():
-            if contraction.endswith("n't") and 0 < counts.get(bare, 0) < counts[contraction]:
+            is_rarer = 0 < counts.get(bare, 0) < counts[contraction]
+            if is_rarer and contraction.endswith("n't"):
                 self._negated[bare] = contraction
         lists = json.loads(ENGLISH.read_text("utf-8"))
         #: Words that are met next to any others.
@@ -90,12 +91,11 @@ class Spacing:
 
     def rating(self, word: str) -> float:
         """Returns how usual a word, in small letters, is in this language: its log-probability."""
-        count = self._counts.get(word, 0.0)
-        rating = math.log(count) - self._total if count else self._of_letters(word)
+        if count := self._counts.get(word, 0.0):
+            rating = math.log(count) - self._total
+        else:
+            rating = UNKNOWN + self._letters.per_letter(word) * (len(word) + 1)
         return max(rating, RAREST)
-
-    def _of_letters(self, word: str) -> float:
-        return UNKNOWN + self._letters.per_letter(word) * (len(word) + 1)
 
     def proposed(self, line: str, places: Sequence[Span]) -> Iterator[Change]:
         """Yields what may be joined, divided, written once or with an apostrophe in a line.
@@ -118,16 +118,18 @@ class Spacing:
         words = [looked_up(line[start:end]) for start, end in places]
         is_capital = is_shouted(line)
         cases = ["small" if is_capital else case_of(line, *place) for place in places]
-        for number, (word, place) in enumerate(zip(words, places, strict=True)):
+        for number, (start, end) in enumerate(places):
             if cases[number] in ("mixed", "name"):
                 continue
-            slot = Slot(word, "", place, None)
-            if number + 1 < len(words):
-                slot = slot._replace(following=words[number + 1])
-                is_apart = line[place[1] : places[number + 1][0]] == " "
-                has_sign = line.startswith("-", max(place[0] - 1, 0))  # *-th row*
-                if is_apart and not has_sign and cases[number + 1] == "small":
-                    slot = slot._replace(both=(place[0], places[number + 1][1]))
+            slot = Slot(words[number], "", (start, end), None)
+            following = number + 1
+            if following < len(words):
+                next_start, next_end = places[following]
+                slot = slot._replace(following=words[following])
+                is_apart = line[end:next_start] == " "
+                has_sign = line.startswith("-", max(start - 1, 0))  # *-th row*
+                if is_apart and not has_sign and cases[following] == "small":
+                    slot = slot._replace(both=(start, next_end))
             yield slot
 
     def _of_one(self, slot: Slot) -> Words | None:

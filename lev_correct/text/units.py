@@ -81,7 +81,7 @@ class ModelUnit(NamedTuple):
     often: tuple[str, ...] = ()
 
     @property
-    def asked(self) -> "ModelUnit":
+    def query(self) -> "ModelUnit":
         """Returns it without its place: such units, if equal, have equal answers."""
         return self._replace(start=0, end=0)
 

@@ -1,5 +1,7 @@
 """A line cut into units, edits of its words, and what in it is protected."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,45 +52,11 @@ def test_units_are_in_order_and_only_spaces_lie_outside_of_them(line, kind, wind
     assert not line[place:].strip()
 
 
-#: line | its words
-LETTERS = r"""
-"Teh" cat, (sat)! | Teh cat sat
-isn\u2019t don't 'tis | isn\u2019t don't tis
-don\u00b4t don\u2018t don\u201bt don\u2032t don\u2035t don\uff07t don\u02bct | don\u00b4t \
-don\u2018t don\u201bt don\u2032t don\u2035t don\uff07t don\u02bct
-'teh cat' an\u2019 \u2018teh cat\u2019 | teh cat an teh cat
-caf\udce9 na\x92ve caf?s so\x85teh a\ufffdb What? teh | What teh
-go\u200bverment te\u2060h teh\u200b \u200bhte | go\u200bverment te\u2060h teh hte
-well\u2010known non\u2011breaking Teh- A word | well known non breaking Teh A word
-well-known étude, mis-match, th-row | well known étude match row
-at 3pm x_y a@b.de www.site.org/teh e.g. U.S. end. | at end
-1,234 -- # {teh} caf&eacute; M&uuml;ller |
-recie\u0301ve\u2026 cor\u00adrect, \u2764\ufe0f teh | recie\u0301ve cor\u00adrect teh
-\u0939\u093f\u0928\u094d, teh\u2764\ufe0f \u0301a | \u0939\u093f\u0928\u094d teh a
-e\u0301.g. |
-(R)esponse (mis-)reading %ssecond (teh) cat(s) | teh cat s
-Mit\u00ac Mittei\u00aclung |
-goin' NOTHIN\u2019, ev'ry heav'n giv\u2019st murm'ring |
-were'nt they're 'teh' in' turn'd | were'nt they're teh turn'd
-to'g'ri o'n Ankara'n\u0131n | to'g'ri o'n Ankara'n\u0131n
-5 m\u00b2, km\u00b2). CO\u2082 x\u207f a\u00bd \u2163a \u24d0b and ye\u00f1o | and ye\u00f1o
-a **teh** *cat* ~~sat~~ | a teh cat sat
-**teh cat**, *sat | teh cat
-<b>teh</b> <i class='x'>cat</i><br/> | teh cat
-<!-- teh cat --> | teh cat
-[teh cat](https://a.example/teh) ![teh](teh.png) | teh cat teh
-[teh cat][teh-label] | teh cat
-<b>T</b>eh <b>P</b>(rocess) **P**(rocess) **teh** (cat) | teh cat
-**[teh](a/b)** | teh
-teh/other, and/or. | teh other and or
-teh&nbsp;cat &ldquo;sat&rdquo; on&#8212;it cat&rsquo;s | teh cat sat on it cat
-caf&eacute; don&rsquo;t AT&amp;T &lt;teh&gt; &#10;cat | cat
-a/b/teh src/teh.py /teh lib/teh_x *args **kwargs a*b*c 2<3 x<y |
-__teh__ _teh_ teh_x |
-""".replace("\\\n", "")
+#: a line, its words
+LETTERS = rows(Path(__file__).with_name("letters.tsv").read_text("utf-8"), "\t")
 
 
-@pytest.mark.parametrize("line, words", rows(LETTERS))
+@pytest.mark.parametrize("line, words", LETTERS)
 def test_letters_are_words_without_punctuation_and_none_of_what_is_no_word(line, words):
     assert [line[start:end] for start, end in spans(line, "letters")] == words.split()
     assert len(without_markup(line)) == len(line)

@@ -1,6 +1,7 @@
 """Everyday slips between words that exist, which are reported and never made."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fake_backend import FakeBackend
@@ -10,26 +11,8 @@ from lev_correct import Corrector
 from lev_correct.lines import splice
 from lev_correct.propose.usage import SLIPS, doubts
 
-#: a sentence with a slip | with what is meant
-MEANT = rows(r"""
-I could of gone. | I could have gone.
-Their is a cat. | There is a cat.
-See you on monday, or next Tuesday. | See you on Monday, or next Tuesday.
-It was in january. | It was in January.
-He is an english teacher. | He is an English teacher.
-Then i think so. | Then I think so.
-Well, i’m here. | Well, I’m here.
-It is better then the other. | It is better than the other.
-It was to late. | It was too late.
-I am use to it. | I am used to it.
-It takes a hour. | It takes an hour.
-He is an student. | He is a student.
-Thanks for you're help. | Thanks for your help.
-Your welcome. | You're welcome.
-She don't know. | She doesn't know.
-Its not here. | It's not here.
-It has it's own key. | It has its own key.
-""")
+#: a sentence with a slip, with what is meant
+MEANT = rows(Path(__file__).with_name("slips.tsv").read_text("utf-8"), "\t")
 
 
 @pytest.mark.parametrize("written, meant", MEANT)
