@@ -46,14 +46,33 @@ _IN_C = (
     r"|(?:L|u8?|U)?\"(?:[^\"\\\n]|\\(?s:.))*+\"))"
     rf"|\"(?:[^\"\\\n]|\\(?s:.))*+\"|{_CHARACTER})"
 )
+#: Strings that end at the next quotation mark without a backslash, over lines.
+_QUOTED = r"\"(?:[^\"\\]|\\(?s:.))*+\""
 #: What is put into a text between ticks, to its last brace, and what a regular expression follows.
 _TEMPLATE = r"\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*+(?=\})"
 _BEFORE = r"(?<=[=(\[{,;:!?&|+*%<>~^\n-]/)|(?<=[=(\[{,;:!?&|+*%<>~^-] /)|(?<=\s\s/)|(?<=return /)"
 _REGEX = rf"/(?![/*])(?:{_BEFORE})(?:\\.|[^\[/\\\n]|\[(?:\\.|[^\]\\\n]){{,200}}+\])++/\w*"
 _IN_JAVASCRIPT = (
     rf"(?=[/\"'`]|\A#!)(?:\A#! ?/.*|{_COMMENT}|{_REGEX}"
-    r"|(?P<string>\"(?:[^\"\\]|\\(?s:.))*+\"|'(?:[^'\\]|\\(?s:.))*+'"
+    rf"|(?P<string>{_QUOTED}|'(?:[^'\\]|\\(?s:.))*+'"
     rf"|`(?:{_TEMPLATE}\}}|[^`\\]|\\(?s:.))*+`))"
+)
+# A string of an attribute may be a message: #[error("...")], #[arg(help = "...")].
+_IN_RUST = (
+    rf"(?=[/\"']|br?[\"#]|r[\"#])(?:{_COMMENT}"
+    rf"|(?P<string>(?<!\w)b?r(?P<mark>\#{{,9}})\"(?s:.*?)(?:\"(?P=mark)|\Z)|{_QUOTED})"
+    rf"|{_CHARACTER})"
+)
+_IN_C_SHARP = (
+    rf"(?=[/\"'@$]|^[^\S\n]*#)(?:{_COMMENT}|^[^\S\n]*\#.*"
+    r"|(?P<string>(?:\$@|@\$?)\"(?:[^\"]|\"\")*+\"|\"\"\"(?s:.*?)(?:\"\"\"|\Z)"
+    rf"|\$?\"(?:[^\"\\\n]|\\.)*+\")|{_CHARACTER})"
+)
+#: A value that is put into a string of Kotlin, Scala or Swift may have strings of its own.
+_VALUES = r"\$\{[^{}\n]*\}|\\\((?:[^()\n]|\([^()\n]*\))*\)"
+_IN_JAVA = (
+    rf"(?=[/\"'])(?:{_COMMENT}|(?P<string>\"\"\"(?s:.*?)(?:\"\"\"|\Z)"
+    rf"|\"(?:{_VALUES}|[^\"\\\n]|\\.)*+\")|{_CHARACTER})"
 )
 _NO_MACRO = r"(?!\s*(?:include|define|undef|ifn?def|if|el\w+|endif|error|pragma|import)\b)"
 _TOKENS = {
@@ -61,11 +80,12 @@ _TOKENS = {
     for names, pattern in {
         "python": _PYTHON,
         "c cpp": _IN_C,
-        "go": rf"(?=[/\"'`])(?:{_COMMENT}|(?P<string>\"(?:[^\"\\]|\\(?s:.))*+\"|`[^`]*`)"
+        "go": rf"(?=[/\"'`])(?:{_COMMENT}|(?P<string>{_QUOTED}|`[^`]*`)"
         rf"|{_CHARACTER})",
-        "java": rf"(?=[/\"'])(?:{_COMMENT}|(?P<string>\"\"\"(?s:.*?)\"\"\""
-        rf"|\"(?:[^\"\\\n]|\\(?s:.))*+\")|{_CHARACTER})",
         "javascript typescript": _IN_JAVASCRIPT,
+        "rust": _IN_RUST,
+        "csharp": _IN_C_SHARP,
+        "java kotlin scala swift": _IN_JAVA,
         # comments as they look, where comments begin so, and where nothing is known
         "hash": rf"(?P<comment>^[^\S\n]*(?:#{_NO_MACRO}|dnl\b).*)",
         "unknown": rf"(?P<comment>^[^\S\n]*(?:#{_NO_MACRO}|//|--(?!\w)|;|%+(?=\s)|(?:dnl|REM)\b"
