@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .labels.labeler import Labeler as Labeler
     from .refine.editor import Editor as Editor
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0rc2"
 #: the classes of exported models, and their modules
 _KINDS = {
     "Editor": "refine.editor",
