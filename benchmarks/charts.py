@@ -82,7 +82,7 @@ CHARTS = {
         Axis("right_text", "changed of 1,000 correct words (log scale)", 0.1, 200,
              (0.1, 1, 10, 100), True),
         Axis("made_right", "learners' misspellings corrected, %", 0, 100, (0, 25, 50, 75, 100)),
-        """lev-correct | lev-correct | ours | start
+        """lev-correct | lev-correct | ours | end
         lev-correct --min-confidence 0.9 | lev-correct --min-confidence 0.9 | ours | start, below
         lev-correct --min-confidence 0.05 | lev-correct --min-confidence 0.05 | ours | start
         codespell | codespell | other | start, below
