@@ -131,7 +131,9 @@ def test_a_training_that_was_stopped_ends_as_if_it_never_had_been(
     run, saved = runs(name), tmp_path / "saved"
     variable, _, value = cut.partition("=")
     stopped = run(saved, **{variable: value})
-    assert stopped.code == code and "Traceback" not in stopped.err
+    assert stopped.code == code
+    # workers of a process that is killed may tell of it
+    assert code == -signal.SIGKILL or "Traceback" not in stopped.err
     if variable == "ASKED":
         line = f"{value.partition(':')[0]}: the training ends after {reached} updates"
         assert stopped.err.count(line) == 1
