@@ -11,11 +11,12 @@ from lev_correct.words.ngrams import Bigrams, LetterModel
 WORDS = """
 the 1e6 of 1e6 and 1e6 in 1e6 to 1e6 a 1e6 is 1e6 we 1e6 was 1e6 on 1e6 with 1e6 cat 1e4 sat 1e4
 important 1e4 lot 1e4 can't 3e4 don't 9e4 cant 1e2 very 1e5 see 1e5 tool 1e4 chain 1e4 home 1e4
-do 1e5
+do 1e5 wes 1e4 son 1e3
 """.split()
 COUNTS = dict(zip(WORDS[::2], map(float, WORDS[1::2]), strict=True))
 PAIRS = {"of the": 9e5, "in the": 5e5, "the cat": 9e3, "on the": 9e4, "very very": 9e5,
-         "to see": 9e5, "is very": 9e3, "the the": 1.0, "of home": 1e3}  # fmt: skip
+         "to see": 9e5, "is very": 9e3, "the the": 1.0, "of home": 1e3,
+         "we son": 1e3}  # fmt: skip
 BIGRAMS = Bigrams({tuple(pair.split()): count for pair, count in PAIRS.items()})
 SPACING = Spacing(COUNTS, BIGRAMS, LetterModel(sorted(COUNTS)))
 
@@ -32,6 +33,7 @@ we sat in onthe home | onthe | on the
 the im portant home | im portant | important
 we see th ecat in the home | th ecat | the cat
 we see thec at in the home | thec at | the cat
+it is weson in the home | weson | we son
 we sat in the the home | the the | the
 what we see is important. we sat on on the home | on on | on
 we dont see the home | dont | don't
