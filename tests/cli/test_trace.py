@@ -66,8 +66,7 @@ def test_text_follows_the_papers_figure():
     assert rendered(*steps, source="die Katze schlief", draft="teh teh cat") == SHOWN
     assert " » a[-<unk>-]é\n" in rendered("a -<unk> é +e\u0301"), "characters are joined"
     assert " » a {+bc+}\n" in rendered("a +bc"), "words are not"
-    pieces = rendered("▁Re torna -▁lí -nea +▁colum +na .")
-    assert " » Retorna [-línea-].\n" in pieces and " » Retorna {+columna+}.\n" in pieces
+    assert " » Retorna [-línea-].\n" in rendered("▁Re torna -▁lí -nea +▁colum +na .")
 
 
 @given(RISKY)
