@@ -489,8 +489,11 @@ class Corrector:
         spacing = self.backend.spacing if line.words else None
         for change in spacing.proposed(line.shown, line.words) if spacing else ():
             start, end, after, chance = change
-            chance = judge.probability(start, line.shown[start:end], after, chance)
-            yield change._replace(probability=chance)
+            before = line.shown[start:end]
+            # without a judge nothing tells a compound
+            if self._is_judged or kind_of_spaces(before, after) != "left out":
+                chance = judge.probability(start, before, after, chance)
+                yield change._replace(probability=chance)
 
     def _wanted(self, line: Line, judge: Judge | LineJudge) -> list[Change]:
         """The changes of units that the model wants in a line, each with its probability there."""

@@ -30,8 +30,6 @@ RAREST = -20.0
 MOST_MET = 3
 #: In another language common words are those in this share of all pairs.
 COMMON = 1 / 1000
-#: Letters of a word in which spaces are sought, at most.
-LONGEST = 40
 #: Letters of a word that is no fragment.
 WHOLE = 4
 #: Words that right text never, or hardly ever, has twice in a row.
@@ -71,7 +69,7 @@ class Spacing:
         self._counts, self._bigrams, self._letters = counts, bigrams, letters
         self._listed = listed
         self._total = math.log(math.fsum(counts.values()))
-        marked = [word for word in counts if "'" in word and "'" in word[1:-1]]
+        marked = [word for word in counts if "'" in word[1:-1]]
         marked.sort(key=counts.__getitem__)
         #: Without its apostrophe → the most frequent word that has one.
         self._contracted = {word.replace("'", ""): word for word in marked}
@@ -136,7 +134,7 @@ class Spacing:
         """Returns what a word may be that is in no list, with an apostrophe or as two words; and
         one that is (*cant*) where a verb follows it."""
         word = slot.word
-        if self._listed(word) or len(word) > LONGEST:
+        if self._listed(word):
             return None
         if word in self._counts:
             negated = self._negated.get(word)
