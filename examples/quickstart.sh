@@ -59,7 +59,6 @@ if [ -n "$levt" ]; then
   cd "$work"
   task=(--user-dir "$root/lev_plugins" --task translation_edit --draft-lang mt --bpe sentencepiece --sentencepiece-model spm.model)
   if [ ! -d data ]; then
-    python -c "import babel" 2>/dev/null || shown python -m pip install -q "$(pin babel)"
     shown python "$root/examples/post_editing/dates.py" .
     shown python "$root/examples/post_editing/pieces.py" . 1000 train,valid,test src,mt,pe
     rm -rf data.part

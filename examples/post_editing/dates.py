@@ -1,6 +1,5 @@
 """Writes triples to try LevT with: sentences about dates, and translations of others as drafts.
 
-    pip install babel
     python examples/post_editing/dates.py FOLDER
 
 Each English sentence says what happens when. Its draft is the German translation of the sentence
