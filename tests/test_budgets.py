@@ -7,20 +7,10 @@ from pathlib import Path
 
 import budgets
 import pytest
+from tables import cases
 
 
-@pytest.mark.parametrize(
-    ("target", "count", "now", "has_grown", "updated"),
-    [
-        (9, 5, 9, False, 9),  # within its target it may rise
-        (9, 5, 10, True, 5),
-        (9, 12, 12, False, 12),
-        (9, 12, 13, True, 12),
-        (9, 12, 10, False, 10),  # above, it falls
-        (8.0, 9.1, 9.14, False, 9.1),  # what rounding does
-        (8.0, 9.1, 9.16, True, 9.1),
-    ],
-)
+@pytest.mark.parametrize("target, count, now, has_grown, updated", cases("cases.tsv", "budget"))
 def test_what_is_above_its_target_only_falls(target, count, now, has_grown, updated):
     budget, measured = {"size of a": {"target": target, "count": count}}, {"size of a": now}
     assert budgets.grown(budget, measured) == ["size of a"] * has_grown
@@ -31,14 +21,7 @@ def test_what_is_above_its_target_only_falls(target, count, now, has_grown, upda
     assert budgets.updated(budget, measured, ["a"])["size of a"]["count"] == now
 
 
-@pytest.mark.parametrize(
-    ("source", "density"),
-    [
-        ("def f():\n  'x'\n  a = b\n  c = d\n  e = f(g)", (2 + 2 + 4) / 3),
-        ("def f():\n  if a:\n    b = c\n    d = e\n", (1 + 2 + 2) / 3),
-        ("def f():\n  a = b\n  c = d\n", None),
-    ],
-)
+@pytest.mark.parametrize("source, density", cases("cases.tsv", "density"))
 def test_a_density_is_of_functions_with_three_statements(source, density):
     assert [*budgets.densities(budgets.ast.parse(source))] == [density] * bool(density)
 

@@ -19,7 +19,7 @@ from fairseq import options, tasks
 from fairseq.dataclass.configs import FairseqConfig
 from omegaconf import OmegaConf
 from plain_files import ROOT
-from tables import rows
+from tables import table
 
 from lev_plugins import UserError
 from lev_plugins.fairseq_patches import one_line_errors
@@ -132,14 +132,7 @@ def test_a_command_of_fairseqs_logs_nothing_for_debugging_unless_asked(unpatched
         assert logging.getLevelName(logging.getLogger().level) == asked.upper()
 
 
-MISTYPED = """
---arch levenshtein_editr | did you mean levenshtein_editor?
---arch transformer --save-dri=x | --save-dri=x; did you mean --save-dir?
---task | expected one argument
-"""
-
-
-@pytest.mark.parametrize("words, named", rows(MISTYPED))
+@pytest.mark.parametrize("words, named", table("fairseq_patches/options.tsv", "mistyped"))
 def test_a_mistyped_option_is_one_line_with_the_nearest(
     unpatched, monkeypatch, capsys, words, named
 ):

@@ -18,27 +18,13 @@ from pathlib import Path
 import numpy
 import pytest
 from plain_files import ROOT, put
-from tables import rows
+from tables import table
 
 import lev_plugins
 import lev_runtime
 
-#: what an interpreter answers | a script and its arguments | what the error names
-REFUSED = """
-echo 3.8.18 | environment.sh | 3.8.18
-exit 1 | environment.sh | 3.11
-case "$*" in *ensurepip*) exit 1 ;; esac; echo 3.11.2 | environment.sh | python3.11-venv
-case "$*" in *sysconfig*) echo /nowhere ;; *) echo 3.13.1 ;; esac | environment.sh | python3.13-dev
-exit 1 | quickstart.sh --minutes 0 | --minutes
-exit 1 | quickstart.sh --minutes | --minutes
-exit 1 | quickstart.sh --seed 1.5 | --seed
-exit 1 | quickstart.sh --system=ar | --system
-exit 1 | quickstart.sh --x | --x
-exit 1 | quickstart.sh --work {folder} | --work
-"""
 
-
-@pytest.mark.parametrize("python, call, message", rows(REFUSED))
+@pytest.mark.parametrize("python, call, message", table("install.tsv", "refused"))
 def test_scripts_refuse_before_anything_is_made(python, call, message, tmp_path):
     """With an interpreter that is none, in a copy that lacks an environment."""
     (tmp_path / "data").mkdir()
@@ -138,17 +124,8 @@ def pip(tmp_path, wheels) -> Callable[..., Path]:
     return call
 
 
-#: what is done, each with one of the packages; and whether that has both
-INSTALLED = """
-+lev_plugins +lev_runtime -lev_runtime | whole
-+lev_runtime +lev_plugins -lev_runtime | whole
-+lev_plugins +lev_runtime -lev_plugins | runtime
-+lev_runtime +lev_plugins -lev_plugins | runtime
-"""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("steps, left", rows(INSTALLED))
+@pytest.mark.parametrize("steps, left", table("install.tsv", "steps"))
 def test_whichever_of_two_packages_goes_the_other_one_works(steps, left, pip):
     for step in steps.split():
         programs = pip("install" if step[0] == "+" else "uninstall", step[1:])

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from plain_files import ROOT, put, read
 from refusals import refuses
-from tables import rows
+from tables import table
 
 SCRIPTS = ROOT / "examples/spelling_and_ocr"
 sys.path.insert(0, str(SCRIPTS))
@@ -21,24 +21,6 @@ import training_words  # noqa: E402
 import word_list  # noqa: E402
 
 # word_list.py ---------------------------------------------------------------------------------
-
-#: wordfreq's words of German and English | pyspellchecker's of German | the user's | options |
-#: what is printed, without counts
-LISTS = """
-dass .2 strasse .1 masse .04 hauptstrasse .02 hesse .01 a1 .3 | dass 9 straße 5 maße 2 masse 5 \
-haupt 3 | | | dass 200000000 straße 100000000 masse 26666666.67 hauptstraße 20000000 \
-maße 13333333.33 hesse 10000000
-dass .2 hesse .1 | dass 9 | straße 60 hesse 30 heße 10 | | straße 60 hesse 37.38095 dass 20 \
-heße 12.61905
-straße .01 dass .01 haupt .001 das .005 dsas .001 hauptt .0001 hauppt .0002 huapt .0003 | \
-dass 9 straße 5 haupt 3 | haupt 60 haput 2 aupt 3 haubt 4 hund 1 | | haupt straße dass das haubt \
-aupt hund huapt hauptt
-schiff 1e-3 schif 9e-8 sciff 2e-8 hamra 1e-8 strasse 1e-8 ah 1e-8 x2 1e-8 bahnhof 9e-7 bahnhor \
-8e-8 bahnhov 9.5e-8 schift 9e-8 ; schif 3e-7 schift 8e-8 yorker 1e-6 | dass 9 straße 5 haupt 3 \
-| | --names | Bahnhov Hamra Schif Straße Yorker
-muss 1e-3 wissen 1e-3 wusste 1e-3 aussteigen 1e-3 küsst 1e-3 ; | dass 9 straße 5 haupt 3 | \
-| --names | küßt Küßt muß Muß wußte Wußte
-"""
 
 
 def publish(monkeypatch, words):
@@ -55,7 +37,7 @@ def counts(text):
     return dict(zip(words[::2], map(float, words[1::2]), strict=True))
 
 
-@pytest.mark.parametrize("listed, confirmed, own, options, expected", rows(LISTS))
+@pytest.mark.parametrize("listed, confirmed, own, options, expected", table("word_lists.tsv"))
 def test_public_words_are_spelled_as_texts_spell_them(
     listed, confirmed, own, options, expected, monkeypatch, tmp_path, capsys
 ):
@@ -77,27 +59,7 @@ def test_public_words_are_spelled_as_texts_spell_them(
         assert {line.split()[0] for line in printed.splitlines()} == {*expected.split()}
 
 
-#: file of SCOWL, or none | its words | a word | its level
-KNOWN = """
-american-words.50 | colour | colour | 9
-english-words.80 | quux | quux | 5
-english-words.95 | quux | quux | 0
-variant_2-words.50 | connexion | connexion | 8
-variant_3-words.50 | shew | shew | 0
-english-proper-names.50 | teh | teh | 7
-english-words.70 | teh | teh | 2
-english-words.80 | teh | teh | 5
-english-upper.70 | teh | teh | 8
-english-words.70 | requestor | requestor | 9
-english-words.70 | listed listed's | listed's | 0
-english-words.70 | listed | listed | 0
-| | zipf | 6
-| | libfoo | 6
-| | foo | 4
-"""
-
-
-@pytest.mark.parametrize("file, words, word, level", rows(KNOWN))
+@pytest.mark.parametrize("file, words, word, level", table("known_words.tsv"))
 def test_the_surest_source_says_how_much_speaks_for_a_word(
     file, words, word, level, monkeypatch, tmp_path, capsys
 ):

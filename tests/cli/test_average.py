@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from refusals import refusal
-from tables import rows
+from tables import table
 
 from lev_plugins.cli import average
 
@@ -55,21 +55,7 @@ def test_parameters_are_the_mean_and_all_else_is_the_last_ones():
     assert "last_optimizer_state" not in mean
 
 
-#: a command | what its line names
-REFUSED = """
-gone.pt | gone.pt
-empty | empty
-80.pt --output no/mean.pt | no/mean.pt
-80.pt --output empty | empty
-80.pt 160.pt --output 80.pt | --output
-shape.pt 80.pt | different
-80.pt more.pt | different
-word-a.pt word-b.pt | different
-label-a.pt label-a.pt label-b.pt | different
-"""
-
-
-@pytest.mark.parametrize("words, message", rows(REFUSED))
+@pytest.mark.parametrize("words, message", table("cli/refused.tsv", "average"))
 def test_a_mistake_is_one_line_and_leaves_nothing(words, message):
     output = "" if "--output" in words else "--output mean.pt"
     assert message in refusal(average.main, *words.split(), *output.split())

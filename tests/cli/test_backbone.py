@@ -6,7 +6,7 @@ import checkpoints
 import pytest
 from fairseq.data import Dictionary
 from refusals import refusal
-from tables import rows
+from tables import table
 
 from lev_plugins.cli.backbone import main
 
@@ -29,17 +29,7 @@ def test_the_dictionary_and_the_cut_text_go_together_and_what_is_there_is_said(c
     assert "bert: " in err and '"dim": 8' in err and "pooler.dense.weight" in err
 
 
-#: a command | what its line names
-REFUSED = """
-bert --input text | --output
-bert --input text --output text | --output
-bert --input gone --output out | gone
-bert --dict nowhere/dict.txt | nowhere/dict.txt
-nowhere --dict dict.txt | nowhere: no such folder
-"""
-
-
-@pytest.mark.parametrize("words, message", rows(REFUSED))
+@pytest.mark.parametrize("words, message", table("cli/refused.tsv", "backbone"))
 def test_bad_arguments_are_named_and_write_nothing(words, message):
     """Damaged models: tests/test_damaged_files.py."""
     assert message in refusal(main, *words.split())

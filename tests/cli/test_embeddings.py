@@ -10,7 +10,7 @@ import torch
 from fairseq import tasks, utils
 from fairseq.data import Dictionary
 from refusals import refusal, refuses
-from tables import rows
+from tables import table
 
 from lev_plugins.cli import embeddings
 from lev_plugins.registration import register
@@ -96,25 +96,15 @@ def test_two_dictionaries_have_a_file_each_for_their_own_tables():
     flags = "--encoder-embed-dim 4 --decoder-embed-dim 4 --encoder-embed-path file.src "
     flags += "--decoder-embed-path file.tgt"
     model, task = built("editor", *flags.split(), data="two")
-    for side, symbols, table in (
+    for side, symbols, embedded in (
         ("src", task.source_dictionary, model.encoder_embed),
         ("tgt", task.target_dictionary, model.decoder_embed),
     ):
         for letter, vector in utils.parse_embedding(f"file.{side}").items():
-            assert torch.equal(table.weight[symbols.index(letter)], vector)
+            assert torch.equal(embedded.weight[symbols.index(letter)], vector)
 
 
-#: a file of embeddings, its lines apart by ``;`` | why it is refused
-FILES = """
-- | No such file
- | not a file of embeddings
-1 2;a word; | not a file of embeddings
-1 2;zz 1 2; | none of the dictionary's symbols
-1 2;a 1 2; | --dim 16
-"""
-
-
-@pytest.mark.parametrize("text, reason", rows(FILES))
+@pytest.mark.parametrize("text, reason", table("cli/refused.tsv", "embeddings, files"))
 def test_a_file_that_cannot_be_or_does_not_fit_is_refused(text, reason):
     if text != "-":
         Path("file.txt").write_text(text.replace(";", "\n"))
@@ -122,17 +112,7 @@ def test_a_file_that_cannot_be_or_does_not_fit_is_refused(text, reason):
         built("editor", "--encoder-embed-path", "file.txt")
 
 
-#: a command, where ``empty``, ``blank`` and ``same`` are data that tell nothing | what is named
-REFUSED = """
-nothing f --dim 4 | no data of two languages
-data f --dim 0 | --dim 0
-empty f --dim 4 | no training data
-blank f --dim 4 | no symbols
-same f --dim 4 | the same symbols
-"""
-
-
-@pytest.mark.parametrize("words, reason", rows(REFUSED))
+@pytest.mark.parametrize("words, reason", table("cli/refused.tsv", "embeddings"))
 def test_data_that_tell_nothing_are_refused(words, reason):
     pairs = {"empty": [], "blank": [("", ""), ("_", "__")], "same": [("a", "a"), ("aa", "")]}
     for name, pairs_of in pairs.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 import checkpoints
 import pytest
 from refusals import files, refusal
-from tables import rows
+from tables import table
 
 from lev_plugins.cli.enct5_prepare import main
 from lev_plugins.systems.enct5.dataset import Metadata, read_column
@@ -29,36 +29,6 @@ CONLLU = """# newpar
 2\t#\t#\tSYM\tNN\t_\t1\tdep\t_\t_
 
 """
-WINDOWS = CONLLU.replace("\n", "\r\n")
-UNIVERSAL = "do n't go|10 000 #|", "AUX PART VERB;NUM SYM;"
-PAIRS = "first\tsecond\tid\tlabel\na b\tc\t7\tyes\nd\te\t8\tno\n"
-LONG_PAIRS = "a\tyes\tno no no\nb\tx\ty\n"
-QUOTED = 'a\t"No."\nb\t"No," she said\na\t" and ""\nb\t "say ""no""" \na\t"""x"" "\n'
-#: kind, flags, content → texts, ``</s>`` as ``|``, and labels, each of which ends with ``;``
-READ = [
-    (
-        "classification",
-        "--header --label-column 4 --text-columns 2,1",
-        PAIRS,
-        "c|a b|e|d|",
-        "yes;no;",
-    ),
-    # the longer one is cut
-    ("classification", "--text-columns 2,3 --max-length 9", LONG_PAIRS, "yes|no n|x|y|", "a;b;"),
-    ("classification", "", QUOTED) + ('"No."|"No," she said|" and ""|say "no"|"x" |', "a;b;a;b;a;"),
-    ("multilabel", "", "joy,anger\ta\n\tb\n joy , joy,,\tc\n", "a|b|c|", "joy anger;;joy;"),
-    ("tagging", "", "DET NOUN\tthe  cat \nVERB\tgo\n", "the cat|go|", "DET NOUN;VERB;"),
-    (
-        "tagging",
-        "--format conllu --label-column 6",
-        CONLLU.replace("AUX\tVB\t_", "AUX\tVB\tA=B|C=D"),
-    )
-    + (UNIVERSAL[0], "A=B|C=D _ _;_ _;"),
-    *(
-        ("tagging", "--format conllu", text, *UNIVERSAL)
-        for text in (CONLLU, WINDOWS + "\r", WINDOWS.removesuffix("\n"))
-    ),
-]
 
 
 class Folder:
@@ -114,7 +84,7 @@ def test_the_description_has_labels_counts_and_lengths(folder):
     assert (description.labels, description.counts) == (["bad", "b c", "good"], [1, 0, 2])
 
 
-@pytest.mark.parametrize("kind, flags, content, texts, labels", READ)
+@pytest.mark.parametrize("kind, flags, content, texts, labels", table("cli/cases.tsv", "formats"))
 def test_every_format_is_read(folder, kind, flags, content, texts, labels):
     folder.write(train=content)
     folder.prepare(kind, flags)
@@ -142,52 +112,7 @@ def test_values_are_kept_to_the_last_bit(folder):
     assert [values_of(row).tolist() for row in rows] == [[value] for value in values]
 
 
-#: kind, flags | training text, TSV where there is none | what the line names
-REFUSED = r"""
-classification | a\tx\nb\n | train: line 2
-classification | a\tx\nb\t \n | train: line 2
-classification | a\tx\na\ty\n | train: 1 labels
-classification | a\tx\nb\ty\tlost\n | train: line 2: 3 columns
-classification --text-columns 3 | a\t1\tx\nb\t2\ty\tz\n | train: line 2: 4 columns
-classification --header | label\ttext\tid\na\tx\nb\ty\n | train: line 1: 3 columns
-tagging --format conllu | {conllu}1\ta\ta\ta\ta\ta\ta\ta\ta\ta\ta | train: line 12: 11 columns
-classification | \n | train: line 1
-classification | a\tx\nb\t\udcff\n | train: line 2
-classification --valid valid | odd\tx\neven\ty\n | valid: line 3: the label 'odder'
-regression | 1\tx\n1,5\ty\n | train: line 2: '1,5'
-regression | 1\tx\n1e19\ty\n | train: line 2: '1e19'
-regression | score\ttext\n1\tx\n | --header
-multilabel | \tx\n\ty\n | train: 0 labels
-tagging | A B\tx y\nA\tx y\n | train: line 2: 2 words and 1 tags
-tagging --format conllu | # x\n1\ta\ta\n | train: line 2: 3 columns, expected
-tagging --format conllu | 1\ta\ta\tA\n2\t\tb\tB\n | train: line 2: no word
-tagging --format conllu | 1\ta\ta\tA\n2\tb\tb\t_\n | train: line 2: the word 'b'
-regression --labels labels | | --labels
-classification --labels valid | | train: line 1
-classification --labels twice | | twice: line 3
-classification --labels gap | | gap: line 2
-classification --format conllu | | --format
-tagging --format conllu --header | | --header
-tagging --format conllu --label-column 2 | | --label-column 2
-tagging --text-columns 2,3 | | --text-columns 2,3
-classification --text-columns 2,3,4 | | --text-columns 2,3,4
-classification --text-columns 1 | | --label-column 1 --text-columns 1
-classification --label-column 0 | | --label-column 0
-classification --max-length 1 | | --max-length 1: give 2
-classification --text-columns 2,3 --max-length 2 | a\tx\ty\nb\tx\ty | --max-length 2: give 3
-classification --labels no --valid nor,train | | nor does not exist, no does not exist
-classification --destdir . | | --destdir .
-classification --vocab-size=0 | | --vocab-size
-classification --vocab-size=9 | | --vocab-size
-classification --vocab-size=2147483648 | | --vocab-size
-classification --bert-dir bert --max-length 10 | | --max-length 10
-classification --bert-dir bert --max-length 2 | | --max-length 2
-classification --t5-dir bert | | --t5-dir
-classification --subwords-of no | | checkpoint no does not exist
-"""
-
-
-@pytest.mark.parametrize("words, content, message", rows(REFUSED))
+@pytest.mark.parametrize("words, content, message", table("cli/refused_text.tsv"))
 def test_a_line_or_an_option_that_cannot_be_is_named(folder, words, content, message):
     text = content.format(conllu=CONLLU)
     folder.write(train=text or TSV, twice="a\nb\n a\n", gap="a\n\nb\n")

@@ -10,7 +10,7 @@ import pytest
 from plain_files import HOSTILE as LINES
 from plain_files import put
 from refusals import refusal
-from tables import rows
+from tables import table
 
 from lev_plugins.cli import noise as command
 
@@ -60,27 +60,7 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text):
         assert other == line.replace("m", "M").replace("rn", "m").replace("M", "rn")
 
 
-#: a command | what its line names
-REFUSED = """
---input in | --kind
---input in --kind typos | --kind typos
---input in --kind all --word-rate 3 | --word-rate 3.0
---input in --kind all --confusion-scale nan | --confusion-scale nan
---input none --kind all | none
---input in --kind all --output in | --output
---input in --kind all --output no/out | no/out
---input in --kind all --confusions t | --confusions t
---input in --kind ocr --confusions t | t does not exist
---learn-confusions in none t | none
---learn-confusions in in t | twice
---learn-confusions in in in | --learn-confusions
---learn-confusions in in t --kind ocr | --learn-confusions
---learn-confusions in in t --output out | --learn-confusions
---input latin --kind all --output out | latin: line 2
-"""
-
-
-@pytest.mark.parametrize("flags, message", rows(REFUSED))
+@pytest.mark.parametrize("flags, message", table("cli/refused.tsv", "noise"))
 def test_what_cannot_be_is_named_and_nothing_is_written(text, flags, message):
     Path("latin").write_bytes(b"good\nb\xe4d\n")
     assert message in refusal(command.main, *flags.split())

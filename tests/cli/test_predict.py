@@ -7,7 +7,7 @@ import sys
 import pytest
 from editors import LABELS
 from refusals import refusal
-from tables import rows
+from tables import table
 from test_prediction import assert_same, save
 
 from lev_plugins import EncT5
@@ -61,27 +61,7 @@ def test_a_stream_gives_the_records_of_python_and_names_what_was_cut(folder, mon
     assert_same(records(out), model.predict(ODD.split("\n")))
 
 
-#: a model, options | what their line names
-REFUSED = """
-gone | gone.pt
-pairs --input pairs.tsv | pairs.tsv: line 2
-tagging --input latin.txt | latin.txt: line 2
-tagging --input none.txt | none.txt
-tagging --threshold 0.5 | threshold
-multilabel --threshold 50 | threshold=50.0
-tagging --top-k 0 | --top-k 0
-tagging --output none/out | none/out
-tagging --input latin.txt --output latin.txt | --output
-classification --format conllu --input empty | trained for classification
-words --format conllu --input empty | without spaces
-tagging --label-column 3 | --label-column
-tagging --format conllu --label-column 2 | --label-column 2
-tagging --format conllu --label-column 0 | --label-column 0
-tagging --format conllu --top-k 2 | --top-k
-"""
-
-
-@pytest.mark.parametrize("words, message", rows(REFUSED))
+@pytest.mark.parametrize("words, message", table("cli/refused.tsv", "predict"))
 def test_a_mistake_is_told_and_nothing_is_written(words, message, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name, *more = words.split()

@@ -13,7 +13,7 @@ from fairseq.data import Dictionary, data_utils
 from fairseq_cli import preprocess as fairseq_preprocess
 from plain_files import put
 from refusals import files, refuses
-from tables import rows
+from tables import table
 
 from lev_plugins.cli import preprocess
 from lev_plugins.systems.levenshtein.task import PLACEHOLDER
@@ -207,17 +207,7 @@ def test_text_becomes_data_for_a_checkpoint_s_model(checkpoint, capsys):
     assert (args.arch, args.bpe) == ("levenshtein_editor", "characters")
 
 
-#: options besides those of the files | what is said of them
-UNLIKE = """
---like model.pt | train.src
---like gone.pt | gone.pt
---like model.pt --srcdict given.txt | --srcdict
---like model.pt --joined-dictionary | --joined-dictionary
---bpe characters | --like
-"""
-
-
-@pytest.mark.parametrize("flags, message", rows(UNLIKE))
+@pytest.mark.parametrize("flags, message", table("cli/refused.tsv", "preprocess --like"))
 def test_text_that_is_not_the_checkpoint_s_is_refused(checkpoint, flags, message):
     with refuses(message):
         run(f"--trainpref train {flags}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from refusals import refusal
-from tables import rows
+from tables import table
 
 from lev_plugins.cli import report as command
 from lev_plugins.io.printed import read_printed
@@ -73,27 +73,6 @@ def test_sentences_are_put_in_order_and_log_lines_passed_over(monkeypatch):
     assert systems("-", "--references", text("r", "c", "can't"), *QUICK)["-"]["accuracy"] == 100
 
 
-#: a command | what its line names, all of it
-REFUSED = """
-| --hypotheses
-gone | gone
-list | list | no H- or D- lines
-lacks | lacks | 1 sentences, the last of them number 1
-gaps | gaps | 3 sentences
-latin | latin: line 2
-out --metrics bleu,blue | --metrics blue
-out --names=a,b | --names
-out --json out | --json
-out --json gone/a | gone/a
-out --references 1 --drafts 2 | 2 has 2 | 1 has 1
-out --references 3 | out has 2 | 3 has 3
-out part | out | part
---hypotheses 0 | 0
---hypotheses gone --hypotheses 1 | gone
-out other | out | other
-out --drafts cut | cut has subwords
-out --drafts letters | letters has subwords
-"""
 #: files in which something is wrong
 WRONG = {
     "list": "H-0 -1 a\n",
@@ -117,7 +96,7 @@ def test_threshold_and_iterations_come_from_the_log_inside_or_next_to_the_output
     assert [read_printed(output).settings for output in outputs] == [*both, {}, {}]
 
 
-@pytest.mark.parametrize("row", rows(REFUSED))
+@pytest.mark.parametrize("row", table("cli/refused.tsv", "report"))
 def test_what_cannot_be_reported_is_one_error_line(row):
     """``other`` has other T- lines than ``out``."""
     words, *parts = row

@@ -13,7 +13,7 @@ import tiny
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
-from tables import rows
+from tables import table
 
 from lev_plugins.cli import trace as command
 from lev_plugins.export.folder import export
@@ -152,18 +152,7 @@ def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(tra
         assert notes.count("\n") == notes.count("note: line 3 ") == count
 
 
-#: a command | what its line names
-REFUSED = """
---max-iter 0 | --max-iter
---input missing.txt | missing.txt
---json missing/lines | missing/lines
---path none.pt | none.pt
---input lines --json records | lines: line 2
---json records | standard input: line 2
-"""
-
-
-@pytest.mark.parametrize("words, named", rows(REFUSED))
+@pytest.mark.parametrize("words, named", table("cli/refused.tsv", "trace"))
 def test_a_mistake_is_one_line_and_leaves_no_files(trace, words, named):
     text = "fine\na\tb\tc\td\n"
     Path("lines").write_text(text)

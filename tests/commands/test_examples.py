@@ -13,7 +13,7 @@ import pytest
 from conftest import conllu
 from example_scripts import EXAMPLES, bash, module, programs, ran, refusal
 from plain_files import put, read
-from tables import rows
+from tables import rows, table
 from test_guides import smaller
 
 from lev_plugins.packaged import ENGLISH_SPANISH
@@ -177,16 +177,8 @@ def test_an_oracle_of_subwords_needs_no_checkpoint(commands, tmp_path):
 
 # ---------------------------------------------------------------- what is computed by hand
 
-#: draft | reference | marked, wrong words to go | the same, right words locked
-MARKED = """
-el gato, negro. | el gato; negro. | el gato[-,-] negro. | [=el=] gato[-,-] [=negro.=]
-a b c d | a x y d | a [-b c-] d | [=a=] [-b c-] [=d=]
-(see 2.1) | (see 2.2) | (see 2.[-1-]) | [=(see=] 2.[-1-])
-now. Then | now Now | now[-. Then-] | now[-. Then-]
-"""
 
-
-@pytest.mark.parametrize("draft, reference, marked, locked", rows(MARKED))
+@pytest.mark.parametrize("draft, reference, marked, locked", table("commands/marked.tsv"))
 def test_marks_end_where_punctuation_begins(draft, reference, marked, locked):
     simulate = module("interactive_editing", "simulate")
     assert simulate.marked(draft, reference) == marked
@@ -208,35 +200,8 @@ def test_labels_and_classes_are_scored(tmp_path):
 
 # ---------------------------------------------------------------- what scripts refuse
 
-#: a command | how its one error line begins, a regular expression
-REFUSED = """
-classification/prepare.sh tagging | what, from where, to where
-VOCAB=few classification/prepare.sh tagging {tmp} {tmp}/work | VOCAB=few
-classification/prepare.sh tagging {tmp} {tmp}/work | .* lacks train.conllu
-KIND=tagging classification/train.sh {work} | KIND=tagging: .* was prepared for classification
-CLEAN=tok denoising/prepare.sh {tmp} {tmp}/work | .* lacks train.tok
-VARIANT=mine denoising/train.sh {work} all | VARIANT mine
-denoising/evaluate.sh {work} none | no .*/none/checkpoint_last
-SUBSET=train post_editing/evaluate.sh {work} | SUBSET train: give one of test
-UPDATES=few spelling_and_ocr/train_ocr.sh {work} ar | UPDATES=few: give
-spelling_and_ocr/make_corrector.sh de gone.txt | gone.txt: no such file
-UPDATES=09 translation/train.sh {work} levt | UPDATES=09: give
-TARGET=fr translation/prepare.sh {tmp} {tmp}/w | .* lacks .*test.fr
-translation/train.sh {work} mine | system mine: give one of ar
-TEACHER=gone.pt translation/distill.sh {work} | no teacher gone.pt
-SYSTEMS=ar translation/evaluate.sh {work} | no checkpoint in .*/ar:
-classification/prepare.sh tagging {tmp} {mine} | .*/text or .*/source already exists
-spelling_and_ocr/make_corrector.sh de {mine}/long.txt --work {mine} | .* is there: name
-spelling_and_ocr/make_corrector.sh de {long} --misspellings gone.tsv | gone.tsv: no such
-spelling_and_ocr/make_corrector.sh de {long} --misspellings {long} | .*: line 1 is not a pair
-spelling_and_ocr/make_corrector.sh de {long} --ocr {long} | --ocr needs two files
-spelling_and_ocr/make_corrector.sh de {long} --ocr {long} {mine}/text/train.src | .* of lines
-spelling_and_ocr/make_corrector.sh de {long} --ocr {long} {long} --work {made} | .* without --ocr
-campaign.sh {work} | bash examples/campaign.sh
-"""
 
-
-@pytest.mark.parametrize("command, message", rows(REFUSED))
+@pytest.mark.parametrize("command, message", table("commands/refused.tsv", "script"))
 def test_a_script_refuses_in_one_line_and_leaves_nothing(command, message, tmp_path):
     folders = {name: tmp_path / name for name in ("tmp", "work", "mine", "made")}
     folders["tmp"].mkdir()

@@ -8,7 +8,7 @@ from pathlib import Path
 import polib
 import pytest
 from refusals import refuses
-from tables import rows
+from tables import table
 
 from lev_memory import cli, proposals, train
 from lev_plugins.inference.checkpoints import load_state
@@ -146,29 +146,7 @@ def test_a_folder_is_filled_and_a_broken_file_left_alone(work, tmp_path, capsys)
     assert step("propose", work, tmp_path / "two.po", "-o", tmp_path / "new.po") == 0
 
 
-#: files of a folder, with a text; a name that ends with / is a folder | a command | what is named
-REFUSED = """
-| prepare w --memory none | none
-here/a.po | prepare w --memory w2 | w2
-w/ | prepare w2 --memory w | has no file of
-here/a.po | prepare w --like here --memory here | --like
-here/all/ | prepare here --memory nowhere | here/all
-here/data/ | prepare here --memory nowhere | here/data
-here/a.po | evaluate here | holds no model
-here/a.po | propose here none.po | none.po
-here/a.po | propose here here/a.po | has no settings | lev-memory evaluate
-here/a.po | propose here here/a.po --precision 2 | --precision 2
-here/a.po | propose nowhere here/a.po | nowhere | lev-memory prepare
-here/a.po here/settings.json={"delete | propose here here/a.po | settings.json
-here/a.po here/settings.json=[] | propose here here/a.po | settings.json
-here/a.po here/settings.json=\xff | propose here here/a.po | settings.json
-here/a.po | train here --minutes 0 | --minutes 0
-here/a.po | train here | no data in | lev-memory prepare
-here/pieces/ here/data/ here/text/valid.tgt=t here/model.json={} | train here | model.json | delete
-"""
-
-
-@pytest.mark.parametrize("row", rows(REFUSED))
+@pytest.mark.parametrize("row", table("commands/refused.tsv", "memory"))
 def test_refusals(row, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files, words, *parts = row

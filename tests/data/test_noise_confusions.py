@@ -2,6 +2,7 @@
 
 import pytest
 from refusals import refuses
+from tables import cases, table
 
 from lev_plugins.data.noise.confusions import SHAPES, learn, load_confusions
 from lev_plugins.data.noise.letters import clusters
@@ -21,35 +22,13 @@ def test_built_in_confusions_replace_pieces_of_the_table():
     assert "rnodern" in seen and "modem" in seen and "modern" not in seen
 
 
-@pytest.mark.parametrize(
-    "pairs, table",
-    [
-        ([("the man", "the man"), ("thc mam", "the man")], {"e": {"c": 0.5}, "n": {"m": 0.5}}),
-        # insertions count with the character before them, losses as nothing
-        ([("a.b", "ab"), (".a b", "a b")], {"a": {"a.": 0.5, ".a": 0.5}}),
-        ([("c", "cd")], {"d": {"": 1.0}}),
-        ([(".a.", "a")], {"a": {".a": 0.5, "a.": 0.5}}),  # never more often than always
-        # spaces and long stretches are left out
-        ([("issaid", "is said"), ("a b", "ab"), ("wxyz", "abcd"), ("", "x")], {"x": {"": 1.0}}),
-    ],
-)
+@pytest.mark.parametrize("pairs, table", cases("data/cases.tsv", "rates"))
 def test_learned_rates_are_those_of_the_text(pairs, table):
     assert learn(pairs, least=1) == table
     assert learn(pairs) == {}, "each was seen once"
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        *((text, "") for text in ("{", "[1]", '{"rates": {}}', '{"rates": {"a": 0.5}}')),
-        ('{"rates": {"a": {"b": "x"}}}', ""),
-        ('{"rates": {"a": {"b": 1.5}}}', "'a'"),
-        ('{"rates": {"a": {"b": -0.1}}}', "'a'"),
-        ('{"rates": {"a": {"b c": 0.1}}}', "'a'"),
-        ('{"rates": {"": {"b": 0.1}}}', "''"),
-        ('{"rates": {"abcd": {"b": 0.1}}}', "'abcd'"),
-    ],
-)
+@pytest.mark.parametrize("text, message", table("data/cases.tsv", "no confusions"))
 def test_a_table_that_cannot_be_is_named(tmp_path, text, message):
     path = tmp_path / "table.json"
     with refuses(f"{path} does not exist"):

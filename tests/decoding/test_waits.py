@@ -6,6 +6,7 @@ import pytest
 import tiny
 import torch
 from fairseq import utils
+from tables import cases
 
 from lev_plugins.systems.levenshtein.generator import RefinementGenerator, RefinementOptions
 from lev_runtime.text.markup import DROP, JOINED, KEEP
@@ -16,19 +17,7 @@ MOST_WAITS = 3
 POINTER = {"source_pointer": True, "share_all_embeddings": True, "deletion_trace": True}
 
 
-@pytest.mark.parametrize(
-    "models, options, marked",
-    [
-        ([{}], {}, False),
-        ([{}], {"adaptive": True}, False),
-        ([{}, {}], {"unk_penalty": 1.0, "delete_threshold": 0.7}, False),
-        ([{}], {"candidates": 3, "nbest": 3}, False),
-        ([{}], {"empty_penalty": 0.5}, False),
-        ([{}], {"retain_history": True}, True),
-        ([POINTER], {"retain_history": True}, False),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("models, options, marked", cases("decoding/cases.tsv", "waits"), ids=str)
 def test_edits_are_the_cpus_and_an_iteration_waits_three_times_at_most(models, options, marked):
     task = tiny.task(joined=True)
     nets = [

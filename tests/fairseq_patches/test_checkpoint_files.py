@@ -16,6 +16,7 @@ from fairseq import checkpoint_utils, file_utils, tasks
 from omegaconf import OmegaConf
 from refusals import refuses
 from saved import begin, changed, save
+from tables import cases
 
 from lev_plugins.fairseq_patches.checkpoint_files import Origin, make_absolute
 
@@ -32,25 +33,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "named, files, read",
-    [
-        ("{root}/my/run/f", "my/run/f", "my/run/f"),
-        ("{root}/my/f", "my/f", "my/f"),
-        ("{root}/data/bin/f", "data/bin/f", "data/bin/f"),
-        ("{root}/data/f", "data/f", "data/f"),
-        ("{root}/apart/f", "apart/f", None),
-        ("/gone/f", "my/run/f my/f", "my/run/f"),
-        ("/gone/f", "data/f", "data/f"),
-        ("f", "f my/run/f", "my/run/f"),
-        ("f", "f", None),  # somebody else's, in the current folder
-        ("my/run/link", "my/run/link", None),
-        ("my/run/pipe", "my/run/pipe", None),
-        ("/gone/f", "", None),
-        ("https://example.org/f", "my/run/f", None),
-        ("${x}", "my/run/f", None),
-    ],
-)
+@pytest.mark.parametrize("named, files, read", cases("fairseq_patches/cases.tsv", "files"))
 def test_a_file_is_found_beside_the_checkpoint_or_its_data(here, named, files, read):
     tiny.dictionaries(here / "data" / "bin")
     (here / "apart").mkdir()

@@ -12,7 +12,7 @@ from fairseq.tasks import FairseqTask
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from fairseq.tasks.translation_lev import TranslationLevenshteinTask
 from refusals import refuses
-from tables import rows
+from tables import table
 
 from lev_plugins.fairseq_patches.decoding_options import NEEDS, READ, require_read
 from lev_plugins.systems.levenshtein.generator import RefinementOptions
@@ -104,16 +104,7 @@ def test_each_option_of_the_table_changes_the_decoding_of_an_edit_model(stock_de
         assert RefinementOptions.of(cfg, flags) != usual, name
 
 
-NEEDED = """
-edit models | lenpen | iter_decode_with_external_reranker
-beam search | sampling_topk | sampling
-beam search | sampling_topp | sampling
-beam search | diverse_beam_strength | diverse_beam_groups
-beam search | lm_weight | lm_path
-"""
-
-
-@pytest.mark.parametrize("generator, name, needed", rows(NEEDED))
+@pytest.mark.parametrize("generator, name, needed", table("fairseq_patches/options.tsv", "needed"))
 def test_an_option_that_works_with_another_one_alone_is_refused_by_itself(generator, name, needed):
     flags = ["--" + option.replace("_", "-") for option in (name, needed)]
     with refuses(*flags):
@@ -127,20 +118,6 @@ def test_stock_tasks_refuse_too(kind):
         kind(TranslationConfig(), symbols, symbols).build_generator([], Namespace(eos_token="x"))
 
 
-#: command | flags | what it names, nothing if it reads them
-COMMANDS = """
-interactive | --prefix-size 2 | --prefix-size
-interactive | --prefix-size 0 --beam 3 |
-interactive | --print-step | --print-step
-interactive | --lm-path lm.pt | --lm-path
-interactive | --shard-id 1 | --shard-id
-interactive | --quiet | --quiet
-generate | --prefix-size 2 --num-shards 2 --shard-id 1 --quiet |
-generate | --constraints | --constraints
-validate | --num-shards 2 | --num-shards
-validate | --results-path x | --results-path
-validate | --max-tokens 9 |
-"""
 PARSERS = {
     "interactive": options.get_interactive_generation_parser,
     "generate": options.get_generation_parser,
@@ -148,7 +125,7 @@ PARSERS = {
 }
 
 
-@pytest.mark.parametrize("command, flags, named", rows(COMMANDS))
+@pytest.mark.parametrize("command, flags, named", table("fairseq_patches/options.tsv", "command"))
 def test_a_command_refuses_what_it_does_not_read(command, flags, named, monkeypatch):
     words = ["data", "--task", "translation", *flags.split()]
     monkeypatch.setattr(sys, "argv", [f"fairseq-{command}"])

@@ -21,6 +21,7 @@ from fairseq_cli import train
 from omegaconf import OmegaConf
 from refusals import refuses
 from saved import begin, changed, save
+from tables import cases, table
 
 from lev_plugins.fairseq_patches.hooks import Start, TrainingHooks
 from lev_plugins.fairseq_patches.progress import hide_model, watch
@@ -110,20 +111,7 @@ def test_a_trainings_settings_are_whole_before_they_are_kept(monkeypatch, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "environ, changes, refused",
-    [
-        ({}, "checkpoint.write_checkpoints_asynchronously=true", "--write-checkpoints"),
-        ({}, f"{COMBINED} task._name=translation_edit", "--combine-valid-subsets"),
-        ({}, COMBINED, ""),  # fairseq's task combines them
-        ({}, "common.fp16=true", "--fp16 needs a GPU"),
-        ({}, "distributed_training.ddp_backend=fully_sharded", "fully_sharded"),
-        ({}, "distributed_training.zero_sharding=os", "--zero-sharding os"),
-        ({}, "distributed_training.ddp_backend=legacy_ddp", ""),
-        (STARTED, "", "2 processes"),
-        (STARTED, "distributed_training.distributed_world_size=2", ""),
-        ({**STARTED, "WORLD_SIZE": "1"}, "", ""),
-        ({}, "bpe._name=sentencepiece bpe.sentencepiece_model=gone", "gone does not"),
-    ],
+    "environ, changes, refused", cases("fairseq_patches/cases.tsv", "settings")
 )
 def test_settings_that_cannot_work_are_refused(monkeypatch, environ, changes, refused):
     for name, value in environ.items():
@@ -152,25 +140,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize(
-    "model, flags, named",
-    [
-        ("levt", "--glancing 1", "--glancing 1.0 is outside [0, 1)"),
-        ("levt", "--beta nan", "--beta nan"),
-        ("levt", "--noise-scale -1", "--noise-scale -1"),
-        ("levt", "--roll-in-updates 9", "--alpha-start"),
-        ("levt", "--alpha-start 0", "--roll-in-updates"),
-        ("levt", "--alpha-start 0 --roll-in-updates 0.5", "--lr-scheduler time_budget"),
-        ("levt", "--draft-lang mt", "--draft-lang"),
-        ("levt", "--max-insertions 0", "--max-insertions 0"),
-        ("pbd", "--encoder-layers 0", "--encoder-layers 0"),
-        ("pbd", "--optimizer muon --muon-update-rms 0", "--muon-update-rms 0"),
-        ("pbd", "--optimizer backbone_adam --backbone-lr-ratio 2", "--backbone-lr-ratio 2"),
-        ("pbd", "--lr-scheduler time_budget", "--stop-time-hours"),
-        ("levt", "--glancing 0.99 --alpha 0 --beta 1 --decoder-attention-heads 1", ""),
-        ("pbd", "--optimizer backbone_adam --backbone-lr-ratio 0", ""),
-    ],
-)
+@pytest.mark.parametrize("model, flags, named", table("fairseq_patches/cases.tsv", "out of range"))
 def test_options_out_of_range_are_refused_before_anything_is_read_or_built(model, flags, named):
     words = f"nowhere --cpu {MODELS[model]} {flags}".split()
     parsed = options.parse_args_and_arch(options.get_training_parser(), words)

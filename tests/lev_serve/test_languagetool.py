@@ -6,7 +6,7 @@ import time
 
 import pytest
 from serving import OTHERS, TOKEN, client, correct
-from tables import rows
+from tables import table
 
 from lev_serve.model import ServedModel
 
@@ -52,19 +52,7 @@ def test_a_line_of_any_length_is_read(editor, word):
     assert words_found(text, check(editor, text)) == ["teh"] * 3
 
 
-#: text with markup in angle brackets, and what that is read as after = | what is found
-ANNOTATED = rows("""
-a <teh> teh | teh
-te<b>h and teh | teh
-so<br>teh is one word | teh
-𝒳 <x=𝒳𝒳>teh 😀 teh | teh teh
-t<e=e>h, <teh=teh> and teh | teh
-<e=teh>te<n= >teh | teh
-t<b>eh |
-""")
-
-
-@pytest.mark.parametrize("text, wanted", ANNOTATED)
+@pytest.mark.parametrize("text, wanted", table("lev_serve/annotated.tsv"))
 def test_markup_is_read_as_what_it_stands_for_and_never_changed(editor, text, wanted):
     pieces = re.split("<(.*?)>", text)
     parts = [{"text": piece} for piece in pieces]
@@ -99,24 +87,7 @@ def test_what_is_in_doubt_is_a_hint_that_can_be_switched_off(editor):
     assert check(editor, text, disabledRules=doubts[0]["rule"]["id"]) == [sure]
 
 
-#: lists of rules in a request | how many of one edit and one doubt it gets; R: the edit's rule
-LISTS = rows("""
-disabledRules=R | 1
-disabledRules=OTHER,R | 1
-disabledCategories=TYPOS | 0
-disabledCategories=OTHER | 2
-disabledCategories=TYPOS enabledRules=R | 1
-disabledCategories=TYPOS enabledCategories=TYPOS | 2
-enabledRules=OTHER | 2
-enabledRules=OTHER enabledOnly=true | 0
-enabledRules=R enabledOnly=true | 1
-enabledCategories=TYPOS enabledOnly=true | 2
-enabledCategories=TYPOS disabledRules=R | 1
-enabledOnly=false | 2
-""")
-
-
-@pytest.mark.parametrize("lists, count", LISTS)
+@pytest.mark.parametrize("lists, count", table("lev_serve/rules.tsv"))
 def test_a_request_chooses_rules_as_it_does_of_languagetool(editor, lists, count):
     text = "a teh\na hte"
     rule = check(editor, text)[0]["rule"]["id"]

@@ -15,6 +15,7 @@ from checkpoints import BERT_TOKENS, T5_0, T5_1, T5_TOKENS
 from closeness import assert_near
 from refusals import refuses
 from safetensors.torch import load_file
+from tables import cases
 
 from lev_plugins.fairseq_patches.checkpoint_files import loading_checkpoint
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
@@ -107,22 +108,7 @@ def test_a_checkpoint_needs_the_folder_no_more(tmp_path, option, values):
 
 
 @pytest.mark.parametrize(
-    "texts_or_words, most, expected, word_ids",
-    [
-        (["The cat sat!"], 9, "<s> the cat sat <unk> </s>", []),
-        (["[CLS] cat </s>"], 13, "<s> <unk> <unk> <unk> cat <unk> <unk> <unk> <unk> </s>", []),
-        (["\ud83d"], 9, "<s> <unk> </s>", []),
-        (["the cat sat on the mat"], 5, "<s> the cat sat </s>", []),
-        (["the cat sat on", "a mat"], 7, "<s> the cat </s> a mat </s>", []),
-        ([""], 3, "<s> </s>", []),
-        (
-            ["unhappy", "", "cats"],
-            9,
-            "<s> un ##happy <unk> cat ##s </s>",
-            [0, 1, 1, 2, 3, 3, 0],
-        ),
-        (["unhappy", "cats"], 3, "<s> un </s>", [0, 1, 0]),
-    ],
+    "texts_or_words, most, expected, word_ids", cases("systems/cases.tsv", "pieces")
 )
 def test_the_cls_token_comes_first_in_no_word_and_special_tokens_in_a_text_are_text(
     bert, texts_or_words, most, expected, word_ids

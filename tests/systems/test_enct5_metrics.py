@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn import metrics as sklearn_metrics
+from tables import cases, table
 
 from lev_plugins.systems.enct5.metrics import DEPTHS, NUM_THRESHOLDS, Metrics, ScoredExample
 from lev_plugins.systems.enct5.problem_types import ProblemType
@@ -14,9 +15,7 @@ from lev_runtime.labels.predictions import entities, marks_entities
 
 COUNTS = [0, 0, 1, 3, 50, 51, 400]  # of seven labels: two of each group, and one
 LABELS = [f"label{number}" for number in range(len(COUNTS))]
-TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
-CLASSIFICATION, REGRESSION = ProblemType.CLASSIFICATION, ProblemType.REGRESSION
-MULTILABEL, TAGGING = ProblemType.MULTILABEL, ProblemType.TAGGING
+REGRESSION, MULTILABEL = ProblemType.REGRESSION, ProblemType.MULTILABEL
 
 
 def scored(predictions: Sequence[Any], labels: Sequence[Any]) -> list[ScoredExample]:
@@ -33,53 +32,13 @@ def probabilities(seed: int, rows: int = 40) -> tuple[np.ndarray, np.ndarray]:
     return 1 / (1 + np.exp(-logits)), truth
 
 
-NEAR = 100 / (28 / 3) ** 0.5
-#: kind, labels, predictions, what is right → some of the metrics, by hand; of taggers a digit a tag
-BY_HAND = [
-    (
-        CLASSIFICATION,
-        LABELS,
-        [0, 1, 1, 2],
-        [0, 1, 2, 2],
-        {"accuracy": 75, "macro_f1": 100 / 3, "mcc": 70},
-    ),
-    (CLASSIFICATION, LABELS[:2], [1, 1, 0], [1, 0, 1], {"f1": 50}),
-    (
-        CLASSIFICATION,
-        LABELS[:2],
-        [0] * 4,
-        [0] * 4,
-        {"accuracy": 100, "macro_f1": 50, "f1": 0, "mcc": 0},
-    ),
-    (
-        REGRESSION,
-        [],
-        [1e6 + 1, 1e6 + 2, 1e6 + 4],
-        [1e6 + 1, 1e6 + 3, 1e6 + 2],
-        {"pearson": NEAR, "spearman": 50, "mse": 5 / 3},
-    ),
-    (REGRESSION, [], [5.0], [3.0], {"pearson": 0, "spearman": 0, "mse": 4}),
-    (REGRESSION, [], [1 / 3] * 9, range(9), {"pearson": 0, "spearman": 0}),
-    (TAGGING, LABELS, "0123/4", "0125/45600", {"word_accuracy": 400 / 9}),  # cut off: errors
-    (TAGGING, LABELS, "", "45", {"word_accuracy": 0}),
-    # right; another type; a word too many; right
-    (TAGGING, TAGS, "1201/1234", "1203/1034", {"entity_precision": 50, "entity_f1": 50}),
-    # sentences end entities, and those that were cut off are missed
-    (TAGGING, TAGS, "1/2", "1/0", {"entity_precision": 50, "entity_recall": 100}),
-    (TAGGING, TAGS, "12/0", "122/034", {"entity_f1": 0}),
-    # a label holds above the threshold alone
-    (MULTILABEL, LABELS[:1], [[0.7], [0.5]], [[0], []], {"micro_f1": 100, "ndcg@5": 100}),
-]
-
-
-@pytest.mark.parametrize("kind, labels, predictions, right, expected", BY_HAND)
+@pytest.mark.parametrize("kind, labels, predictions, right, expected", cases("systems/metrics.tsv"))
 def test_metrics_by_hand(kind, labels, predictions, right, expected):
-    if kind is TAGGING:
-        predictions, right = (
-            [[*map(int, row)] for row in side.split("/")] for side in (predictions, right)
-        )
-    rows = [np.array(row, dtype=None if kind is REGRESSION else int) for row in right]
-    metrics = Metrics(kind, labels)
+    """Words that are cut off are errors, and sentences end entities."""
+    kind = ProblemType(kind)
+    number = float if kind is REGRESSION else int
+    rows = [np.array(row, dtype=number) for row in right]
+    metrics = Metrics(kind, labels.split())
     scores = metrics.compute(scored(predictions, rows))
     assert {name: scores[name] for name in expected} == pytest.approx(expected)
     assert list(scores) == metrics.names
@@ -157,24 +116,8 @@ def test_metrics_are_numbers_without_examples_and_where_a_model_gives_none(kind)
         assert all(map(math.isfinite, scores.values()))
 
 
-@pytest.mark.parametrize(
-    "tags, expected",
-    [
-        ("I-X I-X B-X O I-Y I-X", "X02 X23 Y45 X56"),  # IOB1: B behind its like alone
-        ("B-X I-X B-X O B-a-b", "X02 X23 a-b45"),  # IOB2
-        ("B-X I-X E-X S-Y S-Y O", "X03 Y34 Y45"),  # IOBES
-        ("U-X B-Y L-Y O B-X I-X L-X", "X01 Y13 X47"),  # BILOU
-        # what breaks its scheme, as conlleval reads it
-        ("B-X I-Y", "X01 Y12"),  # the type changes
-        ("B-X E-X I-X", "X02 X23"),  # continues behind an end
-        ("E-X E-X", "X01 X12"),
-        ("S-X I-X", "X01 X12"),
-        ("O L-X O", "X12"),
-        ("B-X S-X", "X01 X12"),  # never closed
-        ("", ""),
-    ],
-)
-def test_entities_are_read_from_every_scheme(tags, expected):
+@pytest.mark.parametrize("why, tags, expected", table("systems/entities.tsv"))
+def test_entities_are_read_from_every_scheme(why, tags, expected):
     marked = [f"{entity.label}{entity.start}{entity.end}" for entity in entities(tags.split())]
     assert " ".join(marked) == expected
 

@@ -7,6 +7,7 @@ import pytest
 from editors import ENCT5
 from plain_files import put
 from refusals import refuses
+from tables import cases
 
 import lev_plugins  # noqa: F401  (registers what the task builds)
 from lev_plugins.cli import enct5_prepare
@@ -71,27 +72,7 @@ def test_rows_are_packed_in_training_only(task):
         assert len(rows) == count and data.sizes[:, 0].max() <= 12
 
 
-def best(metric, maximize):
-    """How the best checkpoint is selected."""
-    return {"best_checkpoint_metric": metric, "maximize_best_checkpoint_metric": maximize}
-
-
-@pytest.mark.parametrize(
-    "kind, settings, message",
-    [
-        ("multilabel", {"data": "/nowhere"}, "/nowhere/enct5.json"),
-        ("multilabel", {"data": None}, "no data folder"),
-        ("multilabel", {"kind": "tags"}, "--kind tags"),
-        ("tagging", {"kind": "multilabel_pooled"}, "--kind multilabel_pooled"),
-        ("multilabel", {"max_target_positions": 2}, "--max-target-positions 2"),
-        ("multilabel", {"pack_length": 20}, "--pack-length 20"),
-        ("multilabel", {"pack": True, "pack_length": 600}, "--max-source-positions 512"),
-        ("multilabel", best("rp@1", False), "--best-checkpoint-metric rp@1: "),
-        ("regression", best("mse", True), "--best-checkpoint-metric mse: "),
-        ("regression", best("accuracy", True), "--best-checkpoint-metric accuracy: "),
-        ("multilabel", best("threshold", True), "--best-checkpoint-metric threshold: "),
-    ],
-)
+@pytest.mark.parametrize("kind, settings, message", cases("systems/cases.tsv", "enct5 settings"))
 def test_settings_that_cannot_be_are_refused(task, kind, settings, message):
     with refuses(message):
         task(kind, **settings).build_model(SimpleNamespace(_name="enct5_tiny"))
@@ -132,24 +113,8 @@ def test_examples_that_are_too_long_are_named(task, caplog):
 # begun from a checkpoint ------------------------------------------------------------------------
 
 
-SWAPPED, FEWER = {"labels": ["a", "c", "b"]}, {"labels": ["a", "b"]}
-
-
 @pytest.mark.parametrize(
-    "kind, changes, finetuned, outcome",
-    [
-        ("multilabel", {}, True, set()),
-        ("multilabel", SWAPPED, True, {"head", "decoder.table"}),
-        ("multilabel", {**FEWER, "kind": "tagging"}, True, {"head", "decoder.table"}),
-        ("multilabel_pooled", FEWER, True, {"head"}),
-        ("multilabel", {"texts_per_example": 2}, True, set()),
-        ("multilabel", {"pieces": ["a"]}, True, "other pieces"),
-        ("multilabel", {}, False, set()),
-        ("multilabel", SWAPPED, False, "other labels"),
-        ("multilabel", {**FEWER, "kind": "tagging"}, False, "other kind"),
-        ("multilabel", {"texts_per_example": 2}, False, "other texts"),
-        ("multilabel", {"pieces": ["a"]}, False, "--subwords-of"),
-    ],
+    "kind, changes, finetuned, outcome", cases("systems/cases.tsv", "other data")
 )
 def test_a_checkpoint_of_other_data_resets_the_head_or_is_refused(
     task, kind, changes, finetuned, outcome
@@ -168,5 +133,5 @@ def test_a_checkpoint_of_other_data_resets_the_head_or_is_refused(
     enct5_task.begin_from(start)
     tensors = net.state_dict()
     same = [name for name, tensor in tensors.items() if tensor.equal(theirs[name])]
-    assert {name.rpartition(".")[0] for name in same} == outcome
+    assert {name.rpartition(".")[0] for name in same} == {*outcome}
     assert enct5_task.threshold == (0.5 if same else 0.23)

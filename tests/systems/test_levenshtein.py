@@ -12,6 +12,7 @@ import torch
 from closeness import assert_near
 from contract import ROWS, ModelContract, System
 from refusals import refuses
+from tables import cases
 from torch.utils._pytree import tree_leaves
 
 from lev_plugins.systems.levenshtein import (
@@ -152,20 +153,9 @@ def test_parameters_that_have_learned_without_copying_are_read_without_it():
 
 
 LOOP = {"max_len_a": 0, "max_len_b": 20, "iter_decode_max_iter": 6, "retain_iter_history": True}
-CANDIDATES = {"iter_decode_with_beam": 2, "nbest": 2, "iter_decode_force_max_iter": True}
 
 
-@pytest.mark.parametrize(
-    "policies, options, flags",
-    [
-        (1, {"rotary_positions": True}, {}),
-        (2, {}, {}),
-        (1, {"weight_sharing": "none"}, {}),
-        (1, {"early_exit": "2,1"}, CANDIDATES),
-        (1, {"deletion_trace": True, **JOINED, "source_pointer": True}, {}),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("policies, options, flags", cases("systems/cases.tsv", "layers"), ids=str)
 def test_the_layers_around_a_model_may_be_left_out(policies, options, flags, monkeypatch):
     tasks, models = zip(*(sharp(seed, **options) for seed in range(3, 3 + policies)))
     models = [model.double() for model in models]
@@ -203,18 +193,7 @@ def test_bert_initialisation_draws_the_decoder_narrowly():
         assert not (name.endswith("bias") and parameter.any()), name
 
 
-@pytest.mark.parametrize(
-    "options, flags",
-    [
-        ({"decoder_embed_dim": 16}, "--encoder-embed-dim 8 and --decoder-embed-dim 16"),
-        ({"encoder_attention_heads": 3}, "3 does not divide --encoder-embed-dim 8"),
-        ({"decoder_attention_heads": 0}, "--decoder-attention-heads 0"),
-        ({"share_all_embeddings": True, "separate_output_embed": True}, "--separate-output-embed"),
-        ({"source_pointer": True}, "--share-all-embeddings"),
-        ({"rotary_positions": True, "decoder_attention_heads": 8}, "--decoder-attention-heads 8"),
-        *(({"early_exit": e}, f"--early-exit {e}") for e in ("0,2", "2", "a,b", "2,3", "2,2,1")),
-    ],
-)
+@pytest.mark.parametrize("options, flags", cases("systems/cases.tsv", "levt options"))
 def test_options_that_do_not_fit_are_refused_in_one_line(options, flags):
     with refuses(flags):
         make(**options)

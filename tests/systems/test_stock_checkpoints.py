@@ -18,6 +18,7 @@ from fairseq.tasks.translation_lev import TranslationLevenshteinTask
 from omegaconf import OmegaConf
 from refusals import refuses
 from seq2seq_models import PBD
+from tables import cases
 from torch import Tensor
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
@@ -194,16 +195,7 @@ def test_outputs_are_the_stock_decoders_token_for_token(setting):
     assert outcomes(by_us(stock)) == by_stock(stock)
 
 
-@pytest.mark.parametrize(
-    "flags, drafted",
-    [
-        ({"iter_decode_max_iter": 0}, False),
-        ({"iter_decode_max_iter": 3, "iter_decode_eos_penalty": 3.0}, False),
-        ({"iter_decode_max_iter": 4, "iter_decode_force_max_iter": True}, False),
-        ({}, True),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("flags, drafted", cases("systems/cases.tsv", "stock options"), ids=str)
 def test_options_and_drafts_mean_what_they_mean_to_the_stock_decoder(lively, flags, drafted):
     rng, size = random.Random(5), len(lively.task.target_dictionary)
     inner = [rng.choices(range(3, size), k=number % 8) for number in range(SENTENCES)]

@@ -7,6 +7,7 @@ import torch
 from fairseq.data import Dictionary, LanguagePairDataset
 from plain_files import put, read
 from refusals import refuses
+from tables import cases
 
 from lev_plugins.cli import noise as noise_command
 from lev_plugins.data.noise.noiser import Noise
@@ -171,22 +172,7 @@ def test_validation_reads_pieces_as_text(folder):
     assert task.decoded_text(tokens, "?") == "h a n d ▁ t o"
 
 
-@pytest.mark.parametrize(
-    "split, options, messages",
-    [
-        ("train", {}, ["DATA/train.clean", "train.noisy", "--noise all"]),
-        ("valid", {"noise": "all", "noise_valid": "none"}, ["--noise-valid all"]),
-        ("bin", {"noise": "all"}, ["DATA has no text bin.clean", "--noise-test none"]),
-        ("short", {}, ["DATA/short.noisy has 4", "DATA/short.clean has 12"]),
-        ("valid", {"noise": "ocr", "noise_confusions": "gone"}, ["gone"]),
-        ("train", {"noise": "all", "noise_target_share": 0.5}, ["--noise-target-share 0.5"]),
-        ("train", {"noise": "none", "noise_target_share": 0.5}, ["--noise-target-share 0.5"]),
-        ("train", {"noise": "keybord"}, ["--noise keybord"]),
-        ("train", {"noise_char_rate": 1.2}, ["--noise-char-rate 1.2"]),
-        ("train", {"noise_confusions": "t.json"}, ["--noise-confusions t.json"]),
-        ("train", {"num_batch_buckets": 2}, ["--num-batch-buckets"]),
-    ],
-)
+@pytest.mark.parametrize("split, options, messages", cases("tasks/cases.tsv", "noisy text"))
 def test_what_cannot_be_is_named(folder, split, options, messages):
     binarised(folder, "bin")
     sides(folder, "noisy", short=LINES[:4])

@@ -9,6 +9,7 @@ import tiny
 import torch
 from omegaconf import OmegaConf
 from refusals import refuses
+from tables import cases
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
@@ -58,15 +59,7 @@ def rows_of(task: TranslationEditTask) -> list[tuple[str, ...]]:
 # data ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"draft_lang": "tgt"}, "--draft-lang tgt"),
-        ({"draft_lang": "pe"}, "train.src-tgt.pe.bin"),
-        ({"draft_lang": "short"}, "4 drafts"),
-        ({"data": ""}, "dict.src.txt"),
-    ],
-)
+@pytest.mark.parametrize("options, message", cases("tasks/cases.tsv", "drafts"))
 def test_settings_that_cannot_be_are_refused(folder, options, message):
     rows = (tiny.sentence(row.draft, tiny.dictionary()) for row in ROWS[:4])
     tiny.write_indexed(folder / "train.src-tgt.short", rows)
@@ -171,17 +164,7 @@ def test_what_edit_models_do_not_do_is_refused(name):
 # training and checkpoints -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "duration, progress, alpha",
-    [
-        (10, (0,), 0),
-        (10, (5,), 0.4),
-        (10, (99,), 0.8),
-        (10, (None,), 0.8),
-        (0.5, (9000, 0.25), 0.4),
-        (0.5, (9000, 1.0), 0.8),
-    ],
-)
+@pytest.mark.parametrize("duration, progress, alpha", cases("tasks/cases.tsv", "mixture"))
 def test_the_mixture_moves_with_the_updates_or_the_time(duration, progress, alpha):
     task = tiny.task(alpha=0.8, beta=0.6, alpha_start=0.0, roll_in_updates=duration)
     assert task.mixture(*progress) == (alpha, 0.6)

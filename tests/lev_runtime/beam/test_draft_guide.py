@@ -1,6 +1,7 @@
 """What a text goes on with, guessed from a draft of it."""
 
 import pytest
+from tables import cases
 
 from lev_runtime.beam.draft_guided import DraftGuide
 
@@ -23,19 +24,6 @@ def passes(draft: str, text: str, most: int = 1000) -> int:
 LINE = "the quick brown fox jumps over the lazy dog"
 
 
-@pytest.mark.parametrize(
-    "draft, most",
-    [
-        (LINE, 1),
-        (LINE.replace("quick", "qu1ck"), 2),
-        (LINE.replace("quick", "quck"), 3),
-        (LINE.replace("quick", "quiick"), 2),
-        (LINE.replace("quick ", ""), 8),
-        (LINE.replace("over", "0ver").replace("lazy", "1azy"), 3),
-        (LINE + " and the cat", 2),
-        (LINE[:20], len(LINE) - 20 + 2),
-        ("", len(LINE) + 1),
-    ],
-)
+@pytest.mark.parametrize("draft, most", cases("lev_runtime/beam/cases.tsv", "passes"))
 def test_a_text_takes_one_pass_and_one_or_two_for_each_place_that_differs(draft, most):
     assert passes(draft, LINE) <= most

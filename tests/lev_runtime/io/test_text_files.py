@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
+from tables import table
 
 from lev_runtime.io.text_files import (
     count_lines,
@@ -39,21 +40,9 @@ def test_lines_are_those_of_text_mode(tmp_path_factory, text, windows):
     assert count_lines(str(scratch)) == len(stock)
 
 
-@pytest.mark.parametrize(
-    "content, where",
-    [
-        (b"good\nb\xffd\n", "line 2: byte 2 "),
-        ("é\né\n".encode("latin-1"), "line 1: byte 1 "),
-        ("ok\nhalf é".encode()[:-1], "line 2: byte 6 "),
-        (b"ok\nsurrogate \xed\xa0\x80\n", "line 2: byte 11 "),
-        ("text".encode("utf-16"), "line 1: byte 1 "),
-        (b"ok\none\rtwo\n", "line 2: a carriage return"),
-        (b"one\r\r\n", "line 1: a carriage return"),
-        (b"\xef\xbb\xbfok\n", "line 1"),
-    ],
-)
+@pytest.mark.parametrize("content, where", table("lev_runtime/io/cases.tsv", "misread"))
 def test_what_fairseq_would_misread_is_named(write, content, where):
-    path = write("a.src", content)
+    path = write("a.src", content.encode("latin-1"))
     with refuses(f"{path}: {where}"):
         count_lines(path)
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from refusals import refuses
+from tables import cases, table
 
 from lev_runtime.text.markup import (
     DROP,
@@ -47,31 +48,12 @@ def test_marks_hold_what_was_put_in_and_know_their_places(parts, end):
     assert parse_markup(write_marks(plain + end, marks)) == (plain + end, marks)
 
 
-@pytest.mark.parametrize(
-    "text, plain, marks",
-    [
-        ("a\\b \\= \\] [x] =] -]", "a\\b \\= \\] [x] =] -]", []),
-        ("[=a \\=] b=]", "a =] b", [(0, 6, "keep")]),
-        ("[=a[=]", "a[", [(0, 2, "keep")]),
-        ("[+C:\\\\+]", "C:\\", [(0, 3, "term")]),
-        ("[+a\\\\\\+]+]", "a\\+]", [(0, 4, "term")]),
-    ],
-)
+@pytest.mark.parametrize("text, plain, marks", cases("lev_runtime/text/cases.tsv", "marks"))
 def test_what_is_written_is_read(text, plain, marks):
     assert parse_markup(text) == (plain, [Mark(*mark) for mark in marks])
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("a [=b", "'[=b'"),
-        ("[+b\\+]", "'[+b"),
-        ("[=]", "'[=]'"),
-        ("[+ \t+]", "'[++]'"),
-        ("[=a [-b-] c=]", "'[=a [-b-] c=]'"),
-        ("[-a \\[= b [+c-]", "'[-a"),
-    ],
-)
+@pytest.mark.parametrize("text, message", table("lev_runtime/text/cases.tsv", "no mark"))
 def test_a_mark_that_cannot_be_read_is_refused_by_its_text(text, message):
     with refuses(message):
         parse_markup(text)
@@ -120,17 +102,7 @@ def test_marks_that_disagree_on_a_token_or_have_none_are_refused(text, message):
 NUMBERS = " ".join(map(str, range(30)))
 
 
-@pytest.mark.parametrize(
-    "symbols, joined, apart",
-    [
-        ("▁Fluss ▁Win ter n . ▁ 7 的 - ▁der", "▁Fluss n, ter 7", "▁Fluss ▁Win, ▁Fluss ., ▁ n, n ▁"),
-        ("ĠWin ter Ġ", "ĠWin ter", "ter ĠWin, Ġ ter"),
-        ("Fluss Win ##ter ##n . 7 ##s", "Win ##ter, 7 ##s", "Fluss Win, . ##s"),
-        ("Fluss Win@@ ter n . Fl@@ (@@", "Win@@ ter", "Fluss n, (@@ ter"),
-        ("F l ▁ . 7 的 s", "F l", "F ▁, F ., l 的"),
-        (f"Fluss Winter a@ #b ▁seen {NUMBERS}", "", "Fluss Winter, a@ Fluss, Fluss ▁seen"),
-    ],
-)
+@pytest.mark.parametrize("symbols, joined, apart", table("lev_runtime/text/cases.tsv", "joined"))
 def test_tokens_join_where_no_space_stands_between_letters(symbols, joined, apart):
     joining = Joining(["<s>", "<unk>", *symbols.split(), "<plh>"])
     for pairs, wanted in ((joined, True), (apart, False)):

@@ -10,6 +10,7 @@ import pytest
 from fake_folder import fake_editor
 from fake_policy import PAIRS
 from refusals import refuses
+from tables import cases
 
 NOISE = {"nbest": 3, "candidates": 5, "noise_scale": 1.0}
 
@@ -115,21 +116,7 @@ def test_all_terms_are_in_the_output_of_a_draft(editor):
         assert all(holds(group[0].text, [term]) for term in terms or [])
 
 
-@pytest.mark.parametrize(
-    "arguments, named",
-    [
-        ({"sources": ["a", "b " * 63]}, "sentence 2: 65 source tokens"),
-        ({"drafts": ["a", "b " * 63]}, "sentence 2: 65 draft tokens"),
-        ({"drafts": ["a"]}, "drafts"),
-        ({"first": 1.5}, "first=1.5"),
-        ({"nbest": 3, "candidates": 2}, "candidates=3 or more"),
-        ({"terms": [["a"]]}, "terms"),
-        ({"drafts": ["a", "b"], "terms": [None, ["a b", "xyz"]]}, "sentence 2: the term 'xyz'"),
-        ({"drafts": ["a", "b " * 61], "terms": [None, ["a b"]]}, "sentence 2: 65 draft tokens"),
-        ({"terms": [["a"], ["a", "b xyz"]]}, "sentence 2: the term 'b xyz' has 'xyz'"),
-        ({"drafts": ["a", "[=b"], "markup": True}, "sentence 2: "),
-    ],
-)
+@pytest.mark.parametrize("arguments, named", cases("lev_runtime/text/cases.tsv", "refused"))
 def test_what_cannot_be_edited_is_refused(editor, arguments, named):
     with refuses(named):
         editor.edit(**{"sources": ["a", "b"], **arguments})

@@ -5,6 +5,7 @@ from itertools import combinations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tables import cases
 
 from lev_runtime.text.words import (
     WordEdit,
@@ -60,15 +61,7 @@ def test_edits_make_the_target_and_touch_nothing_twice(source, target):
     assert all(tuple(source[edit.start : edit.end]) != edit.words for edit in edits)
 
 
-@pytest.mark.parametrize(
-    "source, target, edits",
-    [
-        ("tbe old hovse", "the old house", [(0, 1, "the"), (2, 3, "house")]),
-        ("alot of it", "a lot of it", [(0, 1, "a lot")]),
-        ("it so", "it is just so", [(1, 1, "is just")]),
-        ("", "a b", [(0, 0, "a b")]),
-    ],
-)
+@pytest.mark.parametrize("source, target, edits", cases("lev_runtime/text/cases.tsv", "word edits"))
 def test_a_span_between_equal_words_is_an_edit_and_word_for_word_ones_are_split(
     source, target, edits
 ):
