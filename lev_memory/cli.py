@@ -4,7 +4,7 @@ import argparse
 import functools
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,12 +27,12 @@ from .formats.files import (
     write_json,
     write_lines,
 )
+from .formats.keys import FORMATS, KeyedFile
 from .formats.markdown import ENDINGS as MARKDOWN
 from .formats.markdown import OTHER_MARKUP, Markdown, committed
 from .formats.tmx import write_tmx
 from .formats.units import BilingualFile, subtags
-from .memory import Memory, Pair
-from .repair.text import to_line
+from .memory import Pair
 from .translation_memory import Decision, Filled, Report, TranslationMemory, proposals_of, summary
 
 say = functools.partial(print, flush=True)
@@ -93,7 +93,8 @@ def _add_evaluate(parser: argparse.ArgumentParser, add: Add) -> None:
 def _add_files(add: Add, place: str = "place PATH", **options: Any) -> None:
     about = "a .po or XLIFF file, or a folder with such files"
     if options:
-        about += "; Markdown: the source as it was, the source as it is, and its translation"
+        about += "; of Markdown, or texts by key (.json, .yml, .arb, .properties, .strings, .resx, "
+        about += "strings.xml): the source as it was, the source as it is, and its translation"
     add(place, about, type=Path, **options)
     add("-o --output PATH", "write here and leave the files unchanged", type=Path)
 
@@ -110,7 +111,7 @@ def _add_proposals(add: Add, precision: str) -> None:
 
 def _add_repair(parser: argparse.ArgumentParser, add: Add) -> None:
     _add_files(add, "places PATH", nargs="+")
-    since = "Markdown: take the source as it was in this revision of its git repository"
+    since = "take the source as it was in this revision of its git repository"
     add("--since REVISION", since)
     new = "Markdown: put in what is new in the source, marked, and take out what it lost"
     add("--insert-new", new)
@@ -205,18 +206,15 @@ def target_of(path: Path, place: Path, output: Path | None) -> Path:
 def _repair(args: argparse.Namespace) -> int:
     """Repairs files, each with the memory of those in its language."""
     require_share("--precision", args.precision)
+    problems = Problems()
     if args.since or len(args.places) > 1:
-        return _repair_markdown(args)
-    if args.insert_new:
-        raise UserError("--insert-new is for OLD.md NEW.md TRANSLATION.md; for .po use msgmerge")
-    args.place, problems = args.places[0], Problems()
-    documents = dict[Path, BilingualFile]()
+        documents = _with_sources(args, problems)
+    else:
+        documents = _alone(args, problems)
     by_language: dict[tuple[str, ...], list[Path]] = {}
-    for path in paths_of(args.place, args.output):
-        with noted(problems, path, path == args.place):
-            documents[path] = read_document(path)
-            language = args.language or language_of(documents[path])
-            by_language.setdefault(subtags(language)[:2], []).append(path)
+    for path, document in documents.items():
+        language = args.language or language_of(document)
+        by_language.setdefault(subtags(language)[:2], []).append(path)
     memories: dict[Path, TranslationMemory] = {}
     for group in by_language.values():
         read = [documents[path] for path in group]
@@ -227,39 +225,69 @@ def _repair(args: argparse.Namespace) -> int:
             more, language = [*more, *pairs], language or named
         memory = TranslationMemory.of(read, more, language, args.precision)
         memories |= dict.fromkeys(group, memory)
+    pages = [document for document in documents.values() if isinstance(document, Markdown)]
+    page = args.report if pages else None
+    args.report = None if pages else args.report
     _fill(args, memories, problems, documents)
+    if page:
+        write_lines(page, itertools.chain(*(each.report() for each in pages)))
     return 2 if problems else 0
 
 
-def _repair_markdown(args: argparse.Namespace) -> int:
-    """Repairs translations of Markdown, from both versions of their sources."""
+def _alone(args: argparse.Namespace, problems: Problems) -> dict[Path, BilingualFile]:
+    """Reads .po and XLIFF files, which have their older sources in them."""
+    (args.place,) = args.places
+    if args.insert_new:
+        raise UserError("--insert-new is for OLD.md NEW.md TRANSLATION.md; for .po use msgmerge")
+    documents = dict[Path, BilingualFile]()
+    for path in paths_of(args.place, args.output):
+        with noted(problems, path, path == args.place):
+            documents[path] = read_document(path)
+    return documents
+
+
+def _with_sources(args: argparse.Namespace, problems: Problems) -> dict[Path, BilingualFile]:
+    """Reads translations beside both versions of their sources."""
     if len(args.places) != (2 if args.since else 3):
-        wanted = "OLD.md NEW.md TRANSLATION.md, or --since REVISION NEW.md TRANSLATION.md"
+        wanted = "OLD NEW TRANSLATION, or --since REVISION NEW TRANSLATION"
         raise UserError(f"give three files or folders, {wanted}")
     *olds, new, args.place = args.places
     for path in args.places:
         if tool := OTHER_MARKUP.get(path.suffix.lower()):
             raise UserError(f"{path} is no Markdown; {tool} makes .po files of it")
-    problems, documents = Problems(), dict[Path, Markdown]()
-    pairs = list[Pair]()
-    for path in files_in(args.place, MARKDOWN):
-        name = path.relative_to(args.place) if args.place.is_dir() else ""
+    documents = dict[Path, BilingualFile]()
+    for path, source in _beside(args.place, new):
         with noted(problems, path, path == args.place):
-            source = new / name
-            old = committed(args.since, source) if args.since else read_bytes(str(olds[0] / name))
-            sides = read_bytes(str(path)), old, read_bytes(str(source))
-            document = documents[path] = Markdown(path, *sides, args.insert_new)
-            document.language = args.language or ""
-            pairs += [(to_line(text), to_line(other)) for text, other in document.pairs]
-    language = args.language or next((language_of(each) for each in documents.values()), "")
-    for place in args.memory:
-        pairs += folder_memory(place, language, problems)[0]
-    memory = TranslationMemory(Memory(pairs), language, args.precision)
-    page, args.report = args.report, None
-    _fill(args, dict.fromkeys(documents, memory), problems, {**documents})
-    if page:
-        write_lines(page, itertools.chain(*(each.report() for each in documents.values())))
-    return 2 if problems else 0
+            old = olds[0] / source.relative_to(new) if olds else None
+            before = read_bytes(str(old)) if old else committed(args.since, source)
+            sides = read_bytes(str(path)), before, read_bytes(str(source))
+            documents[path] = _followed(args, path, *sides)
+            documents[path].language = args.language or ""
+    return documents
+
+
+def _beside(place: Path, new: Path) -> Iterator[tuple[Path, Path]]:
+    """Yields translations and their sources: a file's, those of a folder by their names, those of
+    the other languages in a source's own folder."""
+    for path in files_in(place, [*MARKDOWN, *FORMATS]):
+        if place.is_file():
+            yield path, new
+        elif new.is_dir():
+            yield path, new / path.relative_to(place)
+        elif path.suffix == new.suffix and path.resolve() != new.resolve():
+            yield path, new
+
+
+def _followed(
+    args: argparse.Namespace, path: Path, there: bytes, old: bytes, new: bytes
+) -> BilingualFile:
+    """Reads a translation by its ending: of a document, or of texts by key."""
+    if path.suffix.lower() not in FORMATS:
+        return Markdown(path, there, old, new, args.insert_new)
+    if args.insert_new:
+        raise UserError(f"--insert-new is for Markdown, not for {path}: new keys are named")
+    since = committed(args.since, path) if args.since else None
+    return KeyedFile(path, there, old, new, since)
 
 
 def _propose(args: argparse.Namespace) -> int:
@@ -317,15 +345,14 @@ def _fill(
 
 def told(filled: Filled) -> str:
     """Returns what became of a file, or why there is nothing to do."""
-    units, outcome = filled.document.units, filled.document.outcome()
-    if outcome:
-        return outcome
-    if filled.decisions:
-        is_done = {each.outcome for each in filled.decisions} == {"left"}
-        return ("nothing new to do: " if is_done else "") + summary(filled.report)
+    units = filled.document.units
     empty = sum(unit.state == "untranslated" for unit in units)
     hint = f", untranslated: {empty}; --memory gives these matches" if empty else ""
-    return f"nothing to do: no entry of {len(units)} is fuzzy{hint}"
+    entries = f"nothing to do: no entry of {len(units)} is fuzzy{hint}"
+    if filled.decisions:
+        is_done = {each.outcome for each in filled.decisions} == {"left"}
+        entries = ("nothing new to do: " if is_done else "") + summary(filled.report)
+    return filled.document.outcome(entries)
 
 
 def _described(path: Path, decision: Decision) -> dict[str, object]:

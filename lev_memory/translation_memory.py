@@ -454,6 +454,8 @@ class TranslationMemory:
         source, unit, text = draft.unit.source, draft.unit, proposal.text
         if not text.strip():
             return "without a word"
+        if not (proposal.is_all or document.takes_parts):
+            return "repaired in part alone"
         fault = self.fault(draft, text)
         if fault and (proposal.is_all or fault != self.fault(draft, unit.target)):
             return fault

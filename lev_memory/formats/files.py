@@ -33,6 +33,8 @@ READERS: dict[str, Callable[[Path, bytes], BilingualFile]] = {
 }
 # the language at the end of a name: app.pt_BR
 _AT_END = re.compile(r"(?:.*[._-])?(([a-z]{2})(?:[_-](?:[A-Z]\w{1,3}|\d{3}))?(?:@\w+)?)")
+# before a region in Android's folders: values-pt-rBR
+_REGION = re.compile(r"-r(?=[A-Z]{2}$)")
 _WHOLE = re.compile(r"[a-zA-Z]{2}(?:[_-].*)?")
 
 
@@ -92,8 +94,9 @@ def read_document(path: Path) -> BilingualFile:
     """
     reader = READERS.get(path.suffix.lower())
     if reader is None:
-        raise UserError(f"{path}: give one of {', '.join(READERS)}; ts2po, prop2po, json2po of "
-                        "translate-toolkit make a .po file of others")  # fmt: skip
+        raise UserError(f"{path}: give one of {', '.join(READERS)}; texts by key and Markdown are "
+                        "repaired beside their source (--since REVISION en.json de.json); json2po, "
+                        "prop2po of translate-toolkit make a memory of them")  # fmt: skip
     return reader(path, read_bytes(str(path)))
 
 
@@ -103,7 +106,7 @@ def language_of(document: BilingualFile) -> str:
     *how-to* is no Tongan); "" if none says it."""
     path = document.path.absolute()
     folder = path.parent.parent if path.parent.name == "LC_MESSAGES" else path.parent
-    names = [path.stem, folder.name]
+    names = [path.stem, _REGION.sub("-", folder.name.removesuffix(".lproj"))]
     if path.suffix.lower() not in READERS:
         names = [name for name in (folder.name, folder.parent.name) if is_locale(name)] + names
     return document.language.replace("-", "_") or language_in(*names)

@@ -271,17 +271,19 @@ class Markdown(BilingualFile):
     """The translation of a document whose source has changed.
 
     old, new: the source as it was when it was translated, and as it is now. insert: whether what is
-    new is put in, and what is gone taken out. units: what changed; pairs: sentences and blocks of
-    the older source with their translations. notes: lines and what a reader is told of them, once
-    there are proposals.
+    new is put in, and what is gone taken out. units: what changed; obsolete: sentences and blocks
+    of the older source with their translations. notes: lines and what a reader is told of them,
+    once there are proposals.
     """
+
+    takes_parts = False
 
     def __init__(
         self, path: Path, translation: bytes, old: bytes, new: bytes, insert: bool = False
     ) -> None:
         super().__init__(path, "", [])
         self.insert = insert
-        self.pairs = list[Pair]()
+        self.obsolete: list[Pair] = []
         self.notes = list[tuple[int, Note]]()
         try:
             there, *sources = (side.decode() for side in (translation, old, new))
@@ -295,7 +297,7 @@ class Markdown(BilingualFile):
         sources = [source.replace("\r\n", "\n").replace("\n", end) for source in sources]
         self.parts = self.merged(*map(blocks, (*sources, there)))
 
-    def outcome(self) -> str:
+    def outcome(self, entries: str) -> str:
         """See the base class."""
         counts = Counter(note.what for _, note in self.notes)
         return ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing to do"
@@ -315,7 +317,9 @@ class Markdown(BilingualFile):
         repaired, and notes."""
         links = dict(aligned(old, there, translates))
         pairs = [(old[i], there[j]) for i, j in links.items()]
-        self.pairs += [(source.text, target.text) for source, target in pairs if not source.is_code]
+        self.obsolete += [
+            (source.text, target.text) for source, target in pairs if not source.is_code
+        ]
         script, place = changes(old, new), NONE
         removed, gone = self.removed(script, old, new), set[int]()
         cells: dict[int, list[Part]] = {j: [piece.text] for j, piece in enumerate(there)}
@@ -383,7 +387,7 @@ class Markdown(BilingualFile):
         return [unit]
 
     def with_proposals(self, proposals: dict[TranslationUnit, Proposal]) -> bytes:
-        """See the base class; what follows a part of a change is left out."""
+        """See the base class."""
         texts, line = list[str](), 1
         self.notes = []
         for part in self.parts:
@@ -403,6 +407,6 @@ class Markdown(BilingualFile):
         if isinstance(part, Note):
             return "", part
         made = proposals.get(part)
-        if made is None or not made.is_all:
+        if made is None:
             return part.target, Note("changed", part.source, part.old)
         return marked(made.text, REPAIRED), Note("repaired", part.source, part.old)

@@ -66,9 +66,11 @@ class BilingualFile:
         language: of the translations, as the file says, else "".
         encoding: of the file.
         obsolete: translations of sources that are gone.
+        takes_parts: whether a proposal may follow a part of a change, since it stays marked.
     """
 
     encoding = "utf-8"
+    takes_parts = True
     obsolete: Sequence[tuple[str, str]] = ()
 
     def __init__(self, path: Path, language: str, units: list[TranslationUnit]) -> None:
@@ -78,9 +80,13 @@ class BilingualFile:
         """Returns why a text cannot be written for a unit, "" if it can."""
         return ""
 
-    def outcome(self) -> str:
-        """Returns what became of the rest of the file, for a reader."""
-        return ""
+    def outcome(self, entries: str) -> str:
+        """Returns what became of the file, for a reader.
+
+        Args:
+            entries: what became of its fuzzy units.
+        """
+        return entries
 
     def with_proposals(self, proposals: dict[TranslationUnit, Proposal]) -> bytes:
         """Returns the file's bytes with proposals for its units."""

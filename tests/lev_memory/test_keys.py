@@ -1,0 +1,133 @@
+"""lev_memory: an app's texts by key follow what their source has become."""
+
+import json
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from refusals import refusal
+from scripted_command import commit, git, put, tree
+
+from lev_memory import cli
+from lev_memory.formats.files import language_of
+from lev_memory.formats.keys import KeyedFile
+from lev_memory.formats.units import Proposal
+
+#: files of each format: old, new, de, and expected, which comes out
+SAMPLES = Path(__file__).parent / "keys"
+ENDINGS = [path.suffix for path in sorted(SAMPLES.glob("old.*"))]
+OLD = {"open": "Open the file", "folder": "Open the folder", "end": "Version 3.1 is out"}
+NEW = OLD | {"open": "Open the folder", "end": "Version 3.2 is out", "more": {"x": "New"}}
+GERMAN = {"open": "Datei öffnen", "folder": "Ordner öffnen", "end": "Version 3.1 ist da"}
+FRENCH = {"open": "Ouvrir", "folder": "Ouvrir le dossier", "end": "La version 3.1 est sortie"}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    put(**{"other.txt": b"not ours\n"})
+
+
+def as_json(texts):
+    return json.dumps(texts, indent=2, ensure_ascii=False).encode()
+
+
+def files(texts, german=GERMAN):
+    return {
+        "i18n__en.json": as_json(texts),
+        "i18n__de.json": as_json(german),
+        "i18n__fr.json": as_json(FRENCH),
+    }
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_changed_by_key_is_repaired_and_all_else_stays_byte_for_byte(ending):
+    sides = [str(SAMPLES / f"{name}{ending}") for name in ("old", "new", "de")]
+    assert cli.main(["repair", *sides, "-o", f"out{ending}"]) == 0
+    assert Path(f"out{ending}").read_bytes() == (SAMPLES / f"expected{ending}").read_bytes()
+    assert {*tree()} == {"other.txt", f"out{ending}"}
+
+
+def test_each_language_of_a_folder_is_repaired_from_its_own_texts(capsys):
+    git("init", "-q")
+    commit(**files(OLD))
+    put(**files(NEW))
+    assert cli.main("repair --since HEAD i18n/en.json i18n".split()) == 0
+    assert "not here (more.x)" in capsys.readouterr().out
+    assert json.loads(Path("i18n/de.json").read_bytes()) == GERMAN | {
+        "open": "Ordner öffnen",
+        "end": "Version 3.2 ist da",
+    }
+    assert json.loads(Path("i18n/fr.json").read_bytes()) == FRENCH | {
+        "open": "Ouvrir le dossier",
+        "end": "La version 3.2 est sortie",
+    }
+
+
+def test_what_was_translated_since_stays():
+    git("init", "-q")
+    commit(**files(OLD))
+    translated = GERMAN | {"open": "Den Ordner öffnen", "end": "Version 3.1 ist raus"}
+    put(**files(NEW, translated))
+    before = tree("i18n")["de.json"]
+    assert cli.main("repair --since HEAD i18n/en.json i18n/de.json".split()) == 0
+    assert tree("i18n")["de.json"] == before
+
+
+@pytest.mark.parametrize(
+    "path, language",
+    [
+        ("app_pt_BR.arb", "pt_BR"),
+        ("values-pt-rBR/strings.xml", "pt_BR"),
+        ("de.lproj/Localizable.strings", "de"),
+        ("locales/de/common.json", "de"),
+        ("config/devise.de.yml", "de"),
+        ("Strings.de.resx", "de"),
+        ("messages_de.properties", "de"),
+    ],
+)
+def test_the_language_is_said_by_the_name_or_the_folder(path, language):
+    data = (SAMPLES / f"de{Path(path).suffix}").read_bytes()
+    assert language_of(KeyedFile(Path(path), data, data, data)) == language
+
+
+TEXTS = st.text(
+    st.characters(exclude_categories=["C"]) | st.sampled_from("\n\t'\"\\:#{"),
+    min_size=1,
+    max_size=30,
+).filter(str.strip)
+
+
+@given(st.sampled_from(ENDINGS), TEXTS, st.data())
+def test_a_text_that_is_written_is_read_again(ending, text, data):
+    old, new, there = ((SAMPLES / f"{name}{ending}").read_bytes() for name in ("old", "new", "de"))
+    document = KeyedFile(Path(f"de{ending}"), there, old, new)
+    unit = data.draw(st.sampled_from(document.units))
+    if ending in (".xml", ".resx"):
+        text = escape(text)
+    texts = document.texts(document.with_proposals({unit: Proposal(text, 1.0)}))
+    assert texts[document.messages[unit].key] == text
+    assert len(texts) == len(document.texts(there))
+
+
+@pytest.mark.parametrize(
+    "name, data",
+    [
+        ("de.json", b'{"a": "b",}'),
+        ("de.yml", b"de:\n  a: [b\n"),
+        ("strings.xml", b"<resources><string name='a'>b</resources>"),
+        ("colors.xml", b"<layout/>"),
+        ("de.json", b'{"a": "\xff"}'),
+    ],
+)
+def test_a_damaged_file_is_named_and_nothing_is_written(name, data):
+    put(**{"there__de.json": data, f"there__{name}": data, "old": b"{}", "new": b"{}"})
+    assert name in refusal(cli.main, "repair", "old", "new", f"there/{name}")
+
+
+def test_new_keys_are_named_and_not_put_in():
+    put(**files(NEW))
+    words = "repair i18n/en.json i18n/en.json i18n/de.json --insert-new"
+    assert "--insert-new" in refusal(cli.main, *words.split())
