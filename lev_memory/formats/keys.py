@@ -6,6 +6,7 @@ text between its quotes or tags, as its format writes it.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -177,25 +178,15 @@ def in_json(text: str, before: str, whole: str) -> str:
 
 
 def in_yaml(text: str, before: str, whole: str) -> str:
-    """Returns a text in the style that the one before it has, else in double quotes."""
-    end = before[len(before.rstrip()) :]  # of a block
-    quoted = json.dumps(text, ensure_ascii=False) + end
-    if before[0] in "|>":
-        header, _, body = before.partition("\n")
+    """Returns a text in the style that the one before it has, where it can be written so."""
+    style = before[0] if before[0] in "\"'|>" else ""
+    dumped = yaml.safe_dump([text], default_style=style, allow_unicode=True, width=math.inf)
+    styled, after = dumped.removeprefix("- ").rstrip(), before[len(before.rstrip()) :]
+    if style in ("|", ">"):
+        _, _, body = before.partition("\n")
         indent = body[: len(body) - len(body.lstrip())].rpartition("\n")[2]
-        between = "\n" if before[0] == "|" else "\n\n"
-        lines = text.rstrip("\n").split("\n")
-        indented = between.join(indent + line if line else line for line in lines)
-        styled = f"{header}\n{indented}{end}"
-    elif before[0] == "'":
-        styled = "'" + text.replace("'", "''") + "'"
-    else:
-        styled = quoted if before[0] == '"' else text
-    try:
-        nodes = yaml.compose(f"- {styled}\n- x", yaml.CSafeLoader).value
-    except yaml.YAMLError:
-        return quoted
-    return styled if [node.value for node in nodes] == [text, "x"] else quoted
+        styled = styled.replace("\n  ", f"\n{indent}")
+    return styled + after
 
 
 def in_lines(text: str, before: str, whole: str) -> str:
