@@ -25,7 +25,7 @@ from .formats.units import BilingualFile, Proposal
 from .memory import Memory, similarity
 from .repair.confidence import Weights, log_odds, lowest, probability
 from .repair.entries import Repair
-from .repair.invented import with_right_codes, with_right_marks, without_repeats
+from .repair.invented import with_right_codes, without_repeats
 from .repair.text import places, to_line
 
 FOREIGN = 2  # times as many unknown pairs of words as on the validation part tell another project
@@ -190,7 +190,7 @@ def propose(
 ) -> list[Proposal]:
     """Returns the model's outputs; the draft, with probability 0, if a line is too long for it.
 
-    A word or a mark that only the model has written twice in a row stands once, and an identifier
+    A word that only the model has written twice in a row stands once, and an identifier
     that it has misspelt is the source's.
     """
     proposals = [Proposal(change.draft, 0.0) for change in changes]
@@ -211,8 +211,7 @@ def propose(
         history=False,
     )
     for (i, change), trace in zip(fitting.items(), traces, strict=True):
-        read = change.new, change.draft
-        text = with_right_marks(without_repeats(trace.text, memory.repeats, *read), *read)
+        text = without_repeats(trace.text, memory.repeats, change.new, change.draft)
         text = with_right_codes(text, change.new, memory.codes, change.old, change.draft)
         proposals[i] = Proposal(text, math.exp(min(trace.score, 0.0)))
     return proposals

@@ -37,7 +37,7 @@ from .repair.code import code_mismatch, is_nested_like, is_paired_like, same_ent
 from .repair.confidence import least_probability, probability
 from .repair.entries import EXACT, RULE, Repair, Repairer, stated, to_do
 from .repair.invented import lost_code, vocabulary
-from .repair.layout import CASE, MARKS
+from .repair.layout import MARKS
 from .repair.repair import Category, counting
 from .repair.text import places, to_line, to_text, with_ends
 
@@ -45,7 +45,7 @@ BY_RULE, BY_LOOK_UP = "repaired by rule", "repaired from the memory"
 STANDING = "have a proposal"
 # kinds of whole repairs that an untranslated entry gets: of four projects in four languages 14 of
 # 15 are what was written; in German 13 of 31 with look-ups or deletions, none of 64 in part
-SURE = {RULE, MARKS, CASE}
+SURE = {RULE, MARKS}
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 NO_END = "\\ No newline at end of file"
 Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations

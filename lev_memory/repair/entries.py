@@ -1,7 +1,7 @@
 """Repair the translation of a changed source from a memory's own words.
 
 Each stretch that differs between the two sources is repaired on its own: by rule, by the language's
-marks and capitals, by looking up how the memory translates the new words with their neighbours, or
+marks, by looking up how the memory translates the new words with their neighbours, or
 by deleting what the deleted words are linked to. What finds no repair stays.
 """
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 from rapidfuzz.distance import Levenshtein
 
 from .confidence import ACCEPTED, CHOICE, probability
-from .layout import CASE, MARKS, Habits
-from .lookup import Concordance, Translation, joined, stretch
+from .layout import MARKS, Habits
+from .lookup import Concordance, Translation, stretch
 from .meaning import Unfollowed
 from .repair import UNKNOWN, Category, Repaired, Sources, Stretch, repaired
 from .text import changes, goes_on, is_word, replaced, span, to_text, tokens_of
@@ -70,7 +70,8 @@ class Words:
 
     def __init__(self, lookup: Concordance, sources: Sources, draft: str) -> None:
         self.lookup, self.draft, self.sources = lookup, draft, sources
-        self.old, self.new, self.target = sources.old.tokens, sources.new.tokens, tokens_of(draft)
+        self.old, self.new = sources.old.tokens, sources.new.tokens
+        self.target = tokens_of(draft)
         self.forward, self.backward = lookup.table.links(self.old, self.target)
         self.keys = [tuple(token.key for token in side) for side in (self.old, self.new)]
 
@@ -80,9 +81,10 @@ class Words:
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""
-        there = self.sources.new.slice
-        around = there(range(new.start)), there(range(new.stop, len(self.new)))
-        return Unfollowed(to_text(self.sources.old.slice(old)), to_text(there(new)), *around)
+        gone, come = self.sources.old.slice(old), self.sources.new.slice(new)
+        before = self.sources.new.slice(range(new.start))
+        after = self.sources.new.slice(range(new.stop, len(self.new)))
+        return Unfollowed(to_text(gone), to_text(come), before, after)
 
     def covered(self) -> float:
         """Returns how much of the older source has a link to the draft."""
@@ -128,19 +130,16 @@ class Words:
         }
         for translation in self.lookup.translations(after)[:MOST_FOUND]:
             text = self.cased(translation, there.start, self.new[new.start].text)
-            for place, form in sorted({(start, text), self.agreed(there, text)}):
-                gone = [token.key for token in self.target[: there.stop] if token.start >= place]
-                sides = gone, [token.key for token in tokens_of(form)], before, after
-                if any(map(is_word, sides[1])):
-                    sure = features | self.sureness(translation, there.stop, *sides)
-                    sure["alone"] = translation.is_alone and len(old) == len(self.old)
-                    yield Replacement(place, end, self.apart(place, end, form), LOOKED_UP, sure)
+            written = [token.key for token in tokens_of(text)]
+            if any(map(is_word, written)):
+                sure = features | self.sureness(translation, there, written, before, after)
+                sure["alone"] = translation.is_alone and len(old) == len(self.old)
+                yield Replacement(start, end, self.apart(start, end, text), LOOKED_UP, sure)
 
     def sureness(
         self,
         translation: Translation,
-        stop: int,
-        gone: Sequence[str],
+        there: range,
         written: Sequence[str],
         before: Sequence[str],
         after: Sequence[str],
@@ -148,23 +147,26 @@ class Words:
         """Returns features of a look-up: whether the memory has the words side by side, covers the
         source and has as many of them.
 
-        stop: of the tokens ``gone`` from the draft. before, after: tokens of the sources.
+        there: tokens of the draft that are gone. before, after: tokens of the sources.
         """
-        seen = self.lookup.neighbours
-        left = self.target[: stop - len(gone)][-1:]
-        counts = [sum(map(is_word, side)) for side in (written, before, gone, after)]
-        marks = [len(side) - n for side, n in zip((written, before, gone, after), counts)]
-        in_translation, in_old, in_gone, in_new = counts
-        more = math.log((1 + in_translation) * (1 + in_old))
-        fewer = math.log((1 + in_gone) * (1 + in_new))
+        gone = [token.key for token in self.target[there.start : there.stop]]
+        left = self.target[: there.start][-1:]
+        is_usual = not left or self.lookup.neighbours[left[0].key, written[0]] > 0
+        grown = (1 + words_in(written)) * (1 + words_in(before))
+        shrunk = (1 + words_in(gone)) * (1 + words_in(after))
+        growth = math.log(grown / shrunk)
+        words_more = words_in(written) + words_in(before)
+        words_fewer = words_in(gone) + words_in(after)
+        marks_more = len(written) + len(before) - words_more
+        marks_fewer = len(gone) + len(after) - words_fewer
         return {
             "share": translation.share,
-            "left": not left or seen[left[0].key, written[0]] > 0,
+            "left": is_usual,
             "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
             "covered": self.lookup.table.covered(after, {*written}),
-            "longer": max(more - fewer, 0.0),
-            "shorter": max(fewer - more, 0.0),
-            "other marks": sum(marks[:2]) != sum(marks[2:]),
+            "longer": max(growth, 0.0),
+            "shorter": max(-growth, 0.0),
+            "other marks": marks_more != marks_fewer,
             "words": math.log1p(len(written)),
         }
 
@@ -180,21 +182,11 @@ class Words:
 
     def apart(self, start: int, end: int, text: str) -> str:
         """Returns a replacement with spaces where a word would go on as it did not before."""
-        before, gone, after = self.draft[:start][-1:], self.draft[start:end], self.draft[end:][:1]
-        if goes_on(before, text[:1]) and not goes_on(before, gone[:1]):
+        before, after = self.draft[:start][-1:], self.draft[end:][:1]
+        went_on = goes_on(before, self.draft[start:end][:1])
+        if goes_on(before, text[:1]) and not went_on:
             text = f" {text}"
         return f"{text} " if goes_on(text[-1:], after) else text
-
-    def agreed(self, there: range, text: str) -> tuple[int, str]:
-        """Returns where a replacement starts, and its text: with the word before it in the form
-        that the memory has before its first one."""
-        start, _ = span(self.target, there)
-        if there.start:
-            small = self.target[there.start - 1]
-            form = self.lookup.agreeing(small.text, tokens_of(text)[0].text)
-            if form != small.text:
-                return small.start, form + joined(form, self.draft[small.end : start]) + text
-        return start, text
 
     def deletion(self, old: range) -> Replacement | None:
         """Returns the deletion of what all words of a stretch are linked to."""
@@ -226,11 +218,12 @@ class Repairer:
     def words(
         self, old: str, new: str, draft: str, category: Category
     ) -> tuple[Words, Repaired, set[str]]:
-        """Returns an entry after its repairs by rule, marks and capitals; and their kinds."""
+        """Returns an entry after its repairs by rule and marks; and their kinds."""
         rule = repaired(old, new, draft, category, self.habits.quotes)
-        text, between, kinds = self.habits.marked(rule.sources.old.text, new, rule.text)
-        if rule.text != draft:
-            kinds.add(RULE)
+        text, between = self.habits.marked(rule.sources.old.text, new, rule.text)
+        kinds = {RULE} if rule.text != draft else set[str]()
+        if text != rule.text:
+            kinds.add(MARKS)
         return Words(self.lookup, rule.sources.after(between), text), rule, kinds
 
     def repair(self, old: str, new: str, draft: str, category: Category = UNKNOWN) -> Repair:
@@ -253,7 +246,7 @@ class Repairer:
         if draft[:1].isupper() and new[:1].isupper():
             text = text[:1].upper() + text[1:]
         kinds |= {edit.kind for edit in edits}
-        is_small = kinds <= {MARKS, CASE} or kinds in ({LOOKED_UP}, {DELETED})
+        is_small = len(kinds) < 2 and kinds != {RULE}
         # of what is small two of three need fewer edits: the rest of the text is wrong
         if not text or (left and is_small):
             return Repair(draft, (), False, 0.0, {}, left=left, eager=text or draft)
@@ -284,6 +277,11 @@ def stated(chance: float, left: Iterable[Unfollowed]) -> float:
 def to_do(left: Iterable[Unfollowed]) -> str:
     """Returns what is left, for a reader: ``up → down; left → right``."""
     return "; ".join(dict.fromkeys(change.described() for change in left))
+
+
+def words_in(tokens: Iterable[str]) -> int:
+    """Counts the words among tokens."""
+    return sum(map(is_word, tokens))
 
 
 def means(features: Sequence[Mapping[str, float]]) -> dict[str, float]:

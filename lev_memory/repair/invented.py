@@ -98,7 +98,6 @@ _AFTER = r".,;:!?…)\]»”"  # marks that may follow a word
 _REPEATED = regex.compile(
     rf"(?if)(?<!\S)(?P<words>(?:\S+\s+)?\S*[^\s{_AFTER}])(?P<again>\s+(?P=words))(?=[{_AFTER}]*(?!\S))"
 )
-_WRONG_MARKS = regex.compile(r"(?|([.,;:!?。、，！？])\1+|\s([.,])(?!\S))")
 
 
 def repeats(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -113,13 +112,6 @@ def usual_repeats(translations: Iterable[str]) -> set[str]:
     """Returns the words that a memory repeats often enough."""
     counts = Counter(words for text in translations for words in {w for w, _ in repeats(text)})
     return {words for words, count in counts.items() if count >= USUAL}
-
-
-def with_right_marks(text: str, *others: str) -> str:
-    """Returns a text whose marks stand once, and commas and full stops after no space, unless one
-    of the other texts has them so."""
-    known = {match[0] for other in others for match in _WRONG_MARKS.finditer(other)}
-    return _WRONG_MARKS.sub(lambda match: match[match[0] not in known], text)
 
 
 def without_repeats(text: str, usual: Container[str], *others: str) -> str:

@@ -1,5 +1,5 @@
 """Follows a source in what is no language: code alone, accelerators; and in what a memory
-shows: how a language writes marks and the first letter."""
+shows: how a language writes marks."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -80,15 +80,13 @@ def accelerated(old: str, new: str, draft: str) -> tuple[str, str]:
     return same, there.marked(after.sign, place)
 
 
-# marks and capitals ------------------------------------------------------------------------------
+# marks -------------------------------------------------------------------------------------------
 
 USUAL = 3  # translations that show a habit
-MARKS, CASE = "marks", "case"  # kinds of repairs
+MARKS = "marks"  # a kind of repairs
 MOST = 0.8  # least share of them
 _NO_END = r"\p{Ps}\p{Pe}\p{Pi}\p{Pf}\"'%*/\\_@#&`\-"
 _END = regex.compile(rf"(?V1)[\s⍽⎵]*(?:[\p{{P}}--[{_NO_END}]]+)?\s*$")
-_FIRST = regex.compile(r"\p{L}")
-_SMALL = regex.compile(r"\b\p{Ll}\p{L}*")
 _OPENING = regex.compile(r"[¿¡]")
 
 
@@ -102,47 +100,29 @@ def body_of(text: str) -> str:
     return text[: len(text) - len(end_of(text))]
 
 
-def capital(text: str) -> bool | None:
-    """Returns whether the first letter is a capital; None without one."""
-    first = _FIRST.search(text)
-    return first[0].isupper() if first else None
-
-
 class Habits:
-    """Holds what translations have for the end marks and the capitals of their sources."""
+    """Holds what translations have for the end marks of their sources, and their quotes."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        self.small = set[str]()  # words that it has with a small letter
         ends: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self.capitals: Counter[tuple[bool | None, bool | None]] = Counter()
         quotes = Counter[str]()
         for source, target in pairs:
             quotes.update({*QUOTES.findall(target)})
             ends[end_of(source).strip()][end_of(target)] += 1
-            self.small.update(_SMALL.findall(target))
-            self.capitals[capital(source), capital(target)] += 1
         self.quotes = {mark for mark, count in quotes.items() if count >= USUAL}
-        self.ends = {
-            mark: counts.most_common(1)[0][0]
-            for mark, counts in ends.items()
-            if counts.total() >= USUAL and max(counts.values()) >= MOST * counts.total()
-        }
+        self.ends = dict[str, str]()
+        for mark, counts in ends.items():
+            ((end, most),) = counts.most_common(1)
+            if counts.total() >= USUAL and most >= MOST * counts.total():
+                self.ends[mark] = end
 
-    def marked(self, old: str, new: str, draft: str) -> tuple[str, str, set[str]]:
-        """Returns a draft and its source with the end marks and the first letter of the new source,
-        and the kinds of what has changed; what the language writes otherwise stays."""
-        kinds = set()
+    def marked(self, old: str, new: str, draft: str) -> tuple[str, str]:
+        """Returns a draft and its source with the end marks of the new source; what the language
+        writes otherwise stays."""
+        better = None
         if end_of(old).strip() != end_of(new).strip():
             better = self.with_end(old, new, draft)
-            if better is not None:
-                kinds |= {MARKS} if better != draft else set()
-                draft, old = better, body_of(old) + end_of(new)
-        if capital(old) != capital(new) and old[1:2] == new[1:2]:
-            better = self.with_capital(bool(capital(new)), draft)
-            if better is not None:
-                kinds.add(CASE)
-                draft, old = better, new[:1] + old[1:]
-        return draft, old, kinds
+        return (draft, old) if better is None else (better, body_of(old) + end_of(new))
 
     def with_end(self, old: str, new: str, draft: str) -> str | None:
         """Returns a draft with the end marks of the new source; None if it has not the old one's,
@@ -153,15 +133,3 @@ class Habits:
         if any(body_of(text).endswith(">") for text in (old, new, draft)):
             return None
         return body_of(draft) + self.ends.get(after, after)
-
-    def with_capital(self, is_capital: bool, draft: str) -> str | None:
-        """Returns a draft whose first letter is a capital or none; None if the language has another
-        habit, or it has several capitals."""
-        first = _FIRST.search(draft)
-        kept, changed = (self.capitals[is_capital, way] for way in (is_capital, not is_capital))
-        if not first or first[0].isupper() == is_capital or kept < MOST * (kept + changed):
-            return None
-        letter = first[0].upper() if is_capital else first[0].lower()
-        cased = draft[: first.start()] + letter + draft[first.end() :]
-        is_name = not is_capital and _SMALL.findall(cased)[0] not in self.small
-        return None if is_name or draft[first.end() :][:1].isupper() else cased

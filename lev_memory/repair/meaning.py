@@ -42,9 +42,7 @@ class Unfollowed(NamedTuple):
 
     def described(self) -> str:
         """Returns ``up → down``, with one side alone where words come or go."""
-        sides = (" ".join(text.split()) for text in (self.old, self.new))
-        old, new = (text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in sides)
-        return f"{old} → {new}".strip()
+        return f"{shortened(self.old)} → {shortened(self.new)}".strip()
 
     def changes_meaning(self) -> bool:
         """Returns whether a text that does not follow says something else than its source.
@@ -66,3 +64,9 @@ class Unfollowed(NamedTuple):
             return False
         following = {*[*old, *after][1:2], *[*new, *after][1:2]}
         return bool({old[0], new[0]} & _VERBS or following & _AFTER_VERBS)
+
+
+def shortened(text: str) -> str:
+    """Returns a text in one line, as long as one is shown."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"

@@ -15,7 +15,7 @@ from test_translation_files import HEADER, written
 from lev_memory import TranslationMemory, cli
 from lev_memory.formats import files, tmx
 from lev_memory.memory import Memory
-from lev_memory.repair import code, confidence, entries, layout, lookup
+from lev_memory.repair import code, confidence, entries, lookup
 from lev_memory.repair.repair import Sources
 
 NOUNS = {
@@ -50,7 +50,6 @@ Print the file now | Save the file now | Enregistrer le fichier ici | Imprimer l
 The page | The red page | La page rouge | La page
 Print 4 pages: | Print 4 pages | Imprimer 4 pages | Imprimer 4 pages :
 Go! | Go. | Va… |
-Go today | go today | va demain | Va demain
 Print a Page 3 | Print a page 3 | Imprimer une page 3 |
 Print a xylophone | Print a page | Imprimer une page |
 """
@@ -149,12 +148,6 @@ def test_translation_probabilities_of_a_word_sum_to_one_at_most(pairs):
     table = lookup.probabilities(pairs)
     for source in {source for source, _ in table}:
         assert sum(chance for (word, _), chance in table.items() if word == source) <= 1 + 1e-5
-
-
-def test_a_word_that_the_language_has_only_with_a_capital_keeps_it():
-    german = layout.Habits([("month", "Monat"), *[(f"all {n}", f"alle {n}") for n in range(20)]])
-    assert german.with_capital(False, "Alle Monate") == "alle Monate"
-    assert german.with_capital(False, "Monate") is None
 
 
 def test_a_look_up_is_made_only_if_it_is_better_than_none():
