@@ -372,6 +372,8 @@ class TranslationMemory:
         Only what a program can use is proposed, with all terms of the glossary.
         """
         unit, why = draft.unit, ""
+        if draft.old and self.memory.mends_typo(draft.old, stripped(unit.source)):
+            return Decision(unit, "kept", "right: a typo of their source was mended")
         best: tuple[Proposal | None, Sequence[str]] = None, ()
         for proposal, reason, least, kinds in self.candidates(draft, repair, change, output):
             proposal = proposal._replace(text=self.written(unit, proposal.text))

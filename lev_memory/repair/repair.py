@@ -5,6 +5,7 @@ A word of the source language is never written into a translation.
 
 import calendar
 import re
+import unicodedata
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -43,8 +44,13 @@ _SIGNS = re.compile(r"\D+")  # between digits
 
 
 def digits(text: str) -> tuple[str, ...]:
-    """Returns the groups of digits of a number: the same whatever parts them."""
-    return (*_SIGNS.split(text),)
+    """Returns the groups of digits of a number: the same whatever parts them, in any script."""
+    return (*_SIGNS.split("".join(map(_plain, text))),)
+
+
+def _plain(char: str) -> str:
+    """Returns a digit as ASCII has it; another character as it is."""
+    return str(unicodedata.digit(char)) if char.isdecimal() else char
 
 
 def as_written(old: str, new: str, like: str) -> str | None:
@@ -54,8 +60,17 @@ def as_written(old: str, new: str, like: str) -> str | None:
     ``as_written("3.5", "4.25", "3,5")`` is ``"4,25"``.
     """
     signs = dict(zip(_SIGNS.findall(old), _SIGNS.findall(like)))
-    known = signs.keys() >= {*_SIGNS.findall(new)}
-    return _SIGNS.sub(lambda sign: signs[sign[0]], new) if known else None
+    if not signs.keys() >= {*_SIGNS.findall(new)}:
+        return None
+    written = _SIGNS.sub(lambda sign: signs[sign[0]], new)
+    zero = min(ord(char) - unicodedata.digit(char) for char in like if char.isdecimal())
+    return (
+        written
+        if zero == ord("0")
+        else "".join(
+            chr(zero + unicodedata.digit(char)) if char.isdecimal() else char for char in written
+        )
+    )
 
 
 #: the category of a number as it is written; None for what counts nothing: a date, a version

@@ -104,6 +104,13 @@ def test_corrects_outputs_of_the_model(source, draft, output, expected, why):
     assert proposal.text == expected
 
 
+@pytest.mark.parametrize("old, new, expected, why", table("typos.tsv"))
+def test_a_slip_that_a_source_mends_is_told_from_another_word(old, new, expected, why):
+    sources = "Open the server", "Starting page 3", "The widgets", "page 4"
+    known = memory.Memory([(source, "x") for source in (*sources, old)])
+    assert known.mends_typo(old, new) == (expected == "yes")
+
+
 @pytest.mark.parametrize("row", table("entries.tsv"), ids=lambda row: row[0])
 def test_an_entry_becomes(row, tmp_path):
     """The columns: see the table. ``learnt``: what the model has learnt, if not the memory."""
