@@ -101,9 +101,12 @@ def _listed(table: str, name: str, text: str) -> str:
     """Returns the first kind of a table that a file may be, else nothing."""
     ending = name.rpartition(".")[2] if "." in name else ""
     section = ending[:1] if ending[:1].isdigit() else ""  # of a manual: printf.3, Foo.3pm
-    names = {"*", "=" + name, name[:1] + name[1:].partition(".")[0] + ".", ending, section}
-    rows = _rows(table)
-    return next((kind for kind, listed, has in rows if names & listed and has.search(text)), "")
+    stem = name[:1] + name[1:].partition(".")[0]
+    names = {"*", f"={name}", f"{stem}.", ending, section}
+    for kind, listed, has in _rows(table):
+        if names & listed and has.search(text):
+            return kind
+    return ""
 
 
 def _by_name(name: str, text: str) -> str:

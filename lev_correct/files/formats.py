@@ -125,7 +125,9 @@ def _decoded(entity: re.Match[str]) -> str:
     size, char = len(entity[0]), unescape(entity[0])
     if len(char) > 1:
         return _CODE * size
-    return CODE * size if char.isalnum() or char in "'\u2019" else char.strip().ljust(size)
+    if char.isalnum() or char in "'\u2019":
+        return CODE * size
+    return char.strip().ljust(size)
 
 
 def hidden(text: str, sign: str = _CODE) -> str:
@@ -161,7 +163,10 @@ def _settled(run: re.Match[str]) -> str:
     text, (start, end), size = run.string, run.span(), len(run[0])
     following = text[end : end + 2].lstrip("([")  # a bracket parts a word, too
     is_inside = text[start - 1 : start].isalpha() and following[:1].isalpha()
-    if is_inside and _SPACE not in run[0] and _BREAK not in run[0]:
+    parts_words = _SPACE in run[0] or _BREAK in run[0]
+    if is_inside and not parts_words:
         return CODE * size
     blank = BREAK if _BREAK in run[0] else " "
-    return blank * size if size < 3 or _CODE not in run[0] else f"{blank}{CODE * (size - 2)}{blank}"
+    if size < 3 or _CODE not in run[0]:
+        return blank * size
+    return f"{blank}{CODE * (size - 2)}{blank}"

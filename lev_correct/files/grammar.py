@@ -306,8 +306,10 @@ def _diff(lines: Sequence[str], knows: Knows) -> str:
 def _is_whole(lines: Sequence[str]) -> bool:
     """Returns whether no string or comment seems to begin before the lines or to end after them."""
     text = "\n".join(lines)
-    is_even = not any(text.count(quote) % 2 for quote in ('"""', "'''", "`"))
-    return is_even and text.count("/*") == text.count("*/") and text.find("/*") <= text.find("*/")
+    if any(text.count(quote) % 2 for quote in ('"""', "'''", "`")):
+        return False
+    is_paired = text.count("/*") == text.count("*/")
+    return is_paired and text.find("/*") <= text.find("*/")
 
 
 # notebooks ----------------------------------------------------------------------------------------

@@ -102,6 +102,8 @@ def differing_part(before: str, after: str) -> tuple[int, str, str]:
     """Returns where two texts begin to differ, and what stands in either between what they begin
     and end with alike."""
     same = len(commonprefix([before, after]))
-    before, after = before[same:], after[same:]
-    alike = len(commonprefix([before[::-1], after[::-1]]))
-    return same, before[: len(before) - alike], after[: len(after) - alike]
+    gone, come = before[same:], after[same:]
+    alike = len(commonprefix([gone[::-1], come[::-1]]))
+    gone = gone[: len(gone) - alike]
+    come = come[: len(come) - alike]
+    return same, gone, come

@@ -1,29 +1,20 @@
 """Everyday slips between words that exist, which are reported and never made."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from fake_backend import FakeBackend
-from tables import rows
 
 from lev_correct import Corrector
 from lev_correct.lines import splice
 from lev_correct.propose.usage import SLIPS, doubts
 
-#: a sentence with a slip, with what is meant
-MEANT = rows(Path(__file__).with_name("slips.tsv").read_text("utf-8"), "\t")
 
-
-@pytest.mark.parametrize("written, meant", MEANT)
+@pytest.mark.parametrize("written, meant", [slip[-2:] for slip in SLIPS])
 def test_an_everyday_slip_is_found_and_nothing_where_it_is_right(written, meant):
     changes = [*doubts(written)]
     assert splice(written, [change[:3] for change in changes]) == meant
     assert all(0 < chance < 1 for *_, chance in changes) and not [*doubts(meant)]
-
-
-def test_each_pattern_finds_something():
-    assert len(SLIPS) == len(MEANT)
 
 
 @pytest.mark.parametrize("line", [
