@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import regex
@@ -18,48 +19,20 @@ _VALUE = (
     r"[-+#0'I]*(?:\*(?:\d+\$)?|\d+)?(?:\.(?:\*(?:\d+\$)?|\d+)?)?"
     r"(?:<PRI[a-zA-Z0-9]+>|(?:hh|h|ll|l|L|q|j|z|Z|t)?[a-zA-Z@%])"
 )
-#: what is replaced whole: a pattern without groups for each kind, which messages name
-FORMATS = {
-    # Windows, Symfony and phpBB; Apple
-    "variables between per cent signs": r"%[A-Z_]{2,}%|%[A-Za-z_][\w.-]+%(?![\w%])|%#@\w+@",
-    PRINTF: rf"%(?:\([^()]*\)|\d+\$|\d+:|<\w+>(?=[\w.+-]))?{_VALUE}",
-    "placeholders of Qt or Ruby": r"%L?\d+(?![\d.,]*\d)|%\{\w+\}",
-    # ERB, Jinja, Template Toolkit; PHP; FreeMarker
-    "template code": r"(?:<%|\{%|\[%)(?:(?![<{\[]%|%[\]>}]).)*%[\]>}]|<\?(?:(?!<\?|\?>).)*\?>"
-    r"|</?[#@][a-zA-Z][^<>]*>",
-    # i18next, Vue
-    "references to other messages": r"\$t\([^()]*\)"
-    r"|(?<![\w.@])@(?:\.\w+)?:(?:\([^()\s]*\)|[\w-]+(?:\.[\w-]+)*)",
-    "placeholders of Lisp": r"(?<!\S)~[adsADS](?!\w)",
-    # shells, make, PHP, ECMAScript; Ruby
-    "variables": r"\$\{[^{}]*\}|\$\(\w+\)|\$[^\W\d]\w*\$?|\$\d+(?![\d.,]*\d)|#\{[^{}]*\}",
-    # Python, .NET, ICU; Mustache, Handlebars, Angular
-    "placeholders in braces": r"\{\{\{[^{}]*\}\}\}|\{\{[^{}]*\}\}|\{[^{}]*\}",
-}
+
+
+def _rows(group: str) -> dict[str, str]:
+    """Returns the patterns of a group of the table beside this file, by their kinds."""
+    _, *lines = Path(__file__).with_name("code.tsv").read_text("utf-8").splitlines()
+    cells = (line.split("\t") for line in lines)
+    return {kind: pattern for of, kind, _, pattern, *_ in cells if of == group}
+
+
+#: what is replaced whole: a pattern without groups for each kind, which messages name; tests read
+#: the table's other columns: where a kind is met, a text, and the code in it
+FORMATS = {kind: text.replace("@VALUE@", _VALUE) for kind, text in _rows("replaced").items()}
 #: what stays as often as it is there, beside these
-GUARDS = {
-    # of a wiki, some with their own text; in Markdown
-    LINKS: r"\[\[[^\[\]|\n]*(?:\]\]|\|(?=[^\[\]\n]*\]\]))"
-    r"|\]\((?:[^()\s]|\([^()\s]*\))+|(?<=\])\[[\w-]+\]",
-    "BBCode or short codes": r"\[/?(?:[bius*]|url|img|quote|code|list|size|color|font|center)"
-    r"(?:=[^\[\]]+)?\]|\[/\w+\]|\[[\w-]+(?:\s+[\w-]+=[^\[\]\s]*)+\]",
-    # mail and content management, Drupal, Maketext; no synopsis of a command
-    "names in brackets": r"\[_\d+\]|\[[a-z*#]+,_\d+"
-    r"|(?<![\w=\]\[]|[Uu]sage:(?s:.*)|:\s*%s\s(?s:.*))\[(?!OPTIONS?\])"
-    r"(?:[A-Z][A-Z\d_]+|[%#@$*+]?[A-Za-z]\w*[_:]\w[\w:.-]*[%#]?|[%#@$*+][A-Za-z]\w+[%#]?)\]"
-    r"(?!\.\.|…| ?\[+\w+:)",
-    # mail, Mailchimp, TYPO3, Sphinx, Windows
-    "names between marks": r"\*\|[^|*\n]+\|\*"
-    r"|(?<![\w#@])(?P<wide>##+|@@)[^\W\d](?:[\w .-]*\w)?(?P=wide)(?![\w#@])"
-    r"|(?<![\w#%^|!:$])(?P<mark>[#^|]|%%%?|\^\^|\|\||!!|:::?|\$\$)[^\W\d][\w.-]*(?P=mark)"
-    r"(?![\w#%^|!:$])",
-    # Laravel, emoji, roles of Sphinx: not the ending of a word in quotes
-    "names after a colon": r"(?<![\w:/.\\\[>})\]’”»])(?<![\w})\]>:][\"'`]):[A-Za-z_][\w-]*:?",
-    # Drupal; i18next
-    "names after a mark": r"(?<![\w.@/])@[A-Za-z]\w*@?(?![\w.]*:)|(?<![\w!])![a-z]\w*"
-    r"|\b__[A-Za-z]\w*?__\b",
-    "escapes": r"\\(?:[nrt0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})",
-}
+GUARDS = _rows("kept")
 _FORMATS = "|".join(FORMATS.values())
 #: a tag or what is replaced whole, as a pattern without groups
 FIXED = f"(?:{TAG.pattern}|{_FORMATS})"
@@ -242,10 +215,10 @@ ACCELERATORS = (
     (rf"{_START}(?:\p{{Lu}}\p{{Ll}}*_(?=\p{{Ll}})|_(?=\p{{L}}+(?!\w)))", r"(?<!_)_(?=\p{L})"),
     (rf"{_START}~(?=\p{{L}})", r"~(?=\p{L})"),
 )
-Path = tuple[tuple[str, str, str], ...]  # names of arguments, their kinds, keys of the branches
+Branch = tuple[tuple[str, str, str], ...]  # names of arguments, their kinds, keys of the branches
 
 
-def general(path: Path) -> Path:
+def general(path: Branch) -> Branch:
     """Returns the branch that a language takes without plural forms."""
     return tuple(
         (name, kind, "other" if kind != "select" and key in _CATEGORIES else key)
@@ -264,10 +237,10 @@ def ends(text: str) -> dict[int, int]:
     return closed
 
 
-def branches(message: str) -> dict[Path, str]:
+def branches(message: str) -> dict[Branch, str]:
     """Returns the texts of an ICU message by their paths; a text without arguments has one."""
-    texts: dict[Path, str] = {}
-    todo: list[tuple[str, Path]] = [(message, ())]
+    texts: dict[Branch, str] = {}
+    todo: list[tuple[str, Branch]] = [(message, ())]
     for text, path in todo:
         closed, outside, position = ends(text), "", 0
         for match in _CHOICE.finditer(text):
@@ -285,9 +258,9 @@ def branches(message: str) -> dict[Path, str]:
 
 
 def _branch_mismatch(
-    wanted: dict[Path, str],
-    translated: dict[Path, str],
-    before: dict[Path, str],
+    wanted: dict[Branch, str],
+    translated: dict[Branch, str],
+    before: dict[Branch, str],
     mismatch: Callable[[str, str], str],
 ) -> str:
     """Returns the first kind of placeholder whose count differs between two branches, "" if none.

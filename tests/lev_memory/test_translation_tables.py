@@ -13,7 +13,9 @@ from pathlib import Path
 
 import polib
 import pytest
+import regex
 from refusals import refuses
+from tables import rows
 from test_translation_files import HEADER, Editor, entry, fill, proposer, repaired, written
 
 from lev_memory import memory, proposals
@@ -86,6 +88,18 @@ def test_a_number_beside_a_noun_changes_within_its_plural_category(
     source, old, draft, expected, language
 ):
     assert repaired(old, source, draft, repair.counting(language)) == expected
+
+
+CODE = Path(code.__file__).with_name("code.tsv").read_text("utf-8").splitlines()[1:]
+
+
+@pytest.mark.parametrize("row", [line.split("\t") for line in CODE], ids=lambda row: row[1])
+def test_code_of_each_kind_is_found(row):
+    group, kind, _, _, *cells = row
+    ((text, found),) = rows("\t".join(cells), "\t")
+    known = code.FORMATS if group == "replaced" else code.GUARDS
+    assert " ".join(match[0] for match in regex.finditer(known[kind], text)) == found
+    assert code.placeholders(text) != code.placeholders("")
 
 
 @pytest.mark.parametrize("check, source, text, old, draft, expected, why", table("checks.tsv"))
