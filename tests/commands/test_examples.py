@@ -13,7 +13,7 @@ import pytest
 from conftest import conllu
 from example_scripts import EXAMPLES, bash, module, programs, ran, refusal
 from plain_files import put, read
-from tables import rows, table
+from tables import table
 from test_guides import smaller
 
 from lev_plugins.packaged import ENGLISH_SPANISH
@@ -249,13 +249,6 @@ MINE = {
     **{name: name.lower() for name in ("WMT14", "OCRPP", "ICDAR", "BERT", "EURLEX", "UD", "COLA")},
     "T5FOLDER": "t5",
 }
-#: the recipe | what an update of each of its trainings sees: sentences and, but for labels, tokens
-UPDATES = """
-wmt14_en_de | 80 13000, 80 13000
-finnish_ocr | 100 1000, 100 1000, 100 1000
-icdar_ocr | 32 8000, 32 8000
-enct5 | 128 50000, 128 50000, 128 0
-"""
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +297,7 @@ def shorter(words: list[str]) -> list[str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("recipe, updates", rows(UPDATES))
+@pytest.mark.parametrize("recipe, updates", table("commands/cases.tsv", "examples: updates"))
 def test_a_recipe_of_a_paper_runs_with_its_flags_at_its_true_shape(
     recipe, updates, shaped, tmp_path, commands
 ):

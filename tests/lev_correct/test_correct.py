@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusals import refuses
 from scripted_command import TEH, put, run_scripted, tree
-from tables import rows
+from tables import table
 
 
 @pytest.fixture
@@ -57,33 +57,7 @@ def test_edits_are_json_lines_that_name_their_place(run):
     assert places == [("a", 3, "teh", "protected"), ("a", 4, byte, None), ("b", 1, "teh", None)]
 
 
-#: options | the one that is named
-REFUSED = r"""
---min-confidence 1.5 | --min-confidence 1.5
---buffer 0 | --buffer 0
---protect-words gone | gone
-tune words words --lexicon /dev/stdin | --lexicon /dev/stdin
-words gone | gone
-. | \\.
---edits no/e.jsonl | no/e.jsonl
---edits words --protect-words words | --edits .* words
---edits - | --edits -
---edits words | --edits words
-bad --edits words | --edits words
---in-place | --in-place
---in-place . | check
-check --write | --write
-check --write - | --write
-check -w --stdin-filename a | --write
-tune words words --goal best | --goal best
-tune words words --tune-weights | --tune-weights.* --lexicon
---edits e.jsonl bad | no memory
---in-place bad --buffer 1 | no memory
---in-place words binary | binary
-"""
-
-
-@pytest.mark.parametrize("flags, named", rows(REFUSED))
+@pytest.mark.parametrize("flags, named", table("lev_correct/cases.tsv", "correct: refused"))
 def test_a_mistake_leaves_files_as_they_were(run, flags, named):
     put(words=b"x\n", bad=b"teh\nbad\n", binary=b"teh\0")
     before = tree()

@@ -12,7 +12,7 @@ import scripted_command
 from fake_backend import Scripted, ranking
 from refusals import refuses
 from scripted_command import TEH, commit, git, places, put, run_scripted, tree
-from tables import rows
+from tables import table
 
 from lev_correct.cli import main as correct
 from lev_correct.settings import Settings
@@ -116,21 +116,7 @@ class Terminal(io.TextIOWrapper):
         return True
 
 
-#: options and NO_COLOR | what is coloured
-COLOURED = """
-check a | \x1b[31mteh -> the (0.25)\x1b[0m
-check a --color never |
-check a NO_COLOR |
-check a --color always NO_COLOR | \x1b[31mteh -> the (0.25)\x1b[0m
-check a --write | \x1b[33mteh -> the (0.25), written\x1b[0m
-check a --json --color always |
-check a --diff | \x1b[31m-teh\x1b[0m
-a --diff | \x1b[32m+the\x1b[0m
-a --color always |
-"""
-
-
-@pytest.mark.parametrize("words, wanted", rows(COLOURED))
+@pytest.mark.parametrize("words, wanted", table("lev_correct/cases.tsv", "correct check: coloured"))
 def test_a_terminal_has_colours_unless_it_wants_none(run, monkeypatch, words, wanted):
     put(a=b"teh\n")
     monkeypatch.setenv("NO_COLOR", "1" * ("NO_COLOR" in words))
@@ -212,19 +198,7 @@ protect = ["x.z"]
 WORDS = {"teh": "the", "tx": "ty", "xyz": "xxx"}
 
 
-#: options | places of findings
-CHECKED = """
-d docs vendor docs/b.txt | d:1:1 docs/a:1:1
-vendor/in/c in/vendor/c |
-. --exclude a | d:1:1 docs/b.txt:1:1 in/vendor/c:1:1 vendor/in/c:1:1
-. --exclude ./vendor/* | d:1:1 docs/a:1:1 docs/b.txt:1:1 in/vendor/c:1:1
-docs --min-confidence 0.3 |
-docs/a --protect none | docs/a:1:1 docs/a:2:4
-docs/a --protect-words kept | docs/a:2:1
-"""
-
-
-@pytest.mark.parametrize("flags, wanted", rows(CHECKED))
+@pytest.mark.parametrize("flags, wanted", table("lev_correct/cases.tsv", "correct check: checked"))
 def test_a_repository_s_settings_hold_in_its_folders_and_the_command_line_wins(run, flags, wanted):
     put(docs__a=b"teh\ntx xyz\n", vendor__in__c=b"teh", in__vendor__c=b"teh", d=b"teh x")
     put(kept=b"teh", **{"docs__b.txt": b"teh"})
@@ -246,22 +220,7 @@ def test_settings_of_a_folder_above_hold_in_it(run, monkeypatch):
     assert Path("a").read_bytes() == b"the\ntx xyz\n"
 
 
-#: line of the settings | pattern of the message
-WRONG = r"""
-threshold = 2 | toml: threshold .* from 0 to 1
-threshold = '0.9' | toml: threshold
-threshold = true | toml: threshold
-treshold = 0.9 | toml: treshold .* threshold
-words = 3 | toml: words
-words = 'gone.txt' | toml: words.* gone.txt
-protect = ['a', '('] | protect '\\('
-protect = 'a' | toml: protect
-exclude.a = 1 | toml: exclude
-threshold = | toml .*line 2
-"""
-
-
-@pytest.mark.parametrize("line, message", rows(WRONG))
+@pytest.mark.parametrize("line, message", table("lev_correct/cases.tsv", "correct check: wrong"))
 def test_a_wrong_setting_is_named(run, line, message):
     put(a=b"teh")
     Path("pyproject.toml").write_text(f"[tool.lev-correct]\n{line}\n[tool.other]\n")

@@ -11,7 +11,7 @@ from fake_backend import FakeBackend, replaced
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
-from tables import json_rows
+from tables import cases
 
 from lev_correct import Corrector
 from lev_correct.corrector import LONGEST_WORD
@@ -112,15 +112,7 @@ def test_what_the_subwords_normalise_stays_as_typed_unless_it_is_edited(tmp_path
 # edits and their probabilities -------------------------------------------------------------------
 
 
-#: the edit of abc | probabilities of what is written and of what follows
-CHANCES = """
-["b", "X", [1, 0.5, 0.4, 1]]
-["b", "", [1, 0.3, 1]]
-["c", "", [1, 1, 0.7]]
-"""
-
-
-@pytest.mark.parametrize("old, new, chances", json_rows(CHANCES))
+@pytest.mark.parametrize("old, new, chances", cases("lev_correct/cases.tsv", "corrector: chances"))
 def test_a_probability_is_that_of_the_tokens_written_and_of_the_one_behind(old, new, chances):
     backend = FakeBackend(replaced(old, new), lambda written: [*map(math.log, chances)])
     (edit,) = correct_line(backend, "abc").edits
@@ -156,17 +148,9 @@ def test_no_edit_that_is_made_changes_what_is_protected(line):
 # what is read at once, and what is refused --------------------------------------------------------
 
 
-#: words learnt | arguments | unit and window
-READS = """
-[3, [], ["window", 3]]
-[3, ["window"], ["window", 3]]
-[3, ["line"], ["line", 0]]
-[3, [null, 5], ["window", 5]]
-[null, [], ["line", 0]]
-"""
-
-
-@pytest.mark.parametrize("learnt, arguments, read", json_rows(READS))
+@pytest.mark.parametrize(
+    "learnt, arguments, read", cases("lev_correct/cases.tsv", "corrector: reads")
+)
 def test_a_model_reads_as_many_words_as_it_learnt_to_read_or_is_told(learnt, arguments, read):
     backend = FakeBackend()
     backend.words_learnt = learnt
@@ -176,27 +160,7 @@ def test_a_model_reads_as_many_words_as_it_learnt_to_read_or_is_told(learnt, arg
     assert Corrector(backend).unit == "word"
 
 
-#: arguments | what is named
-WRONG = """
-[{"unit": "paragraph"}, "unit=paragraph"]
-[{"unit": "window"}, "window=N"]
-[{"unit": "line", "window": 3}, "window=3"]
-[{"unit": "window", "window": 0}, "window=0"]
-[{"unit": "window", "window": 1.5}, "window=1.5"]
-[{"min_confidence": -0.1}, "min_confidence"]
-[{"min_confidence": NaN}, "min_confidence"]
-[{"batch_size": 0}, "batch_"]
-[{"lines": "abc"}, "lines"]
-[{"lines": ["abc", null]}, "line 2"]
-[{"protect": [null]}, "protect 1"]
-[{"protect": ["("]}, "protect"]
-[{"protect": ["a{9999999999999}"]}, "protect"]
-[{"protect": "abc"}, "protect"]
-[{"protect_words": "a"}, "protect_words"]
-"""
-
-
-@pytest.mark.parametrize("options, message", json_rows(WRONG))
+@pytest.mark.parametrize("options, message", cases("lev_correct/cases.tsv", "corrector: wrong"))
 def test_a_wrong_argument_is_named(options, message):
     units = {name: options.pop(name) for name in ("unit", "window") if name in options}
     with refuses(message):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from fake_backend import Scripted, ranking
 from refusals import refuses
-from tables import rows
+from tables import rows, table
 
 from lev_correct.judge.features import ENGLISH, Weights
 from lev_correct.judge.judge import Evidence, Run
@@ -169,22 +169,7 @@ def test_listed_misspellings_tell_that_a_text_has_errors():
     assert chance(careless, "runkle", "rumple") > chance(careful, "runkle", "rumple")
 
 
-#: what stands there | what comes | kind
-KINDS = """
-isit | is it | left out
-t he | the | put in
-th ecat | the cat | put in
-dont | don't | apostrophe
-is is | is | doubled
-Is is | Is | doubled
-teha | the | listed
-teha | te ha | listed
-Frenc | French | word
-cat | Cat | word
-"""
-
-
-@pytest.mark.parametrize("before, after, kind", rows(KINDS))
+@pytest.mark.parametrize("before, after, kind", table("lev_correct/cases.tsv", "evidence: kinds"))
 def test_an_edit_has_the_kind_that_its_texts_tell(before, after, kind):
     line = f"that {before}"
     judge = evidence().line(line, [*spans(line, "letters")])

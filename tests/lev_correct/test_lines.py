@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
-from tables import json_rows, rows
+from tables import cases, rows
 
 from lev_correct.files.markup import without_markup
 from lev_correct.lines import (
@@ -28,14 +28,7 @@ from lev_runtime.text.words import WordEdit, word_edits
 LINES = st.text(st.sampled_from("ab.!?。 \t\u00a0\u2028\r\ufeff\udcffé"), max_size=40)
 
 
-KINDS_OF = r"""
-["word", ["the", "cat,", "sat", "on", "x"]]
-["line", ["the\tcat,  sat\u00a0on x"]]
-["window", ["the\tcat,", "sat\u00a0on", "x"]]
-"""
-
-
-@pytest.mark.parametrize("kind, texts", json_rows(KINDS_OF))
+@pytest.mark.parametrize("kind, texts", cases("lev_correct/cases.tsv", "lines: kinds of"))
 def test_kinds_of_units(kind, texts):
     line = "\ufeff the\tcat,  sat\u00a0on x \r"
     assert [line[start:end] for start, end in spans(line, kind, 2)] == texts
@@ -134,19 +127,7 @@ def test_words_and_phrases_are_protected_whole_and_in_their_spelling():
     assert protected == ["New York", "C++", "New", "x", "Pari"]
 
 
-#: line, the edit of its words, where it is and what is written
-BARE = r"""
-["x (recieve). y", [1, 2, ["(receive)."]], "recieve", "receive"]
-["\"teh", [0, 1, ["\"the"]], "teh", "the"]
-["... b", [0, 1, [".."]], "...", ".."]
-["re\u0301sume", [0, 1, ["re\u0301sume\u0301"]], "re\u0301sume", "re\u0301sume\u0301"]
-["inthe x", [0, 1, ["in", "the"]], "inthe", "in the"]
-["a cat b", [1, 2, []], " cat", ""]
-["a b", [1, 1, ["x"]], "", " x"]
-"""
-
-
-@pytest.mark.parametrize("line, edit, before, after", json_rows(BARE))
+@pytest.mark.parametrize("line, edit, before, after", cases("lev_correct/cases.tsv", "lines: bare"))
 def test_a_change_is_bare_of_the_punctuation_around_its_words(line, edit, before, after):
     first, last, words = edit
     change = placed(line, 0, len(line), WordEdit(first, last, tuple(words)))

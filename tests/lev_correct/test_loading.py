@@ -10,7 +10,7 @@ from fairseq import tasks
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from refusals import refuses
 from saved import changed, save
-from tables import json_rows
+from tables import cases
 
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
@@ -77,19 +77,7 @@ def test_an_answer_without_end_leaves_the_unit(folder):
     assert correction.text == "abc hgf" and correction.unterminated == ((0, 3), (4, 7))
 
 
-WRONG = """
-["other", {}, "--task language_modeling"]
-["editor", {"beam": 4}, "beam=4: .*editor.pt is an edit model"]
-["editor", {"lexicon": "/dev/null"}, "--lexicon and --lookup need"]
-["stock", {"beam": 0}, "beam=0"]
-["stock", {"beam": true}, "beam=True"]
-["stock", {"bpe": "nonsense"}, "bpe: 'nonsense'"]
-["stock", {"bpe_codes": "gone"}, "--bpe-codes"]
-["stock", {"unit": "line"}, "unit=line"]
-"""
-
-
-@pytest.mark.parametrize("name, options, message", json_rows(WRONG))
+@pytest.mark.parametrize("name, options, message", cases("lev_correct/cases.tsv", "loading: wrong"))
 def test_a_wrong_option_is_named(folder, name, options, message):
     with refuses(match=message):
         Corrector.from_pretrained(folder / f"{name}.pt", **options)

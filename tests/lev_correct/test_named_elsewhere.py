@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from scripted_command import put, tree
-from tables import rows
+from tables import table
 
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
 
-PROJECTS = rows((Path(__file__).parent / "files/projects.tsv").read_text("utf-8"), "\t")
+PROJECTS = table("lev_correct/files/projects.tsv")
 
 
 @pytest.fixture(scope="module")

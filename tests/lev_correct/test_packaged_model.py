@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from plain_files import ROOT
-from tables import rows
+from tables import rows, table
 
 from lev_correct import Corrector
 from lev_correct.cli import main as correct
@@ -83,15 +83,9 @@ def test_both_halves_of_a_divided_word_stay(packaged):
         assert [line.text for line in done] == [lines[0], "mation that we receive."]
 
 
-#: line | the word that is a question | what a check prints
-QUESTIONS = """
-He was not quiet enough for this. | quiet ?  quite
-A collet holds the tool in its place. | collet ?  collect
-It goes inout, and there was no sense in it for most of us here. | inout ?  input, in out
-"""
-
-
-@pytest.mark.parametrize("line, question", rows(QUESTIONS))
+@pytest.mark.parametrize(
+    "line, question", table("lev_correct/cases.tsv", "packaged model: questions")
+)
 def test_a_question_is_printed_and_fails_no_check(
     packaged, capsys, monkeypatch, tmp_path, line, question
 ):

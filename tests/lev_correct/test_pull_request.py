@@ -15,7 +15,7 @@ from fake_backend import FakeBackend
 from plain_files import ROOT
 from refusals import refuses
 from scripted_command import TEH, commit, git, places, put, run_scripted
-from tables import rows
+from tables import table
 
 from lev_correct.cli import main as correct
 from lev_correct.repository.identifiers import identifiers
@@ -132,16 +132,7 @@ def test_the_whole_repository_tells_what_is_a_term(tmp_path, monkeypatch):
     assert correct.main(["check", "--since", "HEAD~1", "a"]) == 0
 
 
-#: options | what is said of them
-REFUSED = """
---since gone | gone
---since HEAD - | --since
---since HEAD --stdin-filename a | --stdin-filename
---stdin-filename a a | --stdin-filename
-"""
-
-
-@pytest.mark.parametrize("flags, message", rows(REFUSED))
+@pytest.mark.parametrize("flags, message", table("lev_correct/cases.tsv", "pull request: refused"))
 def test_what_cannot_be_compared_is_refused(changed, flags, message):
     with refuses(message) as caught:
         changed(f"check {flags}")
@@ -153,26 +144,13 @@ def test_without_a_repository_no_revision_is_known(run):
         run("check --since HEAD")
 
 
-#: identifier | its misspelt parts and their corrections
-NAMES = """
-getFormatedText | Formated Formatted
-test_recieve_message2 | recieve receive
-HTTPRecieve | Recieve Receive
-recieve |
-_recieve_ |
-RECIEVE_MESSAGE |
-get_adres |
-received_text |
-myExistant | Existant Existent
-seperatedBy_occurence | seperated separated occurence occurrence
-"""
 LISTED = dict(
     recieve=["receive"], formated=["formatted"], adres=["address"], existant=["existent"],
     seperated=["separated"], occurence=["occurrence"], message=["massage", "mess age"],
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name, wanted", rows(NAMES))
+@pytest.mark.parametrize("name, wanted", table("lev_correct/cases.tsv", "pull request: names"))
 def test_misspelt_parts_of_identifiers_are_reported(name, wanted):
     find = partial(identifiers, misspelt=lambda word: LISTED.get(word, ()))
     parts = find([("a", 7, f"  {name}()"), ("b", 1, name)])

@@ -6,7 +6,7 @@ import math
 import pytest
 from fake_backend import LEXICON, WEIGHTS, Scripted, ranker_of, ranking
 from refusals import refuses
-from tables import rows
+from tables import rows, table
 
 from lev_correct import Corrector
 from lev_correct.propose.loading import LISTED, ranked
@@ -72,22 +72,7 @@ def test_words_of_the_lexicon_stay_unread_and_others_become_near_ones_with_their
     assert with_case("to", "T") == "To"
 
 
-#: a word and what it may become | their features
-FEATURES_OF = """
-extordonary extraordinary | edits .2727272 growth 2 consonants 0 first 0 last 0 unchanged 0
-catz cats | edits .25 growth 0 consonants 1 first 0 last 1 model -2 length 0 shape 0 misspelt 0
-catz catz | edits 0 growth 0 consonants 0 first 0 last 0 unchanged 1 lexicon 0 length -2 frequency 0
-km km | short 1
-tha tha | short 1
-hte hte | short 0
-hte the | lookup 1 misspelt .6931472 frequency 1.411787
-tha the | lookup 0 misspelt .6931472
-london London | lexicon 1 edits .1666667
-catts Cats | lexicon 0 edits .4
-"""
-
-
-@pytest.mark.parametrize("words, wanted", rows(FEATURES_OF))
+@pytest.mark.parametrize("words, wanted", table("lev_correct/cases.tsv", "ranking: features of"))
 def test_features_compare_a_candidate_with_the_word(words, wanted):
     """A capital is an edit where the lexicon has it, and none where the model writes it."""
     model = Scripted({"extordonary": ["extraordinary"], "catts": ["Cats"]}, {"cats": -2.0})
@@ -171,19 +156,7 @@ def confused(sets=(("then", "than"),), pairs=(), **weights):
     return ranking(lexicon=Lexicon(COUNTS), pairs=pairs, weights={**USUAL, **weights}, **more)
 
 
-#: line | what it becomes, if it does not stay
-CONFUSED = """
-more then that | more than that
-More THEN that | More THAN that
-and than he went | and then he went
-more than that and then he went |
-more then, that |
-more then |
-zoo then zoo |
-"""
-
-
-@pytest.mark.parametrize("line, right", rows(CONFUSED))
+@pytest.mark.parametrize("line, right", table("lev_correct/cases.tsv", "ranking: confused"))
 def test_a_word_becomes_another_where_both_neighbours_speak_for_it(line, right):
     corrector = confused()
     assert texts(corrector, line) == [right or line] and ranker_of(corrector).model.asked == []
@@ -243,15 +216,7 @@ def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
 # which ranking, with which weights --------------------------------------------------------------
 
 
-#: a line | what it may become | the words that are measured, each as it stands and becomes
-MEASURED = """
-xat (dgo) | sat (dog) | xat sat dgo dog
-xat (dgo) | xat (dog) | xat xat dgo dog
-xat dgo | sat | xat dgo sat
-"""
-
-
-@pytest.mark.parametrize("line, text, words", rows(MEASURED))
+@pytest.mark.parametrize("line, text, words", table("lev_correct/cases.tsv", "ranking: measured"))
 def test_a_line_is_measured_by_all_of_its_words_without_the_marks_around_them(line, text, words):
     ranker = ranker_of(lines({line: [text]}, lexicon=Lexicon({"sat": 2.0, "dog": 5.0})))
     words = words.split()
@@ -282,18 +247,9 @@ def test_an_untuned_table_is_followed(tmp_path, unit):
     assert texts(corrector, "Fido hund kat", "govt") == ["Felix Hund cat", "government"]
 
 
-#: unit | files | weights | what is named
-REFUSED = """
-line | bigrams lexicon | | bigrams=
-letters | bigrams | | bigrams=
-letters | confusions lexicon | | confusions=
-letters | confusions lookup bigrams | | lexicon=
-letters | | edits | weights=edits
-letters | lexicon | luck | 'luck'
-"""
-
-
-@pytest.mark.parametrize("unit, files, weights, message", rows(REFUSED))
+@pytest.mark.parametrize(
+    "unit, files, weights, message", table("lev_correct/cases.tsv", "ranking: refused")
+)
 def test_lists_that_cannot_be_used_are_refused(tmp_path, unit, files, weights, message):
     path = tmp_path / "x"
     path.write_text("the 3\n")

@@ -1,7 +1,7 @@
 """What is proposed of spaces, words written twice and apostrophes."""
 
 import pytest
-from tables import rows
+from tables import table
 
 from lev_correct.lines import Change, likeliest
 from lev_correct.propose.spacing import Spacing
@@ -60,17 +60,7 @@ def test_what_is_proposed_in_a_line(case):
     assert proposals(line) == ([tuple(change)] if change else [])
 
 
-#: two or three changes, each start-end=probability | which are kept
-LIKELIEST = """
-0-3=0.5 4-7=0.9 | 0-3 4-7
-0-3=0.5 0-7=0.9 | 0-7
-0-3=0.95 0-7=0.9 | 0-3
-0-3=0.5 2-5=0.6 4-7=0.7 | 0-3 4-7
-3-3=0.5 0-3=0.9 | 0-3 3-3
-"""
-
-
-@pytest.mark.parametrize("given, kept", rows(LIKELIEST))
+@pytest.mark.parametrize("given, kept", table("lev_correct/cases.tsv", "spacing: likeliest"))
 def test_of_changes_of_the_same_text_the_likeliest_is_kept(given, kept):
     changes = []
     for one in given.split():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from fake_backend import Scripted, ranker_of, ranking
 from refusals import refuses
-from tables import json_rows
+from tables import cases
 from test_ranking import in_context
 
 from lev_correct import Correction, Edit, settings
@@ -26,17 +26,9 @@ def test_the_temperature_that_spoilt_probabilities_is_found(warmth):
     assert temperature([(0.3, True), (0.9, True)]) == temperature([]) == 1.0
 
 
-#: source, edit, wanted text | words, right ones before, corrected and miscorrected ones
-COUNTED = """
-["a b c", [4, "c", "C"], "a x C", [3, 1, 1, 0]]
-["a b c", [4, "c", "C"], "a b c", [3, 3, 0, 1]]
-["a b", [0, "a b", "ab"], "a c", [2, 1, 0, 1]]
-["a b", [1, " b", ""], "a b", [2, 2, 0, 1]]
-["a b", [1, "", " x"], "a b", [2, 2, 0, 1]]
-"""
-
-
-@pytest.mark.parametrize("source, edit, wanted, expected", json_rows(COUNTED))
+@pytest.mark.parametrize(
+    "source, edit, wanted, expected", cases("lev_correct/cases.tsv", "tuning: counted")
+)
 def test_words_are_counted_and_those_that_are_joined_lost_or_added_are_wrong(
     source, edit, wanted, expected
 ):
@@ -107,14 +99,7 @@ def test_lines_with_other_numbers_of_words_are_left_out_and_named():
     assert not none and tuned(["a lot"], ["alot"]) == (counts, [1, 11], least)
 
 
-REFUSED = """
-[["zog zog"], ["zog zog"], "no word is wrong"]
-[["a b", "c"], ["ab", "c d"], "2 noisy and 2 clean"]
-[["a"], ["a", "b"], "1 noisy and 2 clean"]
-"""
-
-
-@pytest.mark.parametrize("noisy, clean, message", json_rows(REFUSED))
+@pytest.mark.parametrize("noisy, clean, message", cases("lev_correct/cases.tsv", "tuning: refused"))
 def test_texts_that_choose_no_threshold_are_refused(noisy, clean, message):
     with refuses(message):
         tune(scripted(), noisy, clean, Goal())
@@ -130,17 +115,7 @@ def stored(folder, **more):
     return path
 
 
-#: unit that was tuned, lists that were given | unit
-#: unit that was tuned | lists of the settings | unit
-UNITS = """
-["word", [], "letters"]
-["line", [], "line"]
-[null, ["lexicon"], "letters"]
-["word", ["lexicon"], "word"]
-"""
-
-
-@pytest.mark.parametrize("tuned, lists, unit", json_rows(UNITS))
+@pytest.mark.parametrize("tuned, lists, unit", cases("lev_correct/cases.tsv", "tuning: units"))
 def test_what_is_given_comes_before_what_was_tuned(tmp_path, tuned, lists, unit):
     file = stored(tmp_path, unit=tuned, **dict.fromkeys(lists, "corrector.list"))
     options = {"lookup": "pairs", "beam": 4, "lexicon": None}

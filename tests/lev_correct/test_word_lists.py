@@ -5,7 +5,7 @@ import re
 
 import pytest
 from refusals import refuses
-from tables import json_rows
+from tables import cases
 
 from lev_correct.words.lexicon import Lexicon, Lookup, read_confusions
 from lev_correct.words.ngrams import ORDER, Bigrams, LetterModel
@@ -73,15 +73,9 @@ def test_the_nearest_come_first_and_of_these_the_most_frequent():
     assert nearest == ["the", "tea", "ten", "tech"] and words.near("teh", 2) == nearest[:2]
 
 
-#: pair | how often it is there | how often each of its words
-MET = """
-["the cat", 40, 70, 50]
-["a dog", 0, 10, 30]
-["the be", 0, 70, 50]
-"""
-
-
-@pytest.mark.parametrize("pair, met, first, second", json_rows(MET))
+@pytest.mark.parametrize(
+    "pair, met, first, second", cases("lev_correct/cases.tsv", "word lists: met")
+)
 def test_association_is_mutual_information_with_the_smallest_count_added(pair, met, first, second):
     wanted = math.log((met + 10) / (first * second / 150 + 10))
     assert Bigrams(PAIRS).association(*pair.split()) == pytest.approx(wanted, rel=1e-12)

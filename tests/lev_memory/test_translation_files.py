@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 from refusals import refuses
-from tables import json_rows
+from tables import cases
 
 from lev_memory import memory, proposals, train, translation_memory
 from lev_memory.formats import files, po
@@ -145,19 +145,7 @@ def trans_unit(source, target, old, draft):
     )
 
 
-#: what a model writes for something that the draft has
-BREAKING = r"""
-["&amp; ", "& "]
-["</g>", ""]
-["%s</ph>", "%d</ph>"]
-["&lt;b", "&lt;i"]
-["name</mrk>", "nome</mrk>"]
-["vai", "vai \u000b"]
-["<g id=\"1\">vai</g>", "</g>vai<g id=\"1\">"]
-"""
-
-
-@pytest.mark.parametrize("change", json_rows(BREAKING))
+@pytest.mark.parametrize("change", cases("lev_memory/cases.tsv", "translation files: breaking"))
 def test_a_text_that_would_break_a_unit_is_not_proposed_and_others_are(change, tmp_path):
     text = (
         '<g id="1">{}</g> &amp; <ph id="2">%s</ph> <it id="3" pos="open">&lt;b></it> '

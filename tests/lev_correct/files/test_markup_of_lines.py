@@ -2,7 +2,7 @@
 
 import pytest
 from fake_backend import Scripted, ranking
-from tables import rows
+from tables import rows, table
 
 from lev_correct.files.markup import (
     as_asked,
@@ -19,18 +19,9 @@ def test_a_line_in_capitals_is_corrected_in_capitals():
     assert corrected[2:] == ["**the** cat", "a the/cat"]
 
 
-#: line | as the model is asked
-ASKED = """
-THE OLD CAT | the old cat
-NATO and EU | NATO and EU
-A NATO | A NATO
-THE <b>OLD</b> CAT | the <b>old</b> cat
-<p>The <i>Old</i> cat. <b>Teh</b> | <p>the <i>Old</i> cat. <b>teh</b>
-The Old cat. A McCat. Teh | the Old cat. A McCat. teh
-"""
-
-
-@pytest.mark.parametrize("line, asked", rows(ASKED))
+@pytest.mark.parametrize(
+    "line, asked", table("lev_correct/files/cases.tsv", "markup of lines: asked")
+)
 def test_capitals_of_a_line_and_of_a_sentence_are_not_asked_for(line, asked):
     assert as_asked(line, [*spans(line, "letters")]) == asked
 
