@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 from scripted_command import commit, git, put, tree
+from tables import cases
 
 from lev_memory import cli
 from lev_memory.formats.files import language_of
@@ -189,16 +190,7 @@ def test_code_and_addresses_follow_where_the_translation_has_them(case):
 
 @pytest.mark.parametrize(
     "words, named",
-    [
-        ("old new", "three files"),
-        ("--since HEAD old new t.de.md", "three files"),
-        ("--since HEAD new t.de.md", "--since HEAD"),
-        ("missing new t.de.md", "missing"),
-        ("old latin t.de.md", "UTF-8"),
-        ("old new marked.md", "<!--repaired-->"),
-        ("old.rst new.rst de.rst", "old.rst is no Markdown"),
-        ("--since HEAD new.adoc de.adoc", "po4a"),
-    ],
+    cases("lev_memory/cases.tsv", "documents: a mistake is one line and nothing is written"),
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(words, named):
     put(latin=b"caf\xe9\n", **{"marked.md": f"One.{REPAIRED}\n".encode()})

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 from scripted_command import commit, git, put, tree
+from tables import cases
 
 from lev_memory import cli
 from lev_memory.formats.files import language_of
@@ -78,15 +79,7 @@ def test_what_was_translated_since_stays():
 
 @pytest.mark.parametrize(
     "path, language",
-    [
-        ("app_pt_BR.arb", "pt_BR"),
-        ("values-pt-rBR/strings.xml", "pt_BR"),
-        ("de.lproj/Localizable.strings", "de"),
-        ("locales/de/common.json", "de"),
-        ("config/devise.de.yml", "de"),
-        ("Strings.de.resx", "de"),
-        ("messages_de.properties", "de"),
-    ],
+    cases("lev_memory/cases.tsv", "keys: the language is said by the name or the folder"),
 )
 def test_the_language_is_said_by_the_name_or_the_folder(path, language):
     data = (SAMPLES / f"de{Path(path).suffix}").read_bytes()

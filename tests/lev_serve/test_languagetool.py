@@ -6,7 +6,7 @@ import time
 
 import pytest
 from serving import OTHERS, TOKEN, client, correct
-from tables import table
+from tables import cases, table
 
 from lev_serve.model import ServedModel
 
@@ -112,18 +112,7 @@ def test_the_sentence_of_a_match_is_the_one_around_it(editor, text):
 
 @pytest.mark.parametrize(
     "form, status",
-    [
-        ({"text": "", "language": "en"}, 200),
-        ({"data": '{"text": "teh"}'}, 200),
-        ({"data": '{"text": "half a character: \\ud83d"}'}, 200),
-        ({"text": "teh", "language": "de-DE"}, 422),
-        ({"language": "en-US"}, 422),
-        ({"data": "{"}, 422),
-        ({"data": "[1]"}, 422),
-        ({"data": '{"annotation": [{}]}'}, 422),
-        ({"data": '{"annotation": ["teh"]}'}, 422),
-        ({"data": '{"text": 3}'}, 422),
-    ],
+    cases("lev_serve/cases.tsv", "languagetool: a form that cannot be used is refused"),
 )
 def test_a_form_that_cannot_be_used_is_refused(editor, form, status):
     answer = editor.post(f"/{TOKEN}/v2/check", data=form)

@@ -6,6 +6,7 @@ from argparse import Namespace
 import pytest
 import torch
 from refusals import refuses
+from tables import cases
 from torch import nn
 
 from lev_plugins.nn.backends import cpu
@@ -31,13 +32,7 @@ def test_8_bits_are_refused_with_what_has_them():
 
 @pytest.mark.parametrize(
     "command, wanted, bf16, precision",
-    [
-        ("fairseq-generate", "bf16", False, "bf16"),
-        ("fairseq-generate", "fp32", True, "bf16"),
-        ("fairseq-interactive", None, True, "bf16"),
-        ("a training", "fp32", True, "fp32"),
-        ("fairseq-interactive", "bf16", False, "bf16"),
-    ],
+    cases("nn/cases.tsv", "precision: the command says what to compute in"),
 )
 def test_the_command_says_what_to_compute_in(command, wanted, bf16, precision, monkeypatch):
     monkeypatch.setattr(sys, "argv", [command])
