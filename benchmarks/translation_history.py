@@ -253,7 +253,7 @@ def chosen(places: Iterable[Place]) -> dict[str, float]:
 
 
 #: features of a look-up that tell how good it is among others
-CHOICE = "share left ending alone covered known longer".split() + ["other marks"]
+CHOICE = "share left ending covered known longer".split() + ["other marks"]
 SHARES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 

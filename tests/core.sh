@@ -23,7 +23,7 @@ if [ "$state" != "$(cat "$venv/stamp" 2>/dev/null)" ]; then
 fi
 "$venv/bin/python" -c '
 from importlib.util import find_spec
-there = [name for name in ("torch", "fairseq", "scipy", "sklearn", "yaml") if find_spec(name)]
+there = [name for name in ("torch", "fairseq", "scipy", "sklearn") if find_spec(name)]
 raise SystemExit(f"error: installed with the core: {there}" if there else 0)'
 export OMP_NUM_THREADS=1
 exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \

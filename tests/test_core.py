@@ -13,7 +13,7 @@ import sys
 hidden, *sys.argv[:] = sys.argv[1:]
 sys.modules.update(dict.fromkeys(hidden.split(",")))
 """
-TRAIN = "torch,fairseq,fairseq_cli,sacrebleu,scipy,sklearn,yaml,omegaconf,hydra,editdistance,onnx"
+TRAIN = "torch,fairseq,fairseq_cli,sacrebleu,scipy,sklearn,omegaconf,hydra,editdistance,onnx"
 COMMAND = "from lev_plugins.cli import names\nfrom lev_runtime.io.commands import run_cli\n"
 COMMAND += "run_cli(lambda: names.load(sys.argv[0]).main())"
 EXPORTS = "lev-export exports it where it was trained"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from textwrap import shorten
 from typing import NamedTuple
 
 import yaml
@@ -25,7 +26,7 @@ from .units import BilingualFile, Proposal, TranslationUnit
 #: names of the forms of a plural, by CLDR
 _FORMS = "zero|one|two|few|many|other"
 #: a form as the last part of a key: its own in Rails and Android, the end of one in i18next
-_FORM = re.compile(rf"(?P<family>(?:.*_)?)(?:{_FORMS})")
+_FORM = re.compile(rf"(?:\A|(?<=_))(?:{_FORMS})\Z")
 _JSON = re.compile(r'(?P<text>"(?:[^"\\]|\\.)*")(?P<colon>\s*:)?|[{}\[\],]')
 _PROPERTY = re.compile(
     r"^[ \t\f]*(?![#!])(?P<key>(?:\\.|[^\s:=\\])+)"
@@ -38,6 +39,8 @@ _STRING = re.compile(
     r'|(?P<key>"(?:[^"\\]|\\.)*"|[\w.-]+)\s*=\s*"(?P<text>(?:[^"\\]|\\.)*)"\s*;',
     re.DOTALL,
 )
+#: libyaml's where it was built with it
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: an anchor and a tag of YAML, before a text
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
 _ESCAPED = re.compile(
@@ -49,8 +52,8 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 #: an apostrophe of a text, not of a tag, that has no backslash
 _APOSTROPHE = re.compile(r"<[^>]*>|(?<!\\)'")
-#: keys that are named in a line, at most
-NAMED = 8
+#: characters of the keys that are named in a line
+NAMED = 120
 
 Key = tuple[str | int, ...]
 
@@ -68,7 +71,7 @@ class Message(NamedTuple):
 
 
 def of_json(path: Path, text: str) -> Iterator[Message]:
-    """Yields the texts of a .json or .arb file; an .arb's keys with an @ are about others."""
+    """Yields the texts of a .json or .arb file; keys with an @ are about others, as in .arb."""
     try:
         json.loads(text.removeprefix("\ufeff"))
     except ValueError as error:
@@ -78,8 +81,7 @@ def of_json(path: Path, text: str) -> Iterator[Message]:
         if match["colon"]:
             key[-1] = json.loads(match["text"])
         elif match["text"]:
-            is_about = path.suffix == ".arb" and any(str(part).startswith("@") for part in key)
-            if not is_about:
+            if not any(str(part).startswith("@") for part in key):
                 yield Message((*key,), *match.span("text"), json.loads(match["text"]))
         elif match[0] in "{[":
             key.append("" if match[0] == "{" else 0)
@@ -92,7 +94,7 @@ def of_json(path: Path, text: str) -> Iterator[Message]:
 def of_yaml(path: Path, text: str) -> Iterator[Message]:
     """Yields the texts of a YAML file; a root that names the language, as in Rails, is no key."""
     try:
-        root = yaml.compose(text, yaml.CSafeLoader)
+        root = yaml.compose(text, _LOADER)
     except yaml.YAMLError as error:
         raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     if isinstance(root, yaml.MappingNode) and len(root.value) == 1:
@@ -244,9 +246,7 @@ FORMATS = {
 
 def family(key: Key) -> Key:
     """Returns a key without the form of a plural."""
-    *above, last = key
-    form = _FORM.fullmatch(str(last))
-    return (*above, form["family"] if form else last)
+    return (*key[:-1], _FORM.sub("", str(key[-1])))
 
 
 def decoded(path: Path, data: bytes) -> tuple[str, str]:
@@ -320,7 +320,7 @@ class KeyedFile(BilingualFile):
         if self.copies:
             parts.append(f"{len(self.copies)} untranslated follow their source")
         if self.lacking:
-            named = ", ".join(self.lacking[:NAMED]) + ", …" * (len(self.lacking) > NAMED)
+            named = shorten(", ".join(self.lacking), NAMED, placeholder=" …")
             parts.append(f"{len(self.lacking)} keys of the source are not here ({named})")
         return "; ".join(parts)
 

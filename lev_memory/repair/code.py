@@ -24,8 +24,12 @@ _VALUE = (
 def _rows(group: str) -> dict[str, str]:
     """Returns the patterns of a group of the table beside this file, by their kinds."""
     _, *lines = Path(__file__).with_name("code.tsv").read_text("utf-8").splitlines()
-    cells = (line.split("\t") for line in lines)
-    return {kind: pattern for of, kind, _, pattern, *_ in cells if of == group}
+    patterns = dict[str, str]()
+    for line in lines:
+        of, kind, _, pattern, *_ = line.split("\t")
+        if of == group:
+            patterns[kind] = pattern
+    return patterns
 
 
 #: what is replaced whole: a pattern without groups for each kind, which messages name; tests read

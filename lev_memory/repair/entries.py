@@ -81,10 +81,12 @@ class Words:
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""
-        gone, come = self.sources.old.slice(old), self.sources.new.slice(new)
-        before = self.sources.new.slice(range(new.start))
-        after = self.sources.new.slice(range(new.stop, len(self.new)))
-        return Unfollowed(to_text(gone), to_text(come), before, after)
+        source = self.sources.new
+        gone = to_text(self.sources.old.slice(old))
+        come = to_text(source.slice(new))
+        before = source.slice(range(new.start))
+        after = source.slice(range(new.stop, len(self.new)))
+        return Unfollowed(gone, come, before, after)
 
     def covered(self) -> float:
         """Returns how much of the older source has a link to the draft."""
@@ -121,19 +123,18 @@ class Words:
         self, old: range, new: range, there: range, neighbours: int
     ) -> Iterator[Replacement]:
         """Yields what may replace the tokens of the draft that are ``there``."""
-        before, after = (keys[s.start : s.stop] for keys, s in zip(self.keys, (old, new)))
+        before = self.keys[0][old.start : old.stop]
+        after = self.keys[1][new.start : new.stop]
         start, end = span(self.target, there)
-        features = {
-            "known": self.lookup.share(before, self.draft[start:end]),
-            "new words": math.log1p(len(after) - neighbours),
-            "old words": math.log1p(len(before) - neighbours),
-        }
+        known = self.lookup.share(before, self.draft[start:end])
+        new_words = math.log1p(len(after) - neighbours)
+        old_words = math.log1p(len(before) - neighbours)
+        features = {"known": known, "new words": new_words, "old words": old_words}
         for translation in self.lookup.translations(after)[:MOST_FOUND]:
             text = self.cased(translation, there.start, self.new[new.start].text)
             written = [token.key for token in tokens_of(text)]
             if any(map(is_word, written)):
                 sure = features | self.sureness(translation, there, written, before, after)
-                sure["alone"] = translation.is_alone and len(old) == len(self.old)
                 yield Replacement(start, end, self.apart(start, end, text), LOOKED_UP, sure)
 
     def sureness(
@@ -159,16 +160,16 @@ class Words:
         words_fewer = words_in(gone) + words_in(after)
         marks_more = len(written) + len(before) - words_more
         marks_fewer = len(gone) + len(after) - words_fewer
-        return {
-            "share": translation.share,
-            "left": is_usual,
-            "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
-            "covered": self.lookup.table.covered(after, {*written}),
-            "longer": max(growth, 0.0),
-            "shorter": max(-growth, 0.0),
-            "other marks": marks_more != marks_fewer,
-            "words": math.log1p(len(written)),
-        }
+        features = dict[str, float]()
+        features["share"] = translation.share
+        features["left"] = is_usual
+        features["ending"] = gone[-1][-ENDING:] == written[-1][-ENDING:]
+        features["covered"] = self.lookup.table.covered(after, {*written})
+        features["longer"] = max(growth, 0.0)
+        features["shorter"] = max(-growth, 0.0)
+        features["other marks"] = marks_more != marks_fewer
+        features["words"] = math.log1p(len(written))
+        return features
 
     def cased(self, translation: Translation, first: int, new: str) -> str:
         """Returns a translation with a capital where it replaces one at the beginning, and in small
@@ -182,8 +183,9 @@ class Words:
 
     def apart(self, start: int, end: int, text: str) -> str:
         """Returns a replacement with spaces where a word would go on as it did not before."""
-        before, after = self.draft[:start][-1:], self.draft[end:][:1]
-        went_on = goes_on(before, self.draft[start:end][:1])
+        before, gone = self.draft[:start][-1:], self.draft[start:end]
+        after = self.draft[end:][:1]
+        went_on = goes_on(before, gone[:1])
         if goes_on(before, text[:1]) and not went_on:
             text = f" {text}"
         return f"{text} " if goes_on(text[-1:], after) else text
@@ -243,8 +245,6 @@ class Repairer:
             edits = []
         left = [words.unfollowed(*stretch) for stretch, edit in repairs if edit not in edits]
         text = replaced(words.draft, (edit[:3] for edit in edits))
-        if draft[:1].isupper() and new[:1].isupper():
-            text = text[:1].upper() + text[1:]
         kinds |= {edit.kind for edit in edits}
         is_small = len(kinds) < 2 and kinds != {RULE}
         # of what is small two of three need fewer edits: the rest of the text is wrong

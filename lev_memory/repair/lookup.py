@@ -105,13 +105,12 @@ class TranslationTable:
 
 
 class Translation(NamedTuple):
-    """A translation of a phrase: its share of all that a memory has, whether it was seen after
-    other words, where its capitals are its own, and whether an entry is nothing else."""
+    """A translation of a phrase: its share of all that a memory has, and whether it was seen after
+    other words, where its capitals are its own."""
 
     text: str
     share: float
     is_inner: bool
-    is_alone: bool
 
 
 class SentencePair(NamedTuple):
@@ -168,7 +167,7 @@ class Concordance:
             return []
         rarest = min((self.places.get(word, []) for word in phrase), key=len)
         wanted = in_line(phrase)
-        counts, alone = Counter[str](), set[str]()
+        counts = Counter[str]()
         spellings: defaultdict[str, Counter[tuple[bool, str]]] = defaultdict(Counter)
         total = 0
         for number in rarest[:MOST_ENTRIES]:
@@ -189,13 +188,11 @@ class Concordance:
             low = text.lower()
             counts[low] += weight
             spellings[low][there.start > 0, text] += 1
-            if is_whole:
-                alone.add(low)
         translations = []
         for low, count in counts.most_common():
             seen = spellings[low]
             is_inner, text = max(seen, key=lambda way: (way[0], seen[way]))
-            translations.append(Translation(text, count / total, is_inner, low in alone))
+            translations.append(Translation(text, count / total, is_inner))
         return translations
 
 
@@ -208,5 +205,8 @@ def stretch(places: range, forward: Links, backward: Links) -> range:
     """Returns the tokens of a translation that source tokens are linked to; none if another
     token's translation stands between."""
     linked = [forward[i] for i in places if i in forward]
-    there = range(min(linked, default=0), max(linked, default=-1) + 1)
-    return there if all(backward.get(j, places.start) in places for j in there) else range(0)
+    if not linked:
+        return range(0)
+    there = range(min(linked), max(linked) + 1)
+    others = (backward[j] for j in there if j in backward)
+    return there if all(i in places for i in others) else range(0)

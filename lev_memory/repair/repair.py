@@ -63,14 +63,9 @@ def as_written(old: str, new: str, like: str) -> str | None:
     if not signs.keys() >= {*_SIGNS.findall(new)}:
         return None
     written = _SIGNS.sub(lambda sign: signs[sign[0]], new)
-    zero = min(ord(char) - unicodedata.digit(char) for char in like if char.isdecimal())
-    return (
-        written
-        if zero == ord("0")
-        else "".join(
-            chr(zero + unicodedata.digit(char)) if char.isdecimal() else char for char in written
-        )
-    )
+    zeros = {ord(char) - unicodedata.digit(char) for char in like if char.isdecimal()}
+    table = {ord("0") + digit: min(zeros) + digit for digit in range(10)}
+    return written.translate(table)
 
 
 #: the category of a number as it is written; None for what counts nothing: a date, a version
