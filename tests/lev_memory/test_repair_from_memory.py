@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
+from tables import table
 from test_translation_files import HEADER, written
 
 from lev_memory import TranslationMemory, cli
@@ -157,6 +158,36 @@ def test_a_look_up_is_made_only_if_it_is_better_than_none():
     assert words.edit(old, new, confidence.CHOICE) in [*words.replacements(old, new)]
     kept = {**confidence.CHOICE, "bias": -99.0}
     assert words.edit(old, new, kept) is None
+
+
+WORDS = [*PAIRS, *map(tuple, table("lev_memory/words.tsv"))]
+
+
+@pytest.mark.parametrize(
+    "new, old, draft, text, eager, left", table("lev_memory/memory_repair.tsv")
+)
+def test_an_entry_is_repaired_whole_in_part_or_not(new, old, draft, text, eager, left):
+    repair = entries.Repairer(WORDS).repair(old, new, draft)
+    assert (repair.text, repair.eager, entries.to_do(repair.left)) == (text, eager, left)
+
+
+def test_an_entry_that_is_nothing_but_a_phrase_counts_twice():
+    memory = lookup.Concordance([("a cup", "une coupe"), ("cup", "tasse"), ("a", "une")])
+    assert [each.text for each in memory.translations(("cup",))] == ["tasse", "coupe"]
+
+
+def test_a_name_inside_of_a_translation_keeps_its_capital():
+    words = entries.Words(lookup.Concordance(PAIRS), Sources("in paris", "in berlin"), "à paris")
+    texts = [
+        words.cased(lookup.Translation("Berlin", 1.0, is_inner), 1, "berlin")
+        for is_inner in (True, False)
+    ]
+    assert texts == ["Berlin", "berlin"]
+
+
+def test_words_of_which_one_has_no_link_are_not_deleted():
+    words = entries.Words(lookup.Concordance(WORDS), Sources("The zzz page", "The"), "La page")
+    assert words.deletion(range(1, 3)) is None and words.deletion(range(2, 3))
 
 
 # files --------------------------------------------------------------------------------------------

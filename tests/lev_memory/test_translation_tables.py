@@ -21,6 +21,8 @@ from test_translation_files import HEADER, Editor, entry, fill, proposer, repair
 from lev_memory import memory, proposals
 from lev_memory.formats import files, po, units
 from lev_memory.repair import code, invented, repair
+from lev_memory.repair.layout import accelerated
+from lev_memory.repair.meaning import Unfollowed
 
 FOLDER = Path(__file__).parent
 FILES = [path.with_suffix("") for path in sorted(FOLDER.glob("*/*.expected"))]
@@ -58,6 +60,12 @@ CHECKS = {
     "language": lambda source, name, old, draft: [
         files.language_of(po.PoFile(Path(name), entry("a", "b").partition("\n\n")[2].encode()))
     ],
+    "another meaning": lambda before, new, old, after: Unfollowed(
+        old, new, before, after
+    ).changes_meaning(),
+    "accelerator": lambda new, _, old, draft: accelerated(old, new, draft),
+    "quotes": lambda new, _, old, draft: [repair.repaired(old, new, draft, quotes='"').text],
+    "lost": lambda source, text, _, draft: invented.lost_code(text, source, draft),
     "one language": lambda named, asked, old, draft: relation(named, asked),
     "plural": lambda name, *shape: sources(*shape),
 }
