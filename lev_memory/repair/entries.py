@@ -15,8 +15,8 @@ from .confidence import ACCEPTED, CHOICE, probability
 from .layout import CASE, MARKS, Habits
 from .lookup import Concordance, Translation, joined, stretch
 from .meaning import Unfollowed
-from .repair import UNKNOWN, Category, Repaired, Sources, Stretch, repaired
-from .text import changes, goes_on, is_word, replaced, span, to_text, tokens_of
+from .repair import UNKNOWN, Category, Edit, Entry, Stretch, edited, repaired
+from .text import changes, goes_on, is_word, span, to_text, tokens_of
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 ENDING = 2  # letters that tell forms of a word apart
@@ -25,16 +25,6 @@ MOST_FOUND = 5  # translations of a phrase that are tried
 #: is left and the length 81.2 % of 25.9 % need fewer edits in projects left out, not 82.9 of 26.1
 SURE = "covered", "known", "left", "new words", "old words", "other marks", "shorter", "words"
 RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
-
-
-class Replacement(NamedTuple):
-    """A replacement in a draft; ``features`` tell how sure a look-up is."""
-
-    start: int
-    end: int
-    text: str
-    kind: str
-    features: Mapping[str, float] = {}
 
 
 class Repair(NamedTuple):
@@ -66,11 +56,11 @@ class Repair(NamedTuple):
 
 
 class Words:
-    """Both sources and the draft of an entry as tokens, linked between old source and draft."""
+    """An entry whose draft is tokens, too, linked to those of the older source."""
 
-    def __init__(self, lookup: Concordance, sources: Sources, draft: str) -> None:
-        self.lookup, self.draft, self.sources = lookup, draft, sources
-        self.old, self.new, self.target = sources.old.tokens, sources.new.tokens, tokens_of(draft)
+    def __init__(self, lookup: Concordance, entry: Entry) -> None:
+        self.lookup, self.draft, self.entry = lookup, entry.draft, entry
+        self.old, self.new, self.target = entry.old.tokens, entry.new.tokens, tokens_of(entry.draft)
         self.forward, self.backward = lookup.table.links(self.old, self.target)
         self.keys = [tuple(token.key for token in side) for side in (self.old, self.new)]
 
@@ -80,16 +70,16 @@ class Words:
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""
-        there = self.sources.new.slice
+        there = self.entry.new.slice
         around = there(range(new.start)), there(range(new.stop, len(self.new)))
-        return Unfollowed(to_text(self.sources.old.slice(old)), to_text(there(new)), *around)
+        return Unfollowed(to_text(self.entry.old.slice(old)), to_text(there(new)), *around)
 
     def covered(self) -> float:
         """Returns how much of the older source has a link to the draft."""
         words = [i for i, token in enumerate(self.old) if is_word(token.text)]
         return sum(i in self.forward for i in words) / max(len(words), 1)
 
-    def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Replacement | None:
+    def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Edit | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
         than none; else the deletion, if there is one."""
         best, least = None, 0.5
@@ -101,7 +91,7 @@ class Words:
             best = self.deletion(old)
         return best
 
-    def replacements(self, old: range, new: range) -> Iterator[Replacement]:
+    def replacements(self, old: range, new: range) -> Iterator[Edit]:
         """Yields the look-ups of the new words of a stretch, with neighbours on both sides."""
         before, after = self.keys
         most = min(len(before) - old.stop, len(after) - new.stop)
@@ -115,9 +105,7 @@ class Words:
                     words = range(new.start - left, new.stop + right)
                     yield from self.looked_up(places, words, there, left + right)
 
-    def looked_up(
-        self, old: range, new: range, there: range, neighbours: int
-    ) -> Iterator[Replacement]:
+    def looked_up(self, old: range, new: range, there: range, neighbours: int) -> Iterator[Edit]:
         """Yields what may replace the tokens of the draft that are ``there``."""
         before, after = (keys[s.start : s.stop] for keys, s in zip(self.keys, (old, new)))
         start, end = span(self.target, there)
@@ -134,7 +122,7 @@ class Words:
                 if any(map(is_word, sides[1])):
                     sure = features | self.sureness(translation, there.stop, *sides)
                     sure["alone"] = translation.is_alone and len(old) == len(self.old)
-                    yield Replacement(place, end, self.apart(place, end, form), LOOKED_UP, sure)
+                    yield Edit(place, end, self.apart(place, end, form), LOOKED_UP, sure)
 
     def sureness(
         self,
@@ -196,7 +184,7 @@ class Words:
                 return small.start, form + joined(form, self.draft[small.end : start]) + text
         return start, text
 
-    def deletion(self, old: range) -> Replacement | None:
+    def deletion(self, old: range) -> Edit | None:
         """Returns the deletion of what all words of a stretch are linked to."""
         there = stretch(old, self.forward, self.backward)
         if not there or any(i not in self.forward for i in old):
@@ -210,7 +198,7 @@ class Words:
             self.draft[:start][-1:], self.draft[end + 1 :][:1]
         ):
             end += 1
-        return Replacement(start, end, "", DELETED)
+        return Edit(start, end, "", DELETED)
 
 
 class Repairer:
@@ -225,13 +213,14 @@ class Repairer:
 
     def words(
         self, old: str, new: str, draft: str, category: Category
-    ) -> tuple[Words, Repaired, set[str]]:
-        """Returns an entry after its repairs by rule, marks and capitals; and their kinds."""
+    ) -> tuple[Words, Entry, set[str]]:
+        """Returns an entry after repairs by rule, marks and capitals; after those by rule alone;
+        and the kinds of all."""
         rule = repaired(old, new, draft, category, self.habits.quotes)
-        text, between, kinds = self.habits.marked(rule.sources.old.text, new, rule.text)
-        if rule.text != draft:
+        text, between, kinds = self.habits.marked(rule.old.text, new, rule.draft)
+        if rule.draft != draft:
             kinds.add(RULE)
-        return Words(self.lookup, rule.sources.after(between), text), rule, kinds
+        return Words(self.lookup, rule.after(between, text)), rule, kinds
 
     def repair(self, old: str, new: str, draft: str, category: Category = UNKNOWN) -> Repair:
         """Returns a draft with all repairs that are translation.
@@ -249,7 +238,7 @@ class Repairer:
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
             edits = []
         left = [words.unfollowed(*stretch) for stretch, edit in repairs if edit not in edits]
-        text = replaced(words.draft, (edit[:3] for edit in edits))
+        text = edited(words.draft, edits)
         if draft[:1].isupper() and new[:1].isupper():
             text = text[:1].upper() + text[1:]
         kinds |= {edit.kind for edit in edits}
@@ -264,13 +253,13 @@ class Repairer:
                 "draft": words.covered(),
                 "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
             }
-        ruled = rule.text if rule.is_all else ""
+        ruled = rule.draft if rule.is_all else ""
         sure = stated(probability(features), left), features, ruled, left
         return Repair(text, tuple(sorted(kinds)), not left, *sure, text)
 
     def unfollowed(self, old: str, new: str) -> list[Unfollowed]:
         """Returns what a text of the older source does not follow."""
-        words = Words(self.lookup, Sources(old, new), "")
+        words = Words(self.lookup, Entry(old, new, ""))
         return [words.unfollowed(*stretch) for stretch in words.stretches()]
 
 

@@ -16,7 +16,7 @@ from lev_memory import TranslationMemory, cli
 from lev_memory.formats import files, tmx
 from lev_memory.memory import Memory
 from lev_memory.repair import code, confidence, entries, layout, lookup
-from lev_memory.repair.repair import Sources
+from lev_memory.repair.repair import Entry
 
 NOUNS = {
     "file": "le fichier",
@@ -88,8 +88,8 @@ def test_a_look_up_in_an_otherwise_wrong_text_is_not_proposed():
 
 def test_a_part_of_a_compound_is_not_deleted():
     pairs = [("The mail", "Die Mail"), ("The address", "Die Adresse"), ("A mail", "Eine Mail")]
-    sources = Sources("The mail address", "The mail")
-    words = entries.Words(lookup.Concordance(pairs), sources, "Die Mail-Adresse")
+    entry = Entry("The mail address", "The mail", "Die Mail-Adresse")
+    words = entries.Words(lookup.Concordance(pairs), entry)
     assert words.deletion(range(2, 3)) is None
 
 
@@ -159,7 +159,7 @@ def test_a_word_that_the_language_has_only_with_a_capital_keeps_it():
 
 def test_a_look_up_is_made_only_if_it_is_better_than_none():
     memory = lookup.Concordance([("red wine", "vin rouge"), ("red", "rouge"), *PAIRS])
-    words = entries.Words(memory, Sources("The big table", "The red table"), "La table grande")
+    words = entries.Words(memory, Entry("The big table", "The red table", "La table grande"))
     ((old, new),) = words.stretches()
     assert words.edit(old, new, confidence.CHOICE) in [*words.replacements(old, new)]
     kept = {**confidence.CHOICE, "bias": -99.0}
