@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 
 from .confidence import ACCEPTED, CHOICE, probability
 from .layout import CASE, MARKS, Habits
-from .lookup import Concordance, Translation, joined, stretch
+from .lookup import Concordance, Translation, stretch
 from .meaning import Unfollowed
 from .repair import UNKNOWN, Category, Edit, Entry, Stretch, edited, repaired
 from .text import changes, goes_on, is_word, span, to_text, tokens_of
@@ -70,9 +70,11 @@ class Words:
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""
-        there = self.entry.new.slice
-        around = there(range(new.start)), there(range(new.stop, len(self.new)))
-        return Unfollowed(to_text(self.entry.old.slice(old)), to_text(there(new)), *around)
+        source, gone = self.entry.new, self.entry.old.slice(old)
+        before, after = range(new.start), range(new.stop, len(self.new))
+        come = source.slice(new)
+        around = source.slice(before), source.slice(after)
+        return Unfollowed(to_text(gone), to_text(come), *around)
 
     def covered(self) -> float:
         """Returns how much of the older source has a link to the draft."""
@@ -107,7 +109,8 @@ class Words:
 
     def looked_up(self, old: range, new: range, there: range, neighbours: int) -> Iterator[Edit]:
         """Yields what may replace the tokens of the draft that are ``there``."""
-        before, after = (keys[s.start : s.stop] for keys, s in zip(self.keys, (old, new)))
+        before = self.keys[0][old.start : old.stop]
+        after = self.keys[1][new.start : new.stop]
         start, end = span(self.target, there)
         features = {
             "known": self.lookup.share(before, self.draft[start:end]),
@@ -116,19 +119,16 @@ class Words:
         }
         for translation in self.lookup.translations(after)[:MOST_FOUND]:
             text = self.cased(translation, there.start, self.new[new.start].text)
-            for place, form in sorted({(start, text), self.agreed(there, text)}):
-                gone = [token.key for token in self.target[: there.stop] if token.start >= place]
-                sides = gone, [token.key for token in tokens_of(form)], before, after
-                if any(map(is_word, sides[1])):
-                    sure = features | self.sureness(translation, there.stop, *sides)
-                    sure["alone"] = translation.is_alone and len(old) == len(self.old)
-                    yield Edit(place, end, self.apart(place, end, form), LOOKED_UP, sure)
+            written = [token.key for token in tokens_of(text)]
+            if any(map(is_word, written)):
+                sure = features | self.sureness(translation, there, written, before, after)
+                sure["alone"] = translation.is_alone and len(old) == len(self.old)
+                yield Edit(start, end, self.apart(start, end, text), LOOKED_UP, sure)
 
     def sureness(
         self,
         translation: Translation,
-        stop: int,
-        gone: Sequence[str],
+        there: range,
         written: Sequence[str],
         before: Sequence[str],
         after: Sequence[str],
@@ -136,23 +136,23 @@ class Words:
         """Returns features of a look-up: whether the memory has the words side by side, covers the
         source and has as many of them.
 
-        stop: of the tokens ``gone`` from the draft. before, after: tokens of the sources.
+        there: of the tokens that it replaces. before, after: tokens of the sources.
         """
-        seen = self.lookup.neighbours
-        left = self.target[: stop - len(gone)][-1:]
-        counts = [sum(map(is_word, side)) for side in (written, before, gone, after)]
-        marks = [len(side) - n for side, n in zip((written, before, gone, after), counts)]
-        in_translation, in_old, in_gone, in_new = counts
-        more = math.log((1 + in_translation) * (1 + in_old))
-        fewer = math.log((1 + in_gone) * (1 + in_new))
+        gone = [self.target[j].key for j in there]
+        left = self.target[there.start - 1].key if there.start else ""
+        in_written, in_gone = words_in(written), words_in(gone)
+        in_old, in_new = words_in(before), words_in(after)
+        growth = math.log((1 + in_written) * (1 + in_old)) - math.log((1 + in_gone) * (1 + in_new))
+        other_words = in_written + in_old - in_gone - in_new
+        other_tokens = len(written) + len(before) - len(gone) - len(after)
         return {
             "share": translation.share,
-            "left": not left or seen[left[0].key, written[0]] > 0,
+            "left": not left or self.lookup.neighbours[left, written[0]] > 0,
             "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
             "covered": self.lookup.table.covered(after, {*written}),
-            "longer": max(more - fewer, 0.0),
-            "shorter": max(fewer - more, 0.0),
-            "other marks": sum(marks[:2]) != sum(marks[2:]),
+            "longer": max(growth, 0.0),
+            "shorter": max(-growth, 0.0),
+            "other marks": other_tokens != other_words,
             "words": math.log1p(len(written)),
         }
 
@@ -168,21 +168,11 @@ class Words:
 
     def apart(self, start: int, end: int, text: str) -> str:
         """Returns a replacement with spaces where a word would go on as it did not before."""
-        before, gone, after = self.draft[:start][-1:], self.draft[start:end], self.draft[end:][:1]
+        before, after = self.draft[:start][-1:], self.draft[end:][:1]
+        gone = self.draft[start:end]
         if goes_on(before, text[:1]) and not goes_on(before, gone[:1]):
             text = f" {text}"
         return f"{text} " if goes_on(text[-1:], after) else text
-
-    def agreed(self, there: range, text: str) -> tuple[int, str]:
-        """Returns where a replacement starts, and its text: with the word before it in the form
-        that the memory has before its first one."""
-        start, _ = span(self.target, there)
-        if there.start:
-            small = self.target[there.start - 1]
-            form = self.lookup.agreeing(small.text, tokens_of(text)[0].text)
-            if form != small.text:
-                return small.start, form + joined(form, self.draft[small.end : start]) + text
-        return start, text
 
     def deletion(self, old: range) -> Edit | None:
         """Returns the deletion of what all words of a stretch are linked to."""
@@ -199,6 +189,11 @@ class Words:
         ):
             end += 1
         return Edit(start, end, "", DELETED)
+
+
+def words_in(keys: Iterable[str]) -> int:
+    """Returns how many tokens are words."""
+    return sum(map(is_word, keys))
 
 
 class Repairer:

@@ -1,4 +1,4 @@
-"""Look up how a memory translates a few words, and which small word it has in front of them.
+"""Look up how a memory translates a few words.
 
 Words are aligned by IBM model 1 (Brown et al., 1993) and competitive linking (Melamed, 2000). Own
 numpy: on 7,988 pairs NLTK's IBMModel1 takes 7.6 CPU seconds for both directions (five iterations),
@@ -17,9 +17,7 @@ from .text import Token, is_word, span, tokens_of
 
 MOST_CACHED = 20_000  # entries, and phrases
 MOST_ENTRIES = 60  # of a phrase that are read
-SHORT = 4  # letters of a small word
 WHOLE = 2  # times that an entry counts that is nothing but the phrase
-_APOSTROPHES = "'’"
 BETWEEN = "\0"  # words of a source that is searched: these have no such character
 ITERATIONS = 4
 LONGEST = 30  # words of a text that is learnt from
@@ -55,7 +53,6 @@ class TranslationTable:
 
     Attributes:
         translations: of each word, in small letters.
-        source_of: the likeliest source of each word of a translation.
     """
 
     def __init__(self, pairs: Iterable[tuple[Sequence[Token], Sequence[Token]]]) -> None:
@@ -69,18 +66,14 @@ class TranslationTable:
         used = np.cumsum([(len(x) + 1) * (len(y) + 1) for x, y in sides]) <= MOST_CELLS
         sides = sides[: int(used.sum())]
         self.translations: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        self.source_of: dict[str, str] = {}
         if not sides:
             return
         forward, backward = probabilities(sides), probabilities([(y, x) for x, y in sides])
-        words, best = ["", *numbers], dict[str, float]()
+        words = ["", *numbers]
         for (x, y), chance in forward.items():
             both = (chance * backward.get((y, x), 0.0)) ** 0.5
-            source, target = words[x], words[y]
             if both > LIKELY:
-                self.translations[source][target] = both
-            if both > best.get(target, LIKELY):
-                best[target], self.source_of[target] = both, source
+                self.translations[words[x]][words[y]] = both
 
     def covered(self, words: Iterable[str], there: Set[str]) -> float:
         """Returns the least probability of the words' likeliest translations among those there."""
@@ -156,14 +149,6 @@ class Concordance:
             for left, right in pairwise(entry.target)
         )
 
-    @cached_property
-    def before(self) -> defaultdict[str, dict[str, int]]:
-        """Returns how often which words stand before a word."""
-        before: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        for (left, right), count in self.neighbours.items():
-            before[right][left] = count
-        return before
-
     def _linked(self, number: int) -> tuple[Links, Links]:
         """Returns the links of an entry."""
         entry = self.entries[number]
@@ -213,25 +198,6 @@ class Concordance:
             translations.append(Translation(text, count / total, is_inner, low in alone))
         return translations
 
-    def agreeing(self, word: str, following: str) -> str:
-        """Returns the form of a word that the memory has before another word, of several the most
-        frequent; itself where it has none."""
-        small, after = word.lower(), following.lower()
-        if not is_word(word) or self.neighbours[small, after]:
-            return word
-        before = self.before[after].items()
-        forms = [(count, form) for form, count in before if self.is_form(form, small)]
-        _, form = max(forms, default=(0, word))
-        return form[:1].upper() + form[1:] if word[:1].isupper() else form
-
-    def is_form(self, word: str, other: str) -> bool:
-        """Returns whether two small words are forms of one, by their source or an apostrophe."""
-        if max(len(word), len(other)) > SHORT:
-            return False
-        bare, source = word.rstrip(_APOSTROPHES), self.table.source_of.get(word, "")
-        is_same = source == self.table.source_of.get(other)
-        return is_same or (bare != word and other.startswith(bare))
-
 
 def in_line(words: Iterable[str]) -> str:
     """Returns words as a text in which others are found."""
@@ -242,10 +208,8 @@ def stretch(places: range, forward: Links, backward: Links) -> range:
     """Returns the tokens of a translation that source tokens are linked to; none if another
     token's translation stands between."""
     linked = [forward[i] for i in places if i in forward]
-    there = range(min(linked, default=0), max(linked, default=-1) + 1)
-    return there if all(backward.get(j, places.start) in places for j in there) else range(0)
-
-
-def joined(word: str, gap: str) -> str:
-    """Returns what parts a small word from the next one: nothing after an apostrophe."""
-    return "" if word[-1:] in _APOSTROPHES else gap or " "
+    if not linked:
+        return range(0)
+    there = range(min(linked), max(linked) + 1)
+    sources = [backward[j] for j in there if j in backward]
+    return there if all(i in places for i in sources) else range(0)
