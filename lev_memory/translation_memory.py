@@ -35,7 +35,7 @@ from .memory import Memory, Pair
 from .proposals import WAYS, Model, SourceChange, is_first, propose, read_terms
 from .repair.code import code_mismatch, is_nested_like, is_paired_like, same_entities
 from .repair.confidence import least_probability, probability
-from .repair.entries import EXACT, RULE, Repair, Repairer, stated, to_do
+from .repair.entries import EXACT, RULE, SPELLING, Repair, Repairer, stated, to_do
 from .repair.invented import lost_code, vocabulary
 from .repair.layout import CASE, MARKS
 from .repair.repair import Category, counting
@@ -45,7 +45,7 @@ BY_RULE, BY_LOOK_UP = "repaired by rule", "repaired from the memory"
 STANDING = "have a proposal"
 # kinds of whole repairs that an untranslated entry gets: of four projects in four languages 14 of
 # 15 are what was written; in German 13 of 31 with look-ups or deletions, none of 64 in part
-SURE = {RULE, MARKS, CASE}
+SURE = {RULE, MARKS, CASE, SPELLING}
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 NO_END = "\\ No newline at end of file"
 Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations
@@ -392,6 +392,8 @@ class TranslationMemory:
         self, draft: FuzzyMatch, repair: Repair, change: SourceChange, output: Proposal | None
     ) -> str:
         """Returns why an entry stays that nothing else is said of."""
+        if SPELLING in repair.kinds and repair.is_all:
+            return "right as they are, only a typo was mended in the source"
         if repair.is_all and draft.old:
             return "right as they are"
         if draft.old and not vocabulary([draft.old]) & vocabulary([change.new]):
@@ -423,7 +425,7 @@ class TranslationMemory:
             candidates.append(Candidate(output._replace(probability=edited), reason, least))
         if draft.old:
             proposal = Proposal(repair.text, chance, repair.is_all, to_do(repair.left))
-            reason = BY_RULE if repair.kinds == (RULE,) else BY_LOOK_UP
+            reason = BY_RULE if {*repair.kinds} <= {RULE, SPELLING} else BY_LOOK_UP
             if draft.way == "match":
                 reason = "matches"
             candidates.append(Candidate(proposal, reason, least, repair.kinds))

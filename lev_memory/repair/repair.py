@@ -5,6 +5,7 @@ A word of the source language is never written into a translation.
 
 import calendar
 import re
+import unicodedata
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -42,20 +43,31 @@ Stretch = tuple[range, range]  # of tokens that differ: in the older source, in 
 _SIGNS = re.compile(r"\D+")  # between digits
 
 
-def digits(text: str) -> tuple[str, ...]:
-    """Returns the groups of digits of a number: the same whatever parts them."""
-    return (*_SIGNS.split(text),)
+_DIGIT = re.compile(r"\d")  # of any script
+
+
+def digits(text: str) -> list[str]:
+    """Returns the groups of digits of a number: the same whatever parts them, in any script."""
+    return _SIGNS.split(in_script(text, "0"))
+
+
+def in_script(text: str, zero: str) -> str:
+    """Returns a text with the digits of the script that has a zero: ``٠``, ``０``."""
+    return _DIGIT.sub(lambda digit: chr(ord(zero) + unicodedata.decimal(digit[0])), text)
 
 
 def as_written(old: str, new: str, like: str) -> str | None:
     """Returns ``new`` as a text writes it that has ``like`` for ``old``; None if that does not show
     how.
 
-    ``as_written("3.5", "4.25", "3,5")`` is ``"4,25"``.
+    ``as_written("3.5", "4.25", "3,5")`` is ``"4,25"``, and of ``"٣٫٥"`` it is ``"٤٫٢٥"``.
     """
     signs = dict(zip(_SIGNS.findall(old), _SIGNS.findall(like)))
-    known = signs.keys() >= {*_SIGNS.findall(new)}
-    return _SIGNS.sub(lambda sign: signs[sign[0]], new) if known else None
+    if not signs.keys() >= {*_SIGNS.findall(new)}:
+        return None
+    digit = _DIGIT.search(like)
+    zero = chr(ord(digit[0]) - unicodedata.decimal(digit[0])) if digit else "0"
+    return in_script(_SIGNS.sub(lambda sign: signs[sign[0]], new), zero)
 
 
 #: the category of a number as it is written; None for what counts nothing: a date, a version

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 from test_translation_files import HEADER, written
+from test_translation_tables import table
 
 from lev_memory import TranslationMemory, cli
-from lev_memory.formats import files, tmx
+from lev_memory.formats import files, tmx, units
 from lev_memory.memory import Memory
 from lev_memory.repair import code, confidence, entries, layout, lookup
 from lev_memory.repair.repair import Entry
@@ -41,26 +42,12 @@ def memory_of(*pairs, precision=0.1):
     return TranslationMemory(Memory([*PAIRS, *pairs]), "fr", precision)
 
 
-#: the new source | the older one | the draft | what is proposed, "" for nothing
-CHANGES = r"""
-Open the folder now | Open the file now | Ouvrir le fichier ici | Ouvrir le dossier ici
-Close the page now | Close the file now | Fermer le fichier ici | Fermer la page ici
-Open the option now | Open the page now | Ouvrir la page ici | Ouvrir l'option ici
-Print the file now | Save the file now | Enregistrer le fichier ici | Imprimer le fichier ici
-The page | The red page | La page rouge | La page
-Print 4 pages: | Print 4 pages | Imprimer 4 pages | Imprimer 4 pages :
-Go! | Go. | Va… |
-Go today | go today | va demain | Va demain
-Print a Page 3 | Print a page 3 | Imprimer une page 3 |
-Print a xylophone | Print a page | Imprimer une page |
-"""
-
-
-@pytest.mark.parametrize("row", CHANGES.strip().splitlines())
-def test_a_change_is_repaired_by_words_of_other_entries(row):
-    new, old, draft, expected = (field.strip() for field in row.split("|"))
-    (proposal,) = memory_of().propose([(new, old, draft)])
-    assert (proposal.text.replace("\u00a0", " ") if proposal else "") == expected
+@pytest.mark.parametrize("old, new, draft, expected, why", table("changes.tsv"))
+def test_a_change_of_a_source(old, new, draft, expected, why):
+    unit = units.TranslationUnit(0, None, new, draft, old, "", "fuzzy")
+    (decision,) = memory_of().decisions(units.BilingualFile(Path(), "fr", [unit]))
+    is_made = decision.outcome == "proposed"
+    assert (decision.proposal.text if is_made else "unchanged", decision.why) == (expected, why)
 
 
 def test_the_same_source_elsewhere_gives_its_translation():
