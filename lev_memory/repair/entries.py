@@ -62,8 +62,12 @@ class Words:
     """An entry whose draft is tokens, too, linked to those of the older source."""
 
     def __init__(self, lookup: Concordance, entry: Entry) -> None:
-        self.lookup, self.draft, self.entry = lookup, entry.draft, entry
-        self.old, self.new, self.target = entry.old.tokens, entry.new.tokens, tokens_of(entry.draft)
+        self.lookup = lookup
+        self.entry = entry
+        self.draft = entry.draft
+        self.old = entry.old.tokens
+        self.new = entry.new.tokens
+        self.target = tokens_of(entry.draft)
         self.forward, self.backward = lookup.table.links(self.old, self.target)
         self.keys = [tuple(token.key for token in side) for side in (self.old, self.new)]
 
@@ -187,10 +191,12 @@ class Words:
     def apart(self, start: int, end: int, text: str) -> str:
         """Returns a replacement with spaces where a word would go on as it did not before."""
         before, after = self.draft[:start][-1:], self.draft[end:][:1]
-        gone = self.draft[start:end]
-        if goes_on(before, text[:1]) and not goes_on(before, gone[:1]):
+        went_on = goes_on(before, self.draft[start : start + 1])
+        if goes_on(before, text[:1]) and not went_on:
             text = f" {text}"
-        return f"{text} " if goes_on(text[-1:], after) else text
+        if goes_on(text[-1:], after):
+            text = f"{text} "
+        return text
 
     def deletion(self, old: range) -> Edit | None:
         """Returns the deletion of what all words of a stretch are linked to."""

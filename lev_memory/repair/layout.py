@@ -122,11 +122,11 @@ class Habits:
             self.small.update(_SMALL.findall(target))
             self.capitals[capital(source), capital(target)] += 1
         self.quotes = {mark for mark, count in quotes.items() if count >= USUAL}
-        self.ends = {
-            mark: counts.most_common(1)[0][0]
-            for mark, counts in ends.items()
-            if counts.total() >= USUAL and max(counts.values()) >= MOST * counts.total()
-        }
+        self.ends = dict[str, str]()
+        for mark, counts in ends.items():
+            ((usual, most),) = counts.most_common(1)
+            if counts.total() >= USUAL and most >= MOST * counts.total():
+                self.ends[mark] = usual
 
     def marked(self, old: str, new: str, draft: str) -> tuple[str, str, set[str]]:
         """Returns a draft and its source with the end marks and the first letter of the new source,
@@ -158,10 +158,13 @@ class Habits:
         """Returns a draft whose first letter is a capital or none; None if the language has another
         habit, or it has several capitals."""
         first = _FIRST.search(draft)
-        kept, changed = (self.capitals[is_capital, way] for way in (is_capital, not is_capital))
+        kept = self.capitals[is_capital, is_capital]
+        changed = self.capitals[is_capital, not is_capital]
         if not first or first[0].isupper() == is_capital or kept < MOST * (kept + changed):
             return None
+        start, end = first.span()
         letter = first[0].upper() if is_capital else first[0].lower()
-        cased = draft[: first.start()] + letter + draft[first.end() :]
+        cased = draft[:start] + letter + draft[end:]
         is_name = not is_capital and _SMALL.findall(cased)[0] not in self.small
-        return None if is_name or draft[first.end() :][:1].isupper() else cased
+        is_acronym = draft[end : end + 1].isupper()
+        return None if is_name or is_acronym else cased

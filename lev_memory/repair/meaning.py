@@ -42,9 +42,11 @@ class Unfollowed(NamedTuple):
 
     def described(self) -> str:
         """Returns ``up → down``, with one side alone where words come or go."""
-        sides = (" ".join(text.split()) for text in (self.old, self.new))
-        old, new = (text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in sides)
-        return f"{old} → {new}".strip()
+        sides = list[str]()
+        for side in (self.old, self.new):
+            text = " ".join(side.split())
+            sides.append(text if len(text) <= LONGEST else f"{text[:LONGEST]}…")
+        return " → ".join(sides).strip()
 
     def changes_meaning(self) -> bool:
         """Returns whether a text that does not follow says something else than its source.

@@ -80,9 +80,11 @@ _NO_RULES = localedata.load("root")["plural_form"]  # what Babel gives a languag
 def locale_of(language: str) -> Locale | None:
     """Returns a language's data of CLDR, by whatever name it has (``pt-br``, ``sr@latin``,
     ``de_DE_formal``, ``iw``); None without its plural forms."""
-    names, known = [re.sub("[-@.]", "_", language)], localedata.locale_identifiers()
-    locale = Locale.negotiate(names, known, aliases=get_global("language_aliases"))
-    return None if locale is None or locale.plural_form is _NO_RULES else locale
+    name = re.sub("[-@.]", "_", language)
+    known = localedata.locale_identifiers()
+    locale = Locale.negotiate([name], known, aliases=get_global("language_aliases"))
+    has_rules = locale is not None and locale.plural_form is not _NO_RULES
+    return locale if has_rules else None
 
 
 @lru_cache
@@ -132,21 +134,23 @@ class _Text:
     """A text, and where its parts are found: code whole, all else outside of code."""
 
     def __init__(self, text: str, tokens: Sequence[Token], other: str) -> None:
-        self.text, self.codes = text, dict[str, list[Span]]()
-        for token in tokens:
-            is_code = token.kind == "code" and (
-                token.text in other or not _MAYBE.fullmatch(token.text)
-            )
-            if is_code:
-                self.codes.setdefault(token.text, []).append(token[:2])
-        spans = (span for there in self.codes.values() for span in there)
-        self.prose = replaced(text, ((*span, "\0" * (span[1] - span[0])) for span in spans))
+        self.text = text
+        self.codes = dict[str, list[Span]]()
         self.numbers = [token for token in tokens if token.kind == "number"]
+        hidden = list[tuple[int, int, str]]()
+        for token in tokens:
+            is_certain = token.text in other or not _MAYBE.fullmatch(token.text)
+            if token.kind == "code" and is_certain:
+                self.codes.setdefault(token.text, []).append(token[:2])
+                hidden.append((*token[:2], "\0" * len(token.text)))
+        self.prose = replaced(text, hidden)
 
     def places(self, part: str) -> list[Span]:
-        if part not in self.codes and WHOLE.search(part):  # code and what stands beside it
+        if part in self.codes:
+            return self.codes[part]
+        if WHOLE.search(part):  # code and what stands beside it
             return [match.span() for match in regex.finditer(regex.escape(part), self.text)]
-        return self.codes.get(part) or places(self.prose, part)
+        return places(self.prose, part)
 
     def ordered(self, part: str) -> list[Span]:
         """Returns where a part that is identified by its order stands; any quotation mark for
