@@ -135,8 +135,10 @@ class Habits:
         if end_of(old).strip() != end_of(new).strip():
             better = self.with_end(old, new, draft)
             if better is not None:
-                kinds |= {MARKS} if better != draft else set()
-                draft, old = better, body_of(old) + end_of(new)
+                if better != draft:
+                    kinds.add(MARKS)
+                draft = better
+                old = body_of(old) + end_of(new)
         if capital(old) != capital(new) and old[1:2] == new[1:2]:
             better = self.with_capital(bool(capital(new)), draft)
             if better is not None:

@@ -45,7 +45,9 @@ class Unfollowed(NamedTuple):
         sides = list[str]()
         for side in (self.old, self.new):
             text = " ".join(side.split())
-            sides.append(text if len(text) <= LONGEST else f"{text[:LONGEST]}…")
+            if len(text) > LONGEST:
+                text = f"{text[:LONGEST]}…"
+            sides.append(text)
         return " → ".join(sides).strip()
 
     def changes_meaning(self) -> bool:

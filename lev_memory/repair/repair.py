@@ -271,8 +271,9 @@ def _pairs(old: list[Token], new: list[Token]) -> Iterator[Edit]:
     """Yields what of a stretch may be repaired: a token of its own kind by another, if there are as
     many; one that is alone by one of any kind, but no number by a name."""
     kinds = [token.kind for token in (*old, *new)]
+    is_free = {*kinds} <= {*FREE}
     is_spelt_out = kinds == ["number", "name"]
-    if len(old) == len(new) == 1 and {*kinds} <= {*FREE} and not is_spelt_out:
+    if len(old) == len(new) == 1 and is_free and not is_spelt_out:
         yield Edit(old[0].start, old[0].end, new[0].text)
         return
     for kind in (*FREE, "layout"):
@@ -305,8 +306,10 @@ def repaired(
     old, draft = followed(old, new, draft)
     old, draft = accelerated(old, new, draft)
     entry = Entry(old, new, draft)
-    source, target = _Text(old, entry.old.tokens, draft), _Text(draft, tokens_of(draft), old)
-    of_source, of_draft = list[Edit](), list[Edit]()
+    source = _Text(old, entry.old.tokens, draft)
+    target = _Text(draft, tokens_of(draft), old)
+    of_source = list[Edit]()
+    of_draft = list[Edit]()
     for before, group in _by_text(entry).items():
         if _is_in_order(before, group, source):
             edits = _each_in_order(before, group, source, target, quotes)
