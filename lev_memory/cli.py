@@ -372,7 +372,7 @@ def _described(path: Path, decision: Decision) -> dict[str, object]:
             "probability": round(proposal.probability, 3),
             "in part": not proposal.is_all,
             "to do": proposal.left,
-            "kinds": [*decision.kinds],
+            "kinds": [*proposal.kinds],
         }
     return described
 

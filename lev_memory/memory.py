@@ -1,13 +1,12 @@
 """A translation memory: the most similar sources, and what a translation was made from."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import regex
 from rapidfuzz import process
-from rapidfuzz.distance import OSA, Levenshtein
+from rapidfuzz.distance import Levenshtein
 
 from .repair.invented import (
     codes_of,
@@ -106,26 +105,14 @@ class Memory:
         return vocabulary(self.targets)
 
     @cached_property
-    def source_words(self) -> Counter[str]:
-        """Counts the sources that have a word."""
-        return Counter(word for source in self.sources for word in vocabulary([source]))
-
-    def mends_typo(self, old: str, new: str) -> bool:
-        """Returns whether a source has changed by one slip alone, in a word that no other source
-        has: the new word is one that others have. A plural is none."""
-        sides = old.split(), new.split()
-        changed = [pair for pair in zip(*sides) if pair[0] != pair[1]]
-        if len(sides[0]) != len(sides[1]) or len(changed) != 1:
-            return False
-        before, after = ("".join(vocabulary([word])) for word in changed[0])
-        is_plural = "s" in (before.removeprefix(after), after.removeprefix(before))
-        is_rare = self.source_words[before] <= 1 and self.source_words[after] > 0
-        return OSA.distance(before, after) == 1 and is_rare and not is_plural
+    def source_words(self) -> set[str]:
+        """Returns the words of its sources."""
+        return vocabulary(self.sources)
 
     def is_reversed(self, sources: Iterable[str]) -> bool:
         """Returns whether sources are rather in the language that it translates into."""
         asked = vocabulary(sources)
-        known, translated = len(asked & self.source_words.keys()), len(asked & self.words)
+        known, translated = len(asked & self.source_words), len(asked & self.words)
         return len(asked) >= ENOUGH_WORDS and translated > 2 * known
 
     @cached_property

@@ -35,7 +35,7 @@ from .memory import Memory, Pair
 from .proposals import WAYS, Model, SourceChange, is_first, propose, read_terms
 from .repair.code import code_mismatch, is_nested_like, is_paired_like, same_entities
 from .repair.confidence import least_probability, probability
-from .repair.entries import EXACT, RULE, Repair, Repairer, stated, to_do
+from .repair.entries import EXACT, RULE, SPELLING, Repair, Repairer, stated, to_do
 from .repair.invented import lost_code, vocabulary
 from .repair.layout import MARKS
 from .repair.repair import Category, counting
@@ -45,7 +45,7 @@ BY_RULE, BY_LOOK_UP = "repaired by rule", "repaired from the memory"
 STANDING = "have a proposal"
 # kinds of whole repairs that an untranslated entry gets: of four projects in four languages 14 of
 # 15 are what was written; in German 13 of 31 with look-ups or deletions, none of 64 in part
-SURE = {RULE, MARKS}
+SURE = {RULE, MARKS, SPELLING}
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 NO_END = "\\ No newline at end of file"
 Terms = Mapping[str, Sequence[str]]  # of a glossary: source to translations
@@ -70,27 +70,16 @@ class FuzzyMatch(NamedTuple):
     way: Way
 
 
-class Candidate(NamedTuple):
-    """Holds what may be proposed, how it was made, the probability that is asked for, and the kinds
-    of its repairs."""
-
-    proposal: Proposal
-    reason: str
-    least: float = 0.0
-    kinds: Sequence[str] = ()
-
-
 class Decision(NamedTuple):
     """Tells what becomes of a unit: "proposed", "kept" or "left", and why.
 
-    proposal: the best one, whether it is made or not. kinds: of its repairs.
+    proposal: the best one, whether it is made or not.
     """
 
     unit: TranslationUnit
     outcome: str
     why: str
     proposal: Proposal | None = None
-    kinds: Sequence[str] = ()
 
     @property
     def is_new(self) -> bool:
@@ -371,29 +360,29 @@ class TranslationMemory:
 
         Only what a program can use is proposed, with all terms of the glossary.
         """
-        unit, why = draft.unit, ""
-        if draft.old and self.memory.mends_typo(draft.old, stripped(unit.source)):
-            return Decision(unit, "kept", "right: a typo of their source was mended")
-        best: tuple[Proposal | None, Sequence[str]] = None, ()
-        for proposal, reason, least, kinds in self.candidates(draft, repair, change, output):
+        unit, why, best = draft.unit, "", None
+        for proposal in self.candidates(draft, repair, change, output):
             proposal = proposal._replace(text=self.written(unit, proposal.text))
+            is_repair = proposal.reason in (BY_RULE, BY_LOOK_UP)
             if proposal.text == unit.target:
-                why = why or ("as they are" if reason not in (BY_RULE, BY_LOOK_UP) else "")
+                why = why or ("" if is_repair else "as they are")
                 continue
             unsure = "not sure enough"
-            if repair.says_something_else and reason in (BY_RULE, BY_LOOK_UP):
+            if repair.says_something_else and is_repair:
                 unsure = "where a repair in part would say something else"
             lacking = self.lacking(document, draft, proposal, change.draft)
-            if proposal.probability >= least and not lacking:
-                return Decision(unit, "proposed", reason, proposal, kinds)
+            if proposal.probability >= proposal.least and not lacking:
+                return Decision(unit, "proposed", proposal.reason, proposal)
             why = lacking or why or unsure
-            best = proposal, kinds
-        return Decision(unit, "kept", why or self.standing(draft, repair, change, output), *best)
+            best = proposal
+        return Decision(unit, "kept", why or self.standing(draft, repair, change, output), best)
 
     def standing(
         self, draft: FuzzyMatch, repair: Repair, change: SourceChange, output: Proposal | None
     ) -> str:
         """Returns why an entry stays that nothing else is said of."""
+        if SPELLING in repair.kinds and repair.is_all:
+            return "right as they are, only a typo was mended in the source"
         if repair.is_all and draft.old:
             return "right as they are"
         if draft.old and not vocabulary([draft.old]) & vocabulary([change.new]):
@@ -403,39 +392,37 @@ class TranslationMemory:
 
     def candidates(
         self, draft: FuzzyMatch, repair: Repair, change: SourceChange, output: Proposal | None
-    ) -> Iterator[Candidate]:
+    ) -> Iterator[Proposal]:
         """Yields the model's output, where it is rather better, and the repair, else the more
         probable first; for an empty unit a match, too."""
         if draft.way == "exact":
-            yield Candidate(
-                Proposal(draft.text, 1.0), "translated so in the memory", kinds=(EXACT,)
-            )
+            why = "translated so in the memory"
+            yield Proposal(draft.text, 1.0, reason=why, kinds=(EXACT,))
             return
         every = self.matches_untranslated or draft.unit.state == "fuzzy"
         is_sure = repair.is_all and repair.kinds and SURE.issuperset(repair.kinds)
         if not every and not is_sure:
             return
         chance, least = repair.probability, least_probability(self.precision)
-        candidates = list[Candidate]()
+        candidates = list[Proposal]()
         if output and self.model and EXACT not in repair.kinds:
             settings, way = self.model.settings, draft.way if draft.way in WAYS else "kept"
             edited, chance = settings.stated(way, change, draft.text, repair, output)
             least = settings.confidence(way, self.precision)
             reason = "edited matches" if draft.way == "match" else "edited by the model"
-            candidates.append(Candidate(output._replace(probability=edited), reason, least))
+            candidates.append(output._replace(probability=edited, reason=reason, least=least))
         if draft.old:
-            proposal = Proposal(repair.text, chance, repair.is_all, to_do(repair.left))
-            reason = BY_RULE if repair.kinds == (RULE,) else BY_LOOK_UP
+            reason = BY_RULE if {*repair.kinds} <= {RULE, SPELLING} else BY_LOOK_UP
             if draft.way == "match":
                 reason = "matches"
-            candidates.append(Candidate(proposal, reason, least, repair.kinds))
+            made = repair.text, chance, repair.is_all, to_do(repair.left)
+            candidates.append(Proposal(*made, reason, repair.kinds, least))
         if len(candidates) > 1 and not is_first(edited, chance):
             candidates.reverse()
         yield from candidates
         if draft.way == "match" and every:
             left = self.repairer.unfollowed(draft.old, change.new)
-            match = Proposal(draft.text, stated(chance, left), False, to_do(left))
-            yield Candidate(match, "matches")
+            yield Proposal(draft.text, stated(chance, left), False, to_do(left), "matches")
 
     def written(self, unit: TranslationUnit, line: str) -> str:
         """Returns a line as text, with the spaces and line breaks at its ends that it needs."""

@@ -18,13 +18,15 @@ _SCRIPTS = {"latin": "Latn", "cyrillic": "Cyrl", "devanagari": "Deva", "arabic":
 
 
 class Proposal(NamedTuple):
-    """A translation, and how probable it is, in [0, 1]; ``is_all``: whether it follows all of its
-    source's change; ``left``: what it does not follow, for a reader (``up → down``)."""
+    """A translation that may take the place of another one."""
 
     text: str
-    probability: float
-    is_all: bool = True
-    left: str = ""
+    probability: float  # in [0, 1]
+    is_all: bool = True  # whether it follows all of its source's change
+    left: str = ""  # what it does not follow, for a reader: up → down
+    reason: str = ""  # how it was made
+    kinds: Sequence[str] = ()  # of its repairs
+    least: float = 0.0  # the probability that is asked for
 
 
 @dataclass(eq=False)

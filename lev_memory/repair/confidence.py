@@ -63,9 +63,10 @@ def regression(names: Sequence[str], table: Table, labels: Table, counts: Table)
         names: of the columns of the table, among them "bias".
         counts: how often a row counts.
     """
-    ridge = np.array([1e-6 if name == "bias" else 2.0 for name in names])
+    ridge = np.full(len(names), 2.0)
+    ridge[names.index("bias")] = 1e-6
     weights = logistic(table, labels, counts.tolist(), ridge)
-    return {name: round(float(w), 3) for name, w in zip(names, weights)}
+    return dict(zip(names, np.round(weights, 3).tolist()))
 
 
 def fitted(cases: Sequence[tuple[Mapping[str, float], bool]]) -> Weights:

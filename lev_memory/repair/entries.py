@@ -9,14 +9,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import OSA, Levenshtein
 
 from .confidence import ACCEPTED, CHOICE, probability
 from .layout import MARKS, Habits
 from .lookup import Concordance, Translation, stretch
 from .meaning import Unfollowed
-from .repair import UNKNOWN, Category, Repaired, Sources, Stretch, repaired
-from .text import changes, goes_on, is_word, replaced, span, to_text, tokens_of
+from .repair import UNKNOWN, Category, Edit, Entry, Stretch, edited, repaired
+from .text import changes, goes_on, is_word, span, to_text, tokens_of
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
 ENDING = 2  # letters that tell forms of a word apart
@@ -25,16 +25,9 @@ MOST_FOUND = 5  # translations of a phrase that are tried
 #: is left and the length 81.2 % of 25.9 % need fewer edits in projects left out, not 82.9 of 26.1
 SURE = "covered", "known", "left", "new words", "old words", "other marks", "shorter", "words"
 RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
-
-
-class Replacement(NamedTuple):
-    """A replacement in a draft; ``features`` tell how sure a look-up is."""
-
-    start: int
-    end: int
-    text: str
-    kind: str
-    features: Mapping[str, float] = {}
+SPELLING = "spelling"  # of the source alone: the translation stands
+MEANT = 0.1  # least probability of a translation that tells which word was meant
+RARE = 0.1  # sources with a typo for each one with the word; a typo may stand in one in any case
 
 
 class Repair(NamedTuple):
@@ -66,12 +59,15 @@ class Repair(NamedTuple):
 
 
 class Words:
-    """Both sources and the draft of an entry as tokens, linked between old source and draft."""
+    """An entry whose draft is tokens, too, linked to those of the older source."""
 
-    def __init__(self, lookup: Concordance, sources: Sources, draft: str) -> None:
-        self.lookup, self.draft, self.sources = lookup, draft, sources
-        self.old, self.new = sources.old.tokens, sources.new.tokens
-        self.target = tokens_of(draft)
+    def __init__(self, lookup: Concordance, entry: Entry) -> None:
+        self.lookup = lookup
+        self.entry = entry
+        self.draft = entry.draft
+        self.old = entry.old.tokens
+        self.new = entry.new.tokens
+        self.target = tokens_of(entry.draft)
         self.forward, self.backward = lookup.table.links(self.old, self.target)
         self.keys = [tuple(token.key for token in side) for side in (self.old, self.new)]
 
@@ -81,19 +77,33 @@ class Words:
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""
-        source = self.sources.new
-        gone = to_text(self.sources.old.slice(old))
-        come = to_text(source.slice(new))
-        before = source.slice(range(new.start))
-        after = source.slice(range(new.stop, len(self.new)))
-        return Unfollowed(gone, come, before, after)
+        source, gone = self.entry.new, self.entry.old.slice(old)
+        before, after = range(new.start), range(new.stop, len(self.new))
+        come = source.slice(new)
+        around = source.slice(before), source.slice(after)
+        return Unfollowed(to_text(gone), to_text(come), *around)
+
+    def is_typo(self, old: range, new: range) -> bool:
+        """Returns whether only a typo is mended in the source: the older word is rare in the
+        memory and one slip away from the new one, which is known, and whose translation the draft
+        has."""
+        if len(old) != 1 or len(new) != 1:
+            return False
+        typo, word = self.old[old.start].key, self.new[new.start].key
+        if not is_word(typo) or OSA.distance(typo, word) != 1:
+            return False
+        seen, known = (len(self.lookup.places.get(key, ())) for key in (typo, word))
+        if not known or seen > max(1, known * RARE):
+            return False
+        there = {token.key for token in self.target}
+        return word in there or self.lookup.table.covered([word], there) >= MEANT
 
     def covered(self) -> float:
         """Returns how much of the older source has a link to the draft."""
         words = [i for i, token in enumerate(self.old) if is_word(token.text)]
         return sum(i in self.forward for i in words) / max(len(words), 1)
 
-    def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Replacement | None:
+    def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Edit | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
         than none; else the deletion, if there is one."""
         best, least = None, 0.5
@@ -105,7 +115,7 @@ class Words:
             best = self.deletion(old)
         return best
 
-    def replacements(self, old: range, new: range) -> Iterator[Replacement]:
+    def replacements(self, old: range, new: range) -> Iterator[Edit]:
         """Yields the look-ups of the new words of a stretch, with neighbours on both sides."""
         before, after = self.keys
         most = min(len(before) - old.stop, len(after) - new.stop)
@@ -119,23 +129,22 @@ class Words:
                     words = range(new.start - left, new.stop + right)
                     yield from self.looked_up(places, words, there, left + right)
 
-    def looked_up(
-        self, old: range, new: range, there: range, neighbours: int
-    ) -> Iterator[Replacement]:
+    def looked_up(self, old: range, new: range, there: range, neighbours: int) -> Iterator[Edit]:
         """Yields what may replace the tokens of the draft that are ``there``."""
         before = self.keys[0][old.start : old.stop]
         after = self.keys[1][new.start : new.stop]
         start, end = span(self.target, there)
-        known = self.lookup.share(before, self.draft[start:end])
-        new_words = math.log1p(len(after) - neighbours)
-        old_words = math.log1p(len(before) - neighbours)
-        features = {"known": known, "new words": new_words, "old words": old_words}
+        features = {
+            "known": self.lookup.share(before, self.draft[start:end]),
+            "new words": math.log1p(len(after) - neighbours),
+            "old words": math.log1p(len(before) - neighbours),
+        }
         for translation in self.lookup.translations(after)[:MOST_FOUND]:
             text = self.cased(translation, there.start, self.new[new.start].text)
             written = [token.key for token in tokens_of(text)]
             if any(map(is_word, written)):
                 sure = features | self.sureness(translation, there, written, before, after)
-                yield Replacement(start, end, self.apart(start, end, text), LOOKED_UP, sure)
+                yield Edit(start, end, self.apart(start, end, text), LOOKED_UP, sure)
 
     def sureness(
         self,
@@ -148,28 +157,25 @@ class Words:
         """Returns features of a look-up: whether the memory has the words side by side, covers the
         source and has as many of them.
 
-        there: tokens of the draft that are gone. before, after: tokens of the sources.
+        there: of the tokens that it replaces. before, after: tokens of the sources.
         """
-        gone = [token.key for token in self.target[there.start : there.stop]]
-        left = self.target[: there.start][-1:]
-        is_usual = not left or self.lookup.neighbours[left[0].key, written[0]] > 0
-        grown = (1 + words_in(written)) * (1 + words_in(before))
-        shrunk = (1 + words_in(gone)) * (1 + words_in(after))
-        growth = math.log(grown / shrunk)
-        words_more = words_in(written) + words_in(before)
-        words_fewer = words_in(gone) + words_in(after)
-        marks_more = len(written) + len(before) - words_more
-        marks_fewer = len(gone) + len(after) - words_fewer
-        features = dict[str, float]()
-        features["share"] = translation.share
-        features["left"] = is_usual
-        features["ending"] = gone[-1][-ENDING:] == written[-1][-ENDING:]
-        features["covered"] = self.lookup.table.covered(after, {*written})
-        features["longer"] = max(growth, 0.0)
-        features["shorter"] = max(-growth, 0.0)
-        features["other marks"] = marks_more != marks_fewer
-        features["words"] = math.log1p(len(written))
-        return features
+        gone = [self.target[j].key for j in there]
+        left = self.target[there.start - 1].key if there.start else ""
+        in_written, in_gone = words_in(written), words_in(gone)
+        in_old, in_new = words_in(before), words_in(after)
+        growth = math.log((1 + in_written) * (1 + in_old)) - math.log((1 + in_gone) * (1 + in_new))
+        other_words = in_written + in_old - in_gone - in_new
+        other_tokens = len(written) + len(before) - len(gone) - len(after)
+        return {
+            "share": translation.share,
+            "left": not left or self.lookup.neighbours[left, written[0]] > 0,
+            "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
+            "covered": self.lookup.table.covered(after, {*written}),
+            "longer": max(growth, 0.0),
+            "shorter": max(-growth, 0.0),
+            "other marks": other_tokens != other_words,
+            "words": math.log1p(len(written)),
+        }
 
     def cased(self, translation: Translation, first: int, new: str) -> str:
         """Returns a translation with a capital where it replaces one at the beginning, and in small
@@ -183,14 +189,15 @@ class Words:
 
     def apart(self, start: int, end: int, text: str) -> str:
         """Returns a replacement with spaces where a word would go on as it did not before."""
-        before, gone = self.draft[:start][-1:], self.draft[start:end]
-        after = self.draft[end:][:1]
-        went_on = goes_on(before, gone[:1])
+        before, after = self.draft[:start][-1:], self.draft[end:][:1]
+        went_on = goes_on(before, self.draft[start : start + 1])
         if goes_on(before, text[:1]) and not went_on:
             text = f" {text}"
-        return f"{text} " if goes_on(text[-1:], after) else text
+        if goes_on(text[-1:], after):
+            text = f"{text} "
+        return text
 
-    def deletion(self, old: range) -> Replacement | None:
+    def deletion(self, old: range) -> Edit | None:
         """Returns the deletion of what all words of a stretch are linked to."""
         there = stretch(old, self.forward, self.backward)
         if not there or any(i not in self.forward for i in old):
@@ -204,7 +211,12 @@ class Words:
             self.draft[:start][-1:], self.draft[end + 1 :][:1]
         ):
             end += 1
-        return Replacement(start, end, "", DELETED)
+        return Edit(start, end, "", DELETED)
+
+
+def words_in(keys: Iterable[str]) -> int:
+    """Returns how many tokens are words."""
+    return sum(map(is_word, keys))
 
 
 class Repairer:
@@ -219,14 +231,15 @@ class Repairer:
 
     def words(
         self, old: str, new: str, draft: str, category: Category
-    ) -> tuple[Words, Repaired, set[str]]:
-        """Returns an entry after its repairs by rule and marks; and their kinds."""
+    ) -> tuple[Words, Entry, set[str]]:
+        """Returns an entry after repairs by rule and marks; after those by rule alone; and the
+        kinds of both."""
         rule = repaired(old, new, draft, category, self.habits.quotes)
-        text, between = self.habits.marked(rule.sources.old.text, new, rule.text)
-        kinds = {RULE} if rule.text != draft else set[str]()
-        if text != rule.text:
+        text, between = self.habits.marked(rule.old.text, new, rule.draft)
+        kinds = {RULE} if rule.draft != draft else set[str]()
+        if text != rule.draft:
             kinds.add(MARKS)
-        return Words(self.lookup, rule.sources.after(between), text), rule, kinds
+        return Words(self.lookup, rule.after(between, text)), rule, kinds
 
     def repair(self, old: str, new: str, draft: str, category: Category = UNKNOWN) -> Repair:
         """Returns a draft with all repairs that are translation.
@@ -239,12 +252,14 @@ class Repairer:
         if not old:
             return Repair(draft, (), False, 0.0, {}, eager=draft)
         words, rule, kinds = self.words(old, new, draft, category)
-        repairs = [(each, words.edit(*each, self.choice)) for each in words.stretches()]
+        stretches = [*words.stretches()]
+        changed = [each for each in stretches if not words.is_typo(*each)]
+        repairs = [(each, words.edit(*each, self.choice)) for each in changed]
         edits = sorted((edit for _, edit in repairs if edit), key=lambda edit: edit[:2])
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
             edits = []
         left = [words.unfollowed(*stretch) for stretch, edit in repairs if edit not in edits]
-        text = replaced(words.draft, (edit[:3] for edit in edits))
+        text = edited(words.draft, edits)
         kinds |= {edit.kind for edit in edits}
         is_small = len(kinds) < 2 and kinds != {RULE}
         # of what is small two of three need fewer edits: the rest of the text is wrong
@@ -257,13 +272,15 @@ class Repairer:
                 "draft": words.covered(),
                 "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
             }
-        ruled = rule.text if rule.is_all else ""
+        if len(changed) < len(stretches):
+            kinds.add(SPELLING)
+        ruled = rule.draft if rule.is_all else ""
         sure = stated(probability(features), left), features, ruled, left
         return Repair(text, tuple(sorted(kinds)), not left, *sure, text)
 
     def unfollowed(self, old: str, new: str) -> list[Unfollowed]:
         """Returns what a text of the older source does not follow."""
-        words = Words(self.lookup, Sources(old, new), "")
+        words = Words(self.lookup, Entry(old, new, ""))
         return [words.unfollowed(*stretch) for stretch in words.stretches()]
 
 
@@ -277,11 +294,6 @@ def stated(chance: float, left: Iterable[Unfollowed]) -> float:
 def to_do(left: Iterable[Unfollowed]) -> str:
     """Returns what is left, for a reader: ``up → down; left → right``."""
     return "; ".join(dict.fromkeys(change.described() for change in left))
-
-
-def words_in(tokens: Iterable[str]) -> int:
-    """Counts the words among tokens."""
-    return sum(map(is_word, tokens))
 
 
 def means(features: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -96,7 +96,8 @@ class TranslationTable:
                 chances |= dict.fromkeys(where.get(word, ()), chance)
             chances |= dict.fromkeys(where.get(token.key, ()), 1.0)
             for j, chance in chances.items():
-                scored.append((SLANT * abs(i / len(source) - j / len(target)) - chance, i, j))
+                aside = abs(i / len(source) - j / len(target))
+                scored.append((SLANT * aside - chance, i, j))
         forward, backward = Links(), Links()
         for _, i, j in sorted(scored):
             if i not in forward and j not in backward:
@@ -208,5 +209,6 @@ def stretch(places: range, forward: Links, backward: Links) -> range:
     if not linked:
         return range(0)
     there = range(min(linked), max(linked) + 1)
-    others = (backward[j] for j in there if j in backward)
-    return there if all(i in places for i in others) else range(0)
+    sources = [backward[j] for j in there if j in backward]
+    is_whole = all(i in places for i in sources)
+    return there if is_whole else range(0)

@@ -42,7 +42,13 @@ class Unfollowed(NamedTuple):
 
     def described(self) -> str:
         """Returns ``up → down``, with one side alone where words come or go."""
-        return f"{shortened(self.old)} → {shortened(self.new)}".strip()
+        sides = list[str]()
+        for side in (self.old, self.new):
+            text = " ".join(side.split())
+            if len(text) > LONGEST:
+                text = f"{text[:LONGEST]}…"
+            sides.append(text)
+        return " → ".join(sides).strip()
 
     def changes_meaning(self) -> bool:
         """Returns whether a text that does not follow says something else than its source.
@@ -64,9 +70,3 @@ class Unfollowed(NamedTuple):
             return False
         following = {*[*old, *after][1:2], *[*new, *after][1:2]}
         return bool({old[0], new[0]} & _VERBS or following & _AFTER_VERBS)
-
-
-def shortened(text: str) -> str:
-    """Returns a text in one line, as long as one is shown."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"

@@ -6,7 +6,7 @@ A word of the source language is never written into a translation.
 import calendar
 import re
 import unicodedata
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import NamedTuple
@@ -43,29 +43,31 @@ Stretch = tuple[range, range]  # of tokens that differ: in the older source, in 
 _SIGNS = re.compile(r"\D+")  # between digits
 
 
-def digits(text: str) -> tuple[str, ...]:
+_DIGIT = re.compile(r"\d")  # of any script
+
+
+def digits(text: str) -> list[str]:
     """Returns the groups of digits of a number: the same whatever parts them, in any script."""
-    return (*_SIGNS.split("".join(map(_plain, text))),)
+    return _SIGNS.split(in_script(text, "0"))
 
 
-def _plain(char: str) -> str:
-    """Returns a digit as ASCII has it; another character as it is."""
-    return str(unicodedata.digit(char)) if char.isdecimal() else char
+def in_script(text: str, zero: str) -> str:
+    """Returns a text with the digits of the script that has a zero: ``٠``, ``０``."""
+    return _DIGIT.sub(lambda digit: chr(ord(zero) + unicodedata.decimal(digit[0])), text)
 
 
 def as_written(old: str, new: str, like: str) -> str | None:
     """Returns ``new`` as a text writes it that has ``like`` for ``old``; None if that does not show
     how.
 
-    ``as_written("3.5", "4.25", "3,5")`` is ``"4,25"``.
+    ``as_written("3.5", "4.25", "3,5")`` is ``"4,25"``, and of ``"٣٫٥"`` it is ``"٤٫٢٥"``.
     """
     signs = dict(zip(_SIGNS.findall(old), _SIGNS.findall(like)))
     if not signs.keys() >= {*_SIGNS.findall(new)}:
         return None
-    written = _SIGNS.sub(lambda sign: signs[sign[0]], new)
-    zeros = {ord(char) - unicodedata.digit(char) for char in like if char.isdecimal()}
-    table = {ord("0") + digit: min(zeros) + digit for digit in range(10)}
-    return written.translate(table)
+    digit = _DIGIT.search(like)
+    zero = chr(ord(digit[0]) - unicodedata.decimal(digit[0])) if digit else "0"
+    return in_script(_SIGNS.sub(lambda sign: signs[sign[0]], new), zero)
 
 
 #: the category of a number as it is written; None for what counts nothing: a date, a version
@@ -78,9 +80,11 @@ _NO_RULES = localedata.load("root")["plural_form"]  # what Babel gives a languag
 def locale_of(language: str) -> Locale | None:
     """Returns a language's data of CLDR, by whatever name it has (``pt-br``, ``sr@latin``,
     ``de_DE_formal``, ``iw``); None without its plural forms."""
-    names, known = [re.sub("[-@.]", "_", language)], localedata.locale_identifiers()
-    locale = Locale.negotiate(names, known, aliases=get_global("language_aliases"))
-    return None if locale is None or locale.plural_form is _NO_RULES else locale
+    name = re.sub("[-@.]", "_", language)
+    known = localedata.locale_identifiers()
+    locale = Locale.negotiate([name], known, aliases=get_global("language_aliases"))
+    has_rules = locale is not None and locale.plural_form is not _NO_RULES
+    return locale if has_rules else None
 
 
 @lru_cache
@@ -104,33 +108,49 @@ ANY_QUOTES = "\"'„‚“”‘’«»‹›"
 UNKNOWN = counting("")  # plural categories of no language
 
 
-class Substitution(NamedTuple):
-    """A text of an older source, at ``start``, and what the new source has in its place."""
+class Edit(NamedTuple):
+    """Characters of a text, and what replaces them; ``features`` tell how sure a look-up is."""
 
     start: int
-    before: str
-    after: str
+    end: int
+    text: str
+    kind: str = ""
+    features: Mapping[str, float] = {}
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """Returns a text after edits."""
+    return replaced(text, (edit[:3] for edit in edits))
+
+
+class _Edits(NamedTuple):
+    """Edits of a draft, and the same ones of its older source."""
+
+    of_source: Sequence[Edit] = ()
+    of_draft: Sequence[Edit] = ()
 
 
 class _Text:
     """A text, and where its parts are found: code whole, all else outside of code."""
 
     def __init__(self, text: str, tokens: Sequence[Token], other: str) -> None:
-        self.text, self.codes = text, dict[str, list[Span]]()
-        for token in tokens:
-            is_code = token.kind == "code" and (
-                token.text in other or not _MAYBE.fullmatch(token.text)
-            )
-            if is_code:
-                self.codes.setdefault(token.text, []).append(token[:2])
-        spans = (span for there in self.codes.values() for span in there)
-        self.prose = replaced(text, ((*span, "\0" * (span[1] - span[0])) for span in spans))
+        self.text = text
+        self.codes = dict[str, list[Span]]()
         self.numbers = [token for token in tokens if token.kind == "number"]
+        hidden = list[tuple[int, int, str]]()
+        for token in tokens:
+            is_certain = token.text in other or not _MAYBE.fullmatch(token.text)
+            if token.kind == "code" and is_certain:
+                self.codes.setdefault(token.text, []).append(token[:2])
+                hidden.append((*token[:2], "\0" * len(token.text)))
+        self.prose = replaced(text, hidden)
 
     def places(self, part: str) -> list[Span]:
-        if part not in self.codes and WHOLE.search(part):  # code and what stands beside it
+        if part in self.codes:
+            return self.codes[part]
+        if WHOLE.search(part):  # code and what stands beside it
             return [match.span() for match in regex.finditer(regex.escape(part), self.text)]
-        return self.codes.get(part) or places(self.prose, part)
+        return places(self.prose, part)
 
     def ordered(self, part: str) -> list[Span]:
         """Returns where a part that is identified by its order stands; any quotation mark for
@@ -139,14 +159,18 @@ class _Text:
             return [match.span() for match in QUOTES.finditer(self.prose)]
         return self.places(part)
 
-    def ways(self, old: str, new: str) -> Iterator[list[tuple[Span, str]]]:
-        """Yields the ways to repair it: what would replace its characters."""
+    def edits(self, old: str, new: str) -> list[Edit]:
+        """Returns what replaces a text: as it is written, else a number of the same value."""
         if old.isdigit() and _THOUSANDS.fullmatch(new):  # nothing tells what parts them here
-            return
-        yield [(span, new) for span in self.places(old)]
-        like = [token for token in self.numbers if digits(token.text) == digits(old)]
-        texts = [(token[:2], as_written(old, new, token.text)) for token in like]
-        yield [(span, text) for span, text in texts if text is not None]
+            return []
+        edits = [Edit(*span, new) for span in self.places(old)]
+        if edits:
+            return edits
+        for token in self.numbers:
+            text = as_written(old, new, token.text)
+            if digits(token.text) == digits(old) and text is not None:
+                edits.append(Edit(token.start, token.end, text))
+        return edits
 
 
 class Source(NamedTuple):
@@ -160,12 +184,13 @@ class Source(NamedTuple):
         return self.text[slice(*span(self.tokens, there))] if there else ""
 
 
-class Sources:
-    """Both sources of a draft as tokens with their kinds, and where they differ."""
+class Entry:
+    """The older source of a draft, the new one, and where they differ."""
 
-    def __init__(self, old: str, new: str) -> None:
+    def __init__(self, old: str, new: str, draft: str) -> None:
         small = {*regex.findall(r"\b\p{Ll}+\b", f"{old} {new}")}
         self.old, self.new = (Source(text, [*_kinds(text, small)]) for text in (old, new))
+        self.draft = draft
 
     @cached_property
     def stretches(self) -> list[Stretch]:
@@ -173,21 +198,15 @@ class Sources:
         sides = (self.old.tokens, self.new.tokens)
         return [*changes(*([token.text for token in side] for side in sides))]
 
-    def after(self, old: str) -> "Sources":
-        """Returns the same with an older source that is repaired."""
-        return self if old == self.old.text else Sources(old, self.new.text)
-
-
-class Repaired(NamedTuple):
-    """A draft after repairs, and its sources, of which the older one has the same repairs."""
-
-    text: str
-    sources: Sources
-
     @property
     def is_all(self) -> bool:
         """Returns whether nothing else has changed in the source."""
-        return not self.sources.stretches
+        return not self.stretches
+
+    def after(self, old: str, draft: str) -> "Entry":
+        """Returns the entry with an older source and a draft that are repaired."""
+        is_same = (old, draft) == (self.old.text, self.draft)
+        return self if is_same else Entry(old, self.new.text, draft)
 
 
 def _kinds(text: str, small: set[str]) -> Iterator[Token]:
@@ -223,27 +242,23 @@ def _runs(text: str, tokens: Sequence[Token]) -> list[Token]:
         if kind == "name":
             start, end = parts[0].start, parts[-1].end
             parts = [Token(start, end, text[start:end], text[start:end], kind)]
-        parts = [part._replace(kind=kind) for part in parts]
-        runs += [
-            part._replace(kind="layout") if kind == "mark" and _is_layout(part) else part
-            for part in parts
-        ]
+        for part in parts:
+            is_layout = kind == "mark" and _is_layout(part)
+            runs.append(part._replace(kind="layout" if is_layout else kind))
     return runs
 
 
-def _changes(sources: Sources) -> list[Substitution]:
-    """Returns what may be repaired."""
-    left, right = sources.old, sources.new
+def _changes(entry: Entry) -> Iterator[Edit]:
+    """Yields what may be repaired in the older source."""
+    left, right = entry.old, entry.new
     if max(len(left.tokens), len(right.tokens)) > LONGEST:
-        return []
-    pairs = list[Substitution]()
-    for gone, come in sources.stretches:
+        return
+    for gone, come in entry.stretches:
         before, after = left.tokens[gone.start : gone.stop], right.tokens[come.start : come.stop]
         if before and all(map(_is_layout, [*before, *after])):
-            pairs.append(Substitution(before[0].start, left.slice(gone), right.slice(come)))
+            yield Edit(*span(left.tokens, gone), right.slice(come))
         else:
-            pairs += _pairs(_runs(left.text, before), _runs(right.text, after))
-    return pairs
+            yield from _pairs(_runs(left.text, before), _runs(right.text, after))
 
 
 def _is_layout(token: Token) -> bool:
@@ -252,19 +267,22 @@ def _is_layout(token: Token) -> bool:
     return bool(is_tag or (token.kind == "mark" and _LAYOUT.fullmatch(token.text)))
 
 
-def _pairs(old: list[Token], new: list[Token]) -> list[Substitution]:
-    """Returns what of a stretch may be repaired."""
-    kinds = [token.kind for token in old], [token.kind for token in new]
-    is_written_out = kinds != (["number"], ["name"])
-    if len(old) == len(new) == 1 and is_written_out and {*FREE} >= {*kinds[0], *kinds[1]}:
-        return [Substitution(old[0].start, old[0].text, new[0].text)]
-    pairs = []
+def _pairs(old: list[Token], new: list[Token]) -> Iterator[Edit]:
+    """Yields what of a stretch may be repaired: a token of its own kind by another, if there are as
+    many; one that is alone by one of any kind, but no number by a name."""
+    kinds = [token.kind for token in (*old, *new)]
+    is_free = {*kinds} <= {*FREE}
+    is_spelt_out = kinds == ["number", "name"]
+    if len(old) == len(new) == 1 and is_free and not is_spelt_out:
+        yield Edit(old[0].start, old[0].end, new[0].text)
+        return
     for kind in (*FREE, "layout"):
-        before, after = ([token for token in side if token.kind == kind] for side in (old, new))
+        before = [token for token in old if token.kind == kind]
+        after = [token for token in new if token.kind == kind]
         if len(before) == len(after):
-            both = zip(before, after)
-            pairs += [Substitution(a.start, a.text, b.text) for a, b in both if a.text != b.text]
-    return pairs
+            for a, b in zip(before, after):
+                if a.text != b.text:
+                    yield Edit(a.start, a.end, b.text)
 
 
 def repaired(
@@ -273,8 +291,8 @@ def repaired(
     draft: str,
     category: Category = UNKNOWN,
     quotes: Container[str] = ANY_QUOTES,
-) -> Repaired:
-    """Returns the draft after those changes of its source that need no translation.
+) -> Entry:
+    """Returns an entry after those changes of its source that need no translation.
 
     A text of the old source that is another one in the new source gives way to that where it
     stands in the draft, as often as it does in the old source: as it is and not inside a word, as a
@@ -287,47 +305,37 @@ def repaired(
     """
     old, draft = followed(old, new, draft)
     old, draft = accelerated(old, new, draft)
-    sources = Sources(old, new)
-    source, target = _Text(old, sources.old.tokens, draft), _Text(draft, tokens_of(draft), old)
-    pairs = _changes(sources)
+    entry = Entry(old, new, draft)
+    source = _Text(old, entry.old.tokens, draft)
+    target = _Text(draft, tokens_of(draft), old)
+    of_source = list[Edit]()
+    of_draft = list[Edit]()
+    for before, group in _by_text(entry).items():
+        if _is_in_order(before, group, source):
+            edits = _each_in_order(before, group, source, target, quotes)
+        else:
+            edits = _all_alike(before, group, source, target, category)
+        taken = {edit[:2] for edit in of_draft}
+        if taken.isdisjoint(edit[:2] for edit in edits.of_draft):
+            of_source += edits.of_source
+            of_draft += edits.of_draft
+    return entry.after(edited(old, of_source), edited(draft, of_draft))
+
+
+def _by_text(entry: Entry) -> dict[str, list[Edit]]:
+    """Returns what may be repaired, by the text of the older source.
+
+    Several texts that become placeholders by order are left out: the draft may have another order.
+    """
+    groups = dict[str, list[Edit]]()
+    edits = [(entry.old.text[edit.start : edit.end], edit) for edit in _changes(entry)]
     became_positional = [
-        pair for pair in pairs if _is_positional(pair.after) and not _is_positional(pair.before)
+        edit for old, edit in edits if _is_positional(edit.text) and not _is_positional(old)
     ]
-    if len(became_positional) > 1:  # the draft may have them in another order
-        pairs = [pair for pair in pairs if pair not in became_positional]
-    edits, same = dict[Span, str](), dict[Span, str]()  # in the draft, and in the older source
-    by_text: dict[str, list[Substitution]] = {}
-    for pair in pairs:
-        by_text.setdefault(pair.before, []).append(pair)
-    for before, group in by_text.items():
-        there = source.places(before)
-        is_one = len({pair.after for pair in group}) == 1 and not _LAYOUT.match(before)
-        if not (is_one and len(group) == len(there)) and _is_ordered(before):
-            both = [_in_order(pair, source, target, quotes) for pair in group]
-            way = [edit for pair in both if pair for edit in pair[1]]
-            there = [pair[0] for pair in both if pair]
-            texts = [pair.after for pair, found in zip(group, both) if found]
-            if not any(span in edits for span, _ in way):
-                edits |= way
-                same |= zip(there, texts)
-            continue
-        after = group[0].after
-        way = next(filter(None, target.ways(before, after)), [])
-        if before == old.strip() in after:
-            way = [((0, len(draft)), after.replace(before, draft.strip()))]
-        ends = [*((draft, end) for (_, end), _ in way), *((old, end) for _, end in there)]
-        is_agreeing = not any(_NOUN.match(*end) for end in ends) or all(
-            category(draft[start:end]) == category(text) for (start, end), text in way
-        )
-        is_free = is_one and not any(span in edits for span, _ in way)
-        if len(way) == len(there) == len(group) and is_free and is_agreeing:
-            edits |= way
-            same |= dict.fromkeys(there, after)
-    text, between = (
-        replaced(side, ((*span, new) for span, new in edited.items()))
-        for side, edited in ((draft, edits), (old, same))
-    )
-    return Repaired(text, sources.after(between))
+    for old, edit in edits:
+        if len(became_positional) < 2 or edit not in became_positional:
+            groups.setdefault(old, []).append(edit)
+    return groups
 
 
 def _is_positional(text: str) -> bool:
@@ -335,25 +343,58 @@ def _is_positional(text: str) -> bool:
     return bool(ORDERED.fullmatch(text)) or text == "{}"
 
 
-def _is_ordered(text: str) -> bool:
-    """Returns whether several of a text are told apart by their order."""
-    return bool(_is_positional(text) or TAG.fullmatch(text) or _LAYOUT.match(text))
+def _is_in_order(before: str, group: Sequence[Edit], source: _Text) -> bool:
+    """Returns whether equal texts are told apart by their order: marks around words; placeholders
+    and markup, unless all of them become the same."""
+    if _LAYOUT.match(before):
+        return True
+    if not (_is_positional(before) or TAG.fullmatch(before)):
+        return False
+    return not (_is_one(group) and len(group) == len(source.places(before)))
 
 
-def _in_order(
-    pair: Substitution, source: _Text, target: _Text, quotes: Container[str]
-) -> tuple[Span, list[tuple[Span, str]]] | None:
-    """Returns a text of the older source, and what replaces the same one in its draft; None if the
-    draft has not as many. Quotation marks of the language stay."""
-    before, after = pair.before, pair.after
-    span = pair.start, pair.start + len(before)
-    there, ways = source.ordered(before), target.ordered(before)
-    if len(ways) != len(there) or span not in there:
-        return None
-    place = ways[there.index(span)]
-    is_own = target.text[slice(*place)] != before or any(
-        mark not in quotes for mark in QUOTES.findall(after)
-    )
-    if QUOTES.fullmatch(before) and after and is_own:
-        return span, []
-    return span, [(place, after)]
+def _is_one(group: Sequence[Edit]) -> bool:
+    """Returns whether a text becomes the same wherever it changes."""
+    return len({edit.text for edit in group}) == 1
+
+
+def _each_in_order(
+    before: str, group: Sequence[Edit], source: _Text, target: _Text, quotes: Container[str]
+) -> _Edits:
+    """Returns the edits of those texts that a draft has in the same order; none where it has not as
+    many. Quotation marks of the language stay."""
+    there, here = source.ordered(before), target.ordered(before)
+    if len(there) != len(here):
+        return _Edits()
+    places = dict(zip(there, here))
+    of_source = [edit for edit in group if edit[:2] in places]
+    of_draft = list[Edit]()
+    for edit in of_source:
+        start, end = places[edit[:2]]
+        is_foreign = any(mark not in quotes for mark in QUOTES.findall(edit.text))
+        is_own = is_foreign or target.text[start:end] != before
+        if not (QUOTES.fullmatch(before) and edit.text and is_own):
+            of_draft.append(Edit(start, end, edit.text))
+    return _Edits(of_source, of_draft)
+
+
+def _all_alike(
+    before: str, group: Sequence[Edit], source: _Text, target: _Text, category: Category
+) -> _Edits:
+    """Returns the edits of a text that becomes the same everywhere, if the draft has it as often.
+
+    A number before a noun keeps its plural category.
+    """
+    after = group[0].text
+    of_source = [Edit(*place, after) for place in source.places(before)]
+    of_draft = target.edits(before, after)
+    if before == source.text.strip() in after:
+        of_draft = [Edit(0, len(target.text), after.replace(before, target.text.strip()))]
+    if not (_is_one(group) and len(group) == len(of_source) == len(of_draft)):
+        return _Edits()
+    edits = _Edits(of_source, of_draft)
+    is_agreeing = all(category(target.text[e.start : e.end]) == category(e.text) for e in of_draft)
+    for text, side in zip((source.text, target.text), edits):
+        if not is_agreeing and any(_NOUN.match(text, edit.end) for edit in side):
+            return _Edits()
+    return edits

@@ -99,7 +99,7 @@ _CODE = (
 WHOLE = regex.compile(rf"(?V1){FIXED}|{_CODE}")
 SPACES = "\u00a0\u202f\u2009⍽⎵ "  # in numbers; signs of :mod:`lines` among them
 #: of a number, separators with the digits after them
-INSIDE = rf"[.,٫٬:/\-{SPACES.replace(' ', '')}]\d+|['’]\d{{3}}(?!\d)|[hH]\d\d(?!\w)"
+INSIDE = rf"[.,٫٬．:/\-{SPACES.replace(' ', '')}]\d+|['’]\d{{3}}(?!\d)|[hH]\d\d(?!\w)"
 # a word that spaces or marks surround, which is no code; an entity; code; a number with what parts
 # it (a version and a date are numbers too); a currency; a word, an article before an apostrophe is
 # one (``l'``); a mark

@@ -14,10 +14,10 @@ from tables import table
 from test_translation_files import HEADER, written
 
 from lev_memory import TranslationMemory, cli
-from lev_memory.formats import files, tmx
+from lev_memory.formats import files, tmx, units
 from lev_memory.memory import Memory
 from lev_memory.repair import code, confidence, entries, lookup
-from lev_memory.repair.repair import Sources
+from lev_memory.repair.repair import Entry
 
 NOUNS = {
     "file": "le fichier",
@@ -42,25 +42,12 @@ def memory_of(*pairs, precision=0.1):
     return TranslationMemory(Memory([*PAIRS, *pairs]), "fr", precision)
 
 
-#: the new source | the older one | the draft | what is proposed, "" for nothing
-CHANGES = r"""
-Open the folder now | Open the file now | Ouvrir le fichier ici | Ouvrir le dossier ici
-Close the page now | Close the file now | Fermer le fichier ici | Fermer la page ici
-Open the option now | Open the page now | Ouvrir la page ici | Ouvrir l'option ici
-Print the file now | Save the file now | Enregistrer le fichier ici | Imprimer le fichier ici
-The page | The red page | La page rouge | La page
-Print 4 pages: | Print 4 pages | Imprimer 4 pages | Imprimer 4 pages :
-Go! | Go. | Va… |
-Print a Page 3 | Print a page 3 | Imprimer une page 3 |
-Print a xylophone | Print a page | Imprimer une page |
-"""
-
-
-@pytest.mark.parametrize("row", CHANGES.strip().splitlines())
-def test_a_change_is_repaired_by_words_of_other_entries(row):
-    new, old, draft, expected = (field.strip() for field in row.split("|"))
-    (proposal,) = memory_of().propose([(new, old, draft)])
-    assert (proposal.text.replace("\u00a0", " ") if proposal else "") == expected
+@pytest.mark.parametrize("old, new, draft, expected, why", table("lev_memory/changes.tsv"))
+def test_a_change_of_a_source(old, new, draft, expected, why):
+    unit = units.TranslationUnit(0, None, new, draft, old, "", "fuzzy")
+    (decision,) = memory_of().decisions(units.BilingualFile(Path(), "fr", [unit]))
+    is_made = decision.outcome == "proposed"
+    assert (decision.proposal.text if is_made else "unchanged", decision.why) == (expected, why)
 
 
 def test_the_same_source_elsewhere_gives_its_translation():
@@ -88,8 +75,8 @@ def test_a_look_up_in_an_otherwise_wrong_text_is_not_proposed():
 
 def test_a_part_of_a_compound_is_not_deleted():
     pairs = [("The mail", "Die Mail"), ("The address", "Die Adresse"), ("A mail", "Eine Mail")]
-    sources = Sources("The mail address", "The mail")
-    words = entries.Words(lookup.Concordance(pairs), sources, "Die Mail-Adresse")
+    entry = Entry("The mail address", "The mail", "Die Mail-Adresse")
+    words = entries.Words(lookup.Concordance(pairs), entry)
     assert words.deletion(range(2, 3)) is None
 
 
@@ -153,7 +140,7 @@ def test_translation_probabilities_of_a_word_sum_to_one_at_most(pairs):
 
 def test_a_look_up_is_made_only_if_it_is_better_than_none():
     memory = lookup.Concordance([("red wine", "vin rouge"), ("red", "rouge"), *PAIRS])
-    words = entries.Words(memory, Sources("The big table", "The red table"), "La table grande")
+    words = entries.Words(memory, Entry("The big table", "The red table", "La table grande"))
     ((old, new),) = words.stretches()
     assert words.edit(old, new, confidence.CHOICE) in [*words.replacements(old, new)]
     kept = {**confidence.CHOICE, "bias": -99.0}
@@ -177,7 +164,7 @@ def test_an_entry_that_is_nothing_but_a_phrase_counts_twice():
 
 
 def test_a_name_inside_of_a_translation_keeps_its_capital():
-    words = entries.Words(lookup.Concordance(PAIRS), Sources("in paris", "in berlin"), "à paris")
+    words = entries.Words(lookup.Concordance(PAIRS), Entry("in paris", "in berlin", "à paris"))
     texts = [
         words.cased(lookup.Translation("Berlin", 1.0, is_inner), 1, "berlin")
         for is_inner in (True, False)
@@ -186,7 +173,7 @@ def test_a_name_inside_of_a_translation_keeps_its_capital():
 
 
 def test_words_of_which_one_has_no_link_are_not_deleted():
-    words = entries.Words(lookup.Concordance(WORDS), Sources("The zzz page", "The"), "La page")
+    words = entries.Words(lookup.Concordance(WORDS), Entry("The zzz page", "The", "La page"))
     assert words.deletion(range(1, 3)) is None and words.deletion(range(2, 3))
 
 

@@ -67,7 +67,7 @@ def proposer(editor, *pairs, learnt=None, usual=math.inf, **options):
 def repaired(old, new, draft, category=repair.UNKNOWN):
     """A draft repaired by rule, if nothing else has changed."""
     rule = repair.repaired(old, new, draft, category=category)
-    return rule.text if rule.is_all else draft
+    return rule.draft if rule.is_all else draft
 
 
 def fill(path, by):
@@ -305,7 +305,7 @@ def test_a_line_has_plain_spaces_no_marks_and_all_of_the_text(text):
 
 def test_a_model_starts_with_those_repairs_too_that_are_not_all_of_a_change():
     rule = repair.repaired("in red 3", "in blue 4", "en rojo 3")
-    assert (rule.text, rule.is_all, rule.sources.old.text) == ("en rojo 4", False, "in red 4")
+    assert (rule.draft, rule.is_all, rule.old.text) == ("en rojo 4", False, "in red 4")
 
 
 @given(st.lists(st.text("ab c", min_size=1), min_size=1, max_size=6))
