@@ -26,6 +26,7 @@ MOST_FOUND = 5  # translations of a phrase that are tried
 SURE = "covered", "known", "left", "new words", "old words", "other marks", "shorter", "words"
 RULE, LOOKED_UP, DELETED, EXACT = "rule", "look-up", "deletion", "exact"
 SPELLING = "spelling"  # of the source alone: the translation stands
+SHORTEST = 3  # letters of a word with a typo: x and y are other names
 MEANT = 0.1  # least probability of a translation that tells which word was meant
 RARE = 0.1  # sources with a typo for each one with the word; a typo may stand in one in any case
 
@@ -90,7 +91,9 @@ class Words:
         if len(old) != 1 or len(new) != 1:
             return False
         typo, word = self.old[old.start].key, self.new[new.start].key
-        if not is_word(typo) or OSA.distance(typo, word) != 1:
+        if min(len(typo), len(word)) < SHORTEST or not (typo + word).isalpha():
+            return False
+        if OSA.distance(typo, word) != 1:
             return False
         seen, known = (len(self.lookup.places.get(key, ())) for key in (typo, word))
         if not known or seen > max(1, known * RARE):
