@@ -109,7 +109,8 @@ ROOMS = {
     "lsprotocol pygls shtab",
     "lev_serve": "lev_correct lev_runtime regex fastapi h11 starlette prometheus_client pydantic "
     "uvicorn",
-    "lev_memory": "babel lev_runtime markdown_it numpy rapidfuzz regex sacrebleu sentencepiece",
+    "lev_memory": "babel lev_runtime markdown_it numpy rapidfuzz regex sacrebleu sentencepiece "
+    "yaml",
 }
 
 
