@@ -4,7 +4,7 @@ from argparse import Namespace
 from dataclasses import field, fields
 from typing import Any, List, Optional  # noqa: UP035
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 
 # Types of a configuration's fields. fairseq builds its command line from them and understands
 # typing's own names there, not X | None and list[float].
@@ -35,7 +35,7 @@ def require_ranges(settings: Any, kind: Any) -> None:
         interval = field_.metadata.get("within")
         value = getattr(settings, field_.name, None)
         if interval and value is not None and not _is_within(value, interval):
-            raise UserError(f"--{field_.name.replace('_', '-')} {value} is outside {interval}")
+            raise UserError(f"{flag(field_.name)} {value} is outside {interval}")
 
 
 def _is_within(value: float, interval: str) -> bool:

@@ -43,6 +43,11 @@ def printable(text: str) -> str:
     return "".join(shown)
 
 
+def flag(name: str) -> str:
+    """Returns an option as it is typed: ``max_iter`` as ``--max-iter``."""
+    return "--" + name.replace("_", "-")
+
+
 def counted(count: int, noun: str) -> str:
     """Returns ``1 line``, ``2,000 lines``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

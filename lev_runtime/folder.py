@@ -165,7 +165,17 @@ class Folder:
         self.path = Path(path)
         self.description = self._read_description()
         for name, expected in self.description["files"].items():
-            self._check_file(name, expected)
+            file = self.path / name
+            if Path(name).name != name:
+                raise UserError(
+                    f"{self.path / DESCRIPTION} names a file elsewhere, {name}; {EXPORT_AGAIN}"
+                )
+            if not file.is_file():
+                raise UserError(f"{file} is missing; {EXPORT_AGAIN}")
+            if digest(file) != expected["sha256"]:
+                raise UserError(
+                    f"{file} is not the file that was exported; copy it again, or {EXPORT_AGAIN}"
+                )
         self.model: str = self.description["model"]
 
     def _read_description(self) -> dict[str, Any]:
@@ -186,19 +196,6 @@ class Folder:
         if not isinstance(files, Mapping) or not isinstance(model, str):
             raise UserError(f"{place} lacks the names of its files; {EXPORT_AGAIN}")
         return dict(content)
-
-    def _check_file(self, name: str, expected: Mapping[str, Any]) -> None:
-        path = self.path / name
-        if Path(name).name != name:
-            raise UserError(
-                f"{self.path / DESCRIPTION} names a file elsewhere, {name}; {EXPORT_AGAIN}"
-            )
-        if not path.is_file():
-            raise UserError(f"{path} is missing; {EXPORT_AGAIN}")
-        if digest(path) != expected["sha256"]:
-            raise UserError(
-                f"{path} is not the file that was exported; copy it again, or {EXPORT_AGAIN}"
-            )
 
     @classmethod
     def holding(

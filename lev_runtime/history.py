@@ -5,7 +5,7 @@ are strings; ``<s>`` and ``</s>`` are left out everywhere.
 """
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -204,30 +204,6 @@ class Phase(NamedTuple):
     stayed: Set[int] | None = None
 
 
-def hypothesis(
-    tokens: Array,
-    scores: Array,
-    origin: Array,
-    actions: float,
-    steps: int,
-    terminated: Termination,
-    history: list[Step] | None = None,
-) -> EditHypothesis:
-    """Returns what stands after decoding, ``scores`` being those of each token."""
-    return {
-        "tokens": tokens,
-        "positional_scores": scores,
-        "score": float(scores.mean()),
-        "actions": actions,
-        "alignment": None,
-        "attention": None,
-        "origin": origin,
-        "steps": steps,
-        "terminated": terminated,
-        "history": history or [],
-    }
-
-
 def read_hypotheses(
     outcomes: Sequence[Outcome], phases: Sequence[Phase], pad: int, arrays: Arrays
 ) -> list[EditHypothesis]:
@@ -239,7 +215,12 @@ def read_hypotheses(
         pad: index of padding. arrays: the library of the arrays.
     """
     host = _copies([*outcomes, *phases], arrays)
-    histories = _histories(phases, host, pad)
+    histories: dict[int, list[Step]] = {}
+    for phase in phases:
+        for row, number in enumerate(phase.numbers):
+            if phase.stayed is None or number in phase.stayed:
+                history = histories.setdefault(number, [])
+                history.append(_step(phase, row, history, host, pad))
     answers: dict[int, EditHypothesis] = {}
     for outcome in outcomes:
         device = outcome.tokens, outcome.origin, outcome.scores, outcome.actions
@@ -257,23 +238,19 @@ def read_hypotheses(
         scores = scores[real]
         spans = itertools.starmap(slice, itertools.pairwise(ends))
         for number, action, span in zip(outcome.rows, actions.tolist(), spans, strict=True):
-            left = tokens[span], scores[span], origin[span], action
-            how = outcome.steps, outcome.reason, histories.get(number)
-            answers[number] = hypothesis(*left, *how)
+            answers[number] = {
+                "tokens": tokens[span],
+                "positional_scores": scores[span],
+                "score": float(scores[span].mean()),
+                "actions": action,
+                "alignment": None,
+                "attention": None,
+                "origin": origin[span],
+                "steps": outcome.steps,
+                "terminated": outcome.reason,
+                "history": histories.get(number, []),
+            }
     return [answers[number] for number in sorted(answers)]
-
-
-def _histories(
-    phases: Iterable[Phase], host: Mapping[int, Array], pad: int
-) -> dict[int, list[Step]]:
-    """Returns the steps of each sentence by its number."""
-    histories: dict[int, list[Step]] = {}
-    for phase in phases:
-        for row, number in enumerate(phase.numbers):
-            if phase.stayed is None or number in phase.stayed:
-                history = histories.setdefault(number, [])
-                history.append(_step(phase, row, history, host, pad))
-    return histories
 
 
 def _step(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 from lev_runtime.io.options import adder, make_parser, say
 from lev_runtime.io.output import staging_directory
 from lev_runtime.io.text_files import require_files
@@ -115,7 +115,7 @@ def _file_format(args: argparse.Namespace) -> "FileFormat":
         ("labels", problem_type is not ProblemType.REGRESSION, "labels, not for values"),
     ):
         if getattr(args, name) and not fits:
-            raise UserError(f"--{name.replace('_', '-')} is for {owner}; leave it out")
+            raise UserError(f"{flag(name)} is for {owner}; leave it out")
     default_label, default_text = (UPOS, FORM) if is_conllu else (0, 1)
     label = default_label + 1 if args.label_column is None else args.label_column
     text_columns = (args.text_columns or str(default_text + 1)).split(",")

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lev_runtime.errors import UserError, counted
+from lev_runtime.errors import UserError, counted, flag
 from lev_runtime.io import lines
 from lev_runtime.io.lines import STANDARD_STREAM, json_line, progress
 from lev_runtime.io.options import adder, at_least_one, make_parser, say
@@ -68,8 +68,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     is_conllu = args.format == "conllu"
     for option in ("top_k", "threshold") if is_conllu else ("label_column",):
         if getattr(args, option) is not None:
-            name = option.replace("_", "-")
-            raise UserError(f"--{name} does not work with --format {args.format}; leave it out")
+            conflict = f"{flag(option)} does not work with --format {args.format}"
+            raise UserError(f"{conflict}; leave it out")
     if args.label_column == 2:
         raise UserError("--label-column 2 is the column of the words; give another")
     refuse_overwriting({"--output": args.output}, [("--input", args.input)])

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 from lev_runtime.io.options import (
     HELP_ALL,
     add_model_data,
@@ -100,8 +100,7 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
 def _refuse_beside_like(args: argparse.Namespace) -> None:
     own = "srcdict tgtdict joined_dictionary alignfile only_source dict_only".split()
     if args.like and (given := [name for name in own if getattr(args, name)]):
-        flag = "--" + given[0].replace("_", "-")
-        raise UserError(f"--like brings the dictionaries of pairs: leave out {flag}")
+        raise UserError(f"--like brings the dictionaries of pairs: leave out {flag(given[0])}")
     if not args.like and (args.data or text_processing(args)):
         raise UserError("--data, --bpe and other options of text processing need --like CHECKPOINT")
 
@@ -112,10 +111,10 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
 
     wanted = [(args.source_lang, args.srcdict, "--srcdict")]
     wanted += [] if args.only_source else [(args.target_lang, args.tgtdict, "--tgtdict")]
-    for lang, dictionary, flag in wanted:
+    for lang, dictionary, option in wanted:
         path = dictionary_path(args.destdir, lang)
         if not dictionary and os.path.exists(path):
-            keep = f"{flag} {path}"
+            keep = f"{option} {path}"
             if args.joined_dictionary and (args.srcdict or args.tgtdict):
                 keep = "--srcdict and --tgtdict, without --joined-dictionary"
             raise UserError(

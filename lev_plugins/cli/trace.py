@@ -93,7 +93,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         options = {"data": args.data, "device": args.device, **text_processing(args)}
         with as_flags(args):
             editor, draft_lang = _load(args.path, options)
-        signed = _signed(args) if args.signature else {}
+        signed = {}
+        if args.signature:
+            markup = "yes" if args.markup else "no"
+            signed["signature"] = signature(args.path, max_iter=args.max_iter or 10, markup=markup)
+            say(f"signature: {signed['signature']}")
         rows = _noted(_rows(args.input), draft_lang)
         traces = editor.stream(
             lines.with_pauses(rows, args.input),
@@ -122,13 +126,6 @@ def _load(path: str, options: Mapping[str, Any]) -> tuple[TextEditor, str | None
 
     editor = LevenshteinEditor.from_pretrained(path, **options)
     return editor, editor.task.draft_lang
-
-
-def _signed(args: argparse.Namespace) -> dict[str, str]:
-    """Prints the signature of the run, and returns it as a field of JSON records."""
-    line = signature(args.path, max_iter=args.max_iter or 10, markup="yes" if args.markup else "no")
-    say(f"signature: {line}")
-    return {"signature": line}
 
 
 def _rows(path: str) -> Iterator[Row]:

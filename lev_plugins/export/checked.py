@@ -170,11 +170,17 @@ def dictionary_answers(names: Sequence[Any], processing: TextProcessing) -> Answ
     yield "text processing", np.array([text, *processing.tokens(text)])
 
 
+def exported_symbols(symbols: Any) -> list[str]:
+    """Returns the symbols of a dictionary of fairseq's, up to a placeholder."""
+    end = symbols.indices.get(PLACEHOLDER, len(symbols))
+    names: list[str] = symbols.symbols[: end + 1]
+    return names
+
+
 def of_fairseq(symbols: Any) -> list[Any]:
     """Returns the symbols of a dictionary, up to a placeholder, the special ones' numbers, and as
     what each symbol is read in a text: as unknown if it is special."""
-    end = symbols.indices.get(PLACEHOLDER, len(symbols))
-    names = symbols.symbols[: end + 1]
+    names = exported_symbols(symbols)
     unk, never = symbols.unk(), {*names[: symbols.nspecial], PLACEHOLDER}
     read = [unk if name in never else symbols.index(name) for name in names]
     return [names, symbols.bos(), symbols.pad(), symbols.eos(), unk, *read]
@@ -189,8 +195,8 @@ def of_runtime(symbols: Any) -> list[Any]:
 
 def inner_symbols(symbols: Any) -> list[int]:
     """Returns the symbols of text of a dictionary of fairseq's, the unknown one first."""
-    end = symbols.indices.get(PLACEHOLDER, len(symbols))
-    return [symbols.unk(), *range(symbols.nspecial, end)]
+    names = exported_symbols(symbols)
+    return [symbols.unk(), *range(symbols.nspecial, len(names) - (PLACEHOLDER in names))]
 
 
 # LevT -------------------------------------------------------------------------------------------
@@ -211,20 +217,6 @@ def editor_check(editor: Any) -> Check:
         yield from editor_answers(exported.policy.policy, task, is_long)
 
     return Check(model, ask, lambda folder: Editor(folder, threads=1), ask_folder)
-
-
-def editor_rows(task: Any, limits: Sequence[int], is_long: bool) -> Iterator[list[np.ndarray]]:
-    """Yields sources, B × S, and sentences, B × T; the longest source has the shortest sentence."""
-    symbols: Symbols = task.symbols
-    sides = [
-        random_rows(inner_symbols(side), max(limit - 2, 1), is_long, seed)
-        for seed, (side, limit) in enumerate(zip((task.src_dict, task.tgt_dict), limits))
-    ]
-    for sources, targets in zip(*sides):
-        framed = [
-            [[symbols.bos, *row, symbols.eos] for row in rows] for rows in (sources, targets[::-1])
-        ]
-        yield [padded(rows, symbols.pad) for rows in framed]
 
 
 def edit_states(
@@ -250,8 +242,17 @@ def editor_answers(policy: EditPolicy, task: Any, is_long: bool = False) -> Answ
     never = [symbols.pad, symbols.bos, symbols.eos, symbols.placeholder]
     longest = task.cfg.max_source_positions, task.cfg.max_target_positions
     limits = [min(sizes) for sizes in zip(longest, policy.max_positions())]
-    for batch in editor_rows(task, limits, is_long):
-        source, rows = (arrays.as_tensor(side, torch.empty(0)) for side in batch)
+    sides = [
+        random_rows(inner_symbols(side), max(limit - 2, 1), is_long, seed)
+        for seed, (side, limit) in enumerate(zip((task.src_dict, task.tgt_dict), limits))
+    ]
+    for sources, sentences in zip(*sides):
+        # the longest source has the shortest sentence
+        batch = sources, sentences[::-1]
+        framed = [[[symbols.bos, *row, symbols.eos] for row in side] for side in batch]
+        source, rows = (
+            arrays.as_tensor(padded(side, symbols.pad), torch.empty(0)) for side in framed
+        )
         encoder_out = policy.encode(source)
         for head, state in edit_states(rows, symbols, policy.traces, arrays):
             state = replace(state, encoder_out=encoder_out)

@@ -112,8 +112,14 @@ def write_folder(
             for precision in ("fp32", "int8")[: 1 + int8]:
                 content = Path(staging) / precision
                 content.mkdir()
-                versions = {"format": FORMAT, "precision": precision}
-                _describe(content, versions | writer.write(content, precision == "int8"))
+                described = {"format": FORMAT, "precision": precision}
+                described |= writer.write(content, precision == "int8")
+                described["files"] = {
+                    path.name: {"size": path.stat().st_size, "sha256": digest(path)}
+                    for path in sorted(content.iterdir())
+                }
+                written = json.dumps(described, indent=1) + "\n"
+                (content / DESCRIPTION).write_text(written, "utf-8")
                 expected.refuse_different(content, precision == "int8")
             if complete:
                 complete(str(content))
@@ -219,10 +225,7 @@ def _write_pieces(folder: Path, metadata: Metadata) -> str:
 
 def _write_dictionaries(folder: Path, source: Any, target: Any) -> None:
     """Both sides' symbols in order, up to a placeholder; one list where they are equal."""
-    ends = (dictionary.indices.get(PLACEHOLDER, len(dictionary)) for dictionary in (source, target))
-    source_symbols, target_symbols = (
-        dictionary.symbols[: end + 1] for dictionary, end in zip((source, target), ends)
-    )
+    source_symbols, target_symbols = map(checked.exported_symbols, (source, target))
     names = ("bos", "pad", "eos", "unk")
     special = {name: getattr(target, name)() for name in names}
     content = {
@@ -234,13 +237,3 @@ def _write_dictionaries(folder: Path, source: Any, target: Any) -> None:
     if source_symbols != target_symbols:
         content["target"] = target_symbols
     (folder / DICTIONARIES).write_text(json.dumps(content), "utf-8")
-
-
-def _describe(folder: Path, content: dict[str, Any]) -> None:
-    """Writes the description, with the size and the digest of every file."""
-    files = {}
-    for path in sorted(folder.iterdir()):
-        size = path.stat().st_size
-        files[path.name] = {"size": size, "sha256": digest(path)}
-    text = json.dumps(content | {"files": files}, indent=1)
-    (folder / DESCRIPTION).write_text(text + "\n", "utf-8")

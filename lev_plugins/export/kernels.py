@@ -55,19 +55,6 @@ class MultiHeadAttention(torch.autograd.Function):
         return g.op(ATTENTION, *values, **options).setType(query.type())
 
 
-def attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    heads: int,
-    scale: float | None = None,
-) -> Tensor:
-    """Attends by one node: see :class:`MultiHeadAttention`."""
-    out: Tensor = MultiHeadAttention.apply(query, key, value, mask, heads, scale)
-    return out
-
-
 class FusedKernels(Kernels):
     """Attention as one operator; the output layer as one that reads its table as it is stored."""
 
@@ -85,7 +72,7 @@ class FusedKernels(Kernels):
             mask = (mask[:, 0, 0] if mask.size(2) == 1 else mask[:, 0]).int()
         heads = int(query.size(1))
         query = query.transpose(1, 2).flatten(2)
-        out = attention(query, key, value, mask, heads, scale)
+        out: Tensor = MultiHeadAttention.apply(query, key, value, mask, heads, scale)
         return out.unflatten(2, (heads, -1)).transpose(1, 2)
 
 

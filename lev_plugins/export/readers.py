@@ -16,9 +16,8 @@ from fairseq.modules import transformer_layer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 
-from ..fairseq_patches.checkpoint_files import flag
 from ..nn.decoder_block import KVCache, TiedOutput, append_kv
 from ..nn.packing import AttentionLayout
 from ..nn.rotary import angles_at
@@ -27,7 +26,7 @@ from ..systems.gated.encoder import GatedEncoderOutput
 from ..systems.pbd.attention import future_mask
 from ..systems.pbd.encoder import PBDEncoderOutput
 from ..systems.transformer_concat.model import ConcatEncoder
-from .kernels import FusedKernels, attention
+from .kernels import FusedKernels, MultiHeadAttention
 from .trace import Value, floats, masks, numbers, trace, traceable
 from .weights import WeightFile
 
@@ -224,7 +223,7 @@ class Fused(nn.Module):
         if key_padding_mask is not None:
             mask = (~key_padding_mask).int()
         assert self.pair is not None
-        out = attention(query, *self.pair, mask, stock.num_heads)
+        out = MultiHeadAttention.apply(query, *self.pair, mask, stock.num_heads, None)
         return stock.out_proj(out).transpose(0, 1), None
 
 

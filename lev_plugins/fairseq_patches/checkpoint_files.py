@@ -25,7 +25,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.utils import get_original_cwd
 from omegaconf import DictConfig, OmegaConf
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 from lev_runtime.io.text_files import lacking
 
 from ..io.patching import Stock, patches
@@ -57,11 +57,6 @@ FILE_OPTIONS = (
 )
 _FETCHED = ("gpt2", "bert")  # subwords whose files are addresses by default
 _EMBEDDINGS = ("encoder_embed_path", "decoder_embed_path", "embed_path")
-
-
-def flag(name: str) -> str:
-    """Returns an option as it is typed."""
-    return "--" + name.replace("_", "-")
 
 
 def plain(settings: Any) -> Mapping[str, Any]:

@@ -16,11 +16,10 @@ from fairseq.tasks import FairseqTask
 from fairseq.tasks.translation import TranslationTask
 from fairseq.tasks.translation_lev import TranslationLevenshteinTask
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 
 from ..io.patching import Stock, patches
 from ..io.program import program_modules, running_command
-from .checkpoint_files import flag
 from .imports import untouched_root_logger
 from .small import share
 

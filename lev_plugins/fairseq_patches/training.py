@@ -30,13 +30,13 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, OmegaConf, open_dict
 from torch import nn
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 from lev_runtime.io.text_files import lacking
 
 from ..io.patching import Stock, patches
 from ..io.program import program_modules, running_command
 from ..options import require_ranges
-from .checkpoint_files import flag, make_absolute
+from .checkpoint_files import make_absolute
 from .checkpoints import model_differences, wrap_checkpoint_errors
 from .hooks import Start, hooks_of, model_class
 from .line_lengths import keep_lengths

@@ -8,7 +8,7 @@ from typing import Any
 from fairseq.data import Dictionary
 from omegaconf import MISSING
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 from lev_runtime.io.options import TEXT_PROCESSING
 from lev_runtime.io.text_files import read_lines
 
@@ -102,6 +102,5 @@ def training_flags(model: Any, path: str, text: Mapping[str, Any]) -> tuple[str,
     flags = ["--arch", "levenshtein_editor"]
     for name, value in options.items():
         if value not in (defaults.get(name), None, MISSING):
-            flag = "--" + name.replace("_", "-")
-            flags += [flag] if value is True else [flag, str(value)]
+            flags += [flag(name)] if value is True else [flag(name), str(value)]
     return tuple(flags)

@@ -17,7 +17,7 @@ from fairseq.tasks import FairseqTask
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, OmegaConf
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 
 from ..data.batch import TextEncoder
 from ..fairseq_patches.checkpoint_files import (
@@ -122,9 +122,10 @@ def load_task(state: CheckpointState, path: str, data: AnyPath | None = None) ->
     options.eval_bleu = False  # it would ask for a detokenizer that nothing here uses
     named = {"data": data} if data else {}
     with wrap_checkpoint_errors(path), loading_checkpoint([path], named):
-        symbols = symbols_in(state)
-        if symbols and not data:
-            return task(options, *map(dictionary_of, symbols.values()))
+        carried = (state.get("task_state") or {}).get("symbols")
+        if carried and not data:
+            source, target = (dictionary_of(carried[side]) for side in ("source", "target"))
+            return task(options, source, target)
         sides = options.source_lang, options.target_lang
         folder = data or dictionary_folder([path], options.data, sides) or os.path.dirname(path)
         options.data = os.fspath(folder) or os.curdir
@@ -132,12 +133,6 @@ def load_task(state: CheckpointState, path: str, data: AnyPath | None = None) ->
             way = f"give the folder with the dictionaries of {path}: data=FOLDER"
             require_dictionaries(options, way)
         return task.setup_task(options)
-
-
-def symbols_in(state: CheckpointState) -> dict[str, Sequence[str]] | None:
-    """Returns the symbols of source and target that a checkpoint carries, or None."""
-    symbols = (state.get("task_state") or {}).get("symbols")
-    return {side: symbols[side] for side in ("source", "target")} if symbols else None
 
 
 def dictionary_of(symbols: Sequence[str]) -> Dictionary:
@@ -199,8 +194,8 @@ def text_encoders(
                 "--bpe-codes FILE; in Python sentencepiece_model=…, bpe_codes=…)"
             ) from None
     if unread := sorted(overrides.keys() - read):
-        flag = "--" + unread[0].replace("_", "-")
         raise UserError(
-            f"{flag}: not used by anything here; also give the --bpe or --tokenizer that reads it"
+            f"{flag(unread[0])}: not used by anything here; also give the --bpe or --tokenizer "
+            "that reads it"
         )
     return built

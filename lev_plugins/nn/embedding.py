@@ -18,10 +18,16 @@ class Positions(nn.Module):
     def __init__(self, length: int, dim: int, pad: int, learned: bool = False) -> None:
         super().__init__()
         self.pad = pad
-        table = _sinusoids(length + pad + 1, dim, pad)
+        half = dim // 2
+        step = math.log(10000.0) / max(half - 1, 1)
+        rate = torch.exp(torch.arange(half) * -step)
+        angle = torch.arange(length + pad + 1).unsqueeze(1) * rate.unsqueeze(0)
+        odd = torch.zeros(len(angle), dim % 2)  # a channel without a partner
+        table = torch.cat([angle.sin(), angle.cos(), odd], dim=1)
         if learned:
             nn.init.normal_(table, mean=0.0, std=dim**-0.5)
-            table[pad].zero_()
+        table[pad].zero_()
+        if learned:
             self.weight = nn.Parameter(table)
         else:
             self.register_buffer("weight", table, persistent=False)
@@ -45,17 +51,6 @@ class Positions(nn.Module):
     def at(self, places: Tensor) -> Tensor:
         """Encodes places, 0 that of the first token: any shape → that shape × dim."""
         return nn.functional.embedding(places + (self.pad + 1), self.weight)
-
-
-def _sinusoids(rows: int, dim: int, pad: int) -> Tensor:
-    half = dim // 2
-    step = math.log(10000.0) / max(half - 1, 1)
-    rate = torch.exp(torch.arange(half) * -step)
-    angle = torch.arange(rows).unsqueeze(1) * rate.unsqueeze(0)
-    odd = torch.zeros(rows, dim % 2)  # a channel without a partner
-    table = torch.cat([angle.sin(), angle.cos(), odd], dim=1)
-    table[pad].zero_()
-    return table
 
 
 class TokenEmbedding(nn.Module):

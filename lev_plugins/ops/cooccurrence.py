@@ -31,7 +31,13 @@ def cooccurrence_embeddings(pairs: Sequence[np.ndarray], symbols: int, dim: int)
     counts, contexts = _counts(pairs, symbols)
     totals = counts.sum(1)
     seen = torch.from_numpy(totals > 0)
-    information = torch.from_numpy(_positive_information(counts, totals))
+    # counts become max(0, log p(symbol, context) / (p(symbol) p(context))), in place
+    by_context = counts.sum(0)
+    counts *= totals.sum()
+    counts /= totals[:, None] + _EPSILON
+    counts /= by_context + _EPSILON
+    np.maximum(counts, 1, out=counts)
+    information = torch.from_numpy(np.log(counts, out=counts))
     directions = min(dim + MORE_DIRECTIONS, *information.shape)
     left, strengths, _ = torch.svd_lowrank(information, directions)
     vectors = left[:, :dim] * strengths[:dim].sqrt()
@@ -59,14 +65,3 @@ def _counts(pairs: Sequence[np.ndarray], symbols: int) -> tuple[np.ndarray, np.n
         beside = columns[pair]
         counts[pair[:, None], beside[beside >= 0]] += 1 / len(pair)
     return counts, contexts
-
-
-def _positive_information(counts: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """Replaces counts by max(0, log p(symbol, context) / (p(symbol) p(context)))."""
-    total = totals.sum()
-    by_context = counts.sum(0)
-    counts *= total
-    counts /= totals[:, None] + _EPSILON
-    counts /= by_context + _EPSILON
-    np.maximum(counts, 1, out=counts)
-    return np.log(counts, out=counts)

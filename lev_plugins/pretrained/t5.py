@@ -43,16 +43,6 @@ CROSS_LAYERS: Layers = {
 }
 
 
-def _scales_output(config: Mapping[str, Any]) -> bool:
-    """Returns whether states shrink before the output layer: 1.0's do.
-
-    Files of 1.1 say that theirs do not by ``tie_word_embeddings``, those of today's transformers by
-    a setting of its own.
-    """
-    ties = config.get("tie_word_embeddings") is not False
-    return bool(config.get("scale_decoder_outputs", ties))
-
-
 class T5Config(T5Size):
     """A T5's sizes; of an encoder alone there are 0 decoder layers."""
 
@@ -70,7 +60,10 @@ class T5Config(T5Size):
         if any(name.startswith("decoder.block.") for name in loader.tensors):
             decoder_layers = directory.config.get("num_decoder_layers")
             sizes["decoder_layers"] = decoder_layers or sizes["encoder_layers"]
-        scaled = not is_mt5 and _scales_output(directory.config)
+        # whether states shrink before the output layer: 1.0's do; files of 1.1 say that theirs do
+        # not by tie_word_embeddings, those of today's transformers by a setting of its own
+        ties = directory.config.get("tie_word_embeddings") is not False
+        scaled = not is_mt5 and bool(directory.config.get("scale_decoder_outputs", ties))
         return cls(**sizes, tied=loader.is_copy(OUTPUT, WORDS), scaled=scaled)
 
     def check(self, path: str) -> None:

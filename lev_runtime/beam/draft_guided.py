@@ -81,15 +81,15 @@ class GuidedPrefixes:
 
     def read(self, units: Numbers, parents: Numbers, symbols: Numbers) -> Floats:
         """Returns log-probabilities of what follows prefixes, R × V, at most one of each unit."""
-        return np.stack(list(map(self._logs, units.tolist(), symbols.tolist())))
-
-    def _logs(self, unit: int, symbol: int) -> Floats:
-        text = self.texts[unit]
-        text.written.append(symbol)
-        if not text.ahead or text.ahead[-1][0] != symbol:
-            self._read_ahead(unit, text)
-        _, logs = text.ahead.pop()
-        return logs
+        rows = []
+        for unit, symbol in zip(units.tolist(), symbols.tolist()):
+            text = self.texts[unit]
+            text.written.append(symbol)
+            if not text.ahead or text.ahead[-1][0] != symbol:
+                self._read_ahead(unit, text)
+            _, logs = text.ahead.pop()
+            rows.append(logs)
+        return np.stack(rows)
 
     def _read_ahead(self, unit: int, text: GuidedText) -> None:
         """Reads the last symbol of a text and a guess of what follows; what was wrong is cut."""

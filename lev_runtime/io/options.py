@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from .. import __version__
-from ..errors import UserError
+from ..errors import UserError, flag
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]
@@ -157,8 +157,8 @@ def add_model_data(add: Add, none: str = "", advanced: bool = False) -> None:
     for name, about in TEXT_PROCESSING.items():
         takes, what = about.split(maxsplit=1)
         off = none if takes == "NAME" else ""
-        flag = f"--{name.replace('_', '-')} {takes}"
-        add(flag, f"{what}{off} (default: as in training)", advanced=advanced)
+        about = f"{what}{off} (default: as in training)"
+        add(f"{flag(name)} {takes}", about, advanced=advanced)
 
 
 def text_processing(args: argparse.Namespace) -> dict[str, str]:
@@ -172,7 +172,7 @@ def as_flags(args: argparse.Namespace) -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        flags = {name: f"--{name.replace('_', '-')} " for name in vars(args)}
+        flags = {name: f"{flag(name)} " for name in vars(args)}
         message = re.sub(r"\b([a-z_]+)=", lambda match: flags.get(match[1], match[0]), str(error))
         raise UserError(message) from None
 
@@ -187,7 +187,7 @@ def refuse_options(options: Mapping[str, str | None], why: str) -> None:
     """Refuses options of the Python interface that were given."""
     for name, value in options.items():
         if value:
-            raise UserError(f"--{name.replace('_', '-')}: {why}; leave it out")
+            raise UserError(f"{flag(name)}: {why}; leave it out")
 
 
 def at_least_one(args: argparse.Namespace, *names: str) -> None:
@@ -195,4 +195,4 @@ def at_least_one(args: argparse.Namespace, *names: str) -> None:
     for name in names:
         value = getattr(args, name)
         if value is not None and value < 1:
-            raise UserError(f"--{name.replace('_', '-')} {value}: must be 1 or more")
+            raise UserError(f"{flag(name)} {value}: must be 1 or more")

@@ -67,7 +67,12 @@ class EditConstraints:
         if not self.whole_words:
             return counts
         slots = (state.tokens[:, 1:] != self.pad) & ~joined
-        grown = self.grown_together(state.tokens, state.origin, state.rows)
+        # a word that stays continues in its neighbour
+        ends = self.standing(ENDS, state.origin, state.rows)[:, :-1]
+        begins = self.standing(BEGINS, state.origin, state.rows)[:, 1:]
+        onto_left = ends & self.continues[state.tokens[:, 1:]]
+        onto_right = begins & self.continued[state.tokens[:, :-1]]
+        grown = onto_left | onto_right
         return arrays.xp.maximum(counts, arrays.int64(grown & slots))
 
     def tokens(self, logits: Array, places: Array, where: Array, state: RefinementState) -> Array:
@@ -98,15 +103,6 @@ class EditConstraints:
         """
         marks = self.arrays.gather(self.marks[rows], self.arrays.xp.clip(origin, 0, None))
         return (origin >= 0) & ((marks & bit) != 0)
-
-    def grown_together(self, tokens: Array, origin: Array, rows: Array) -> Array:
-        """Returns slots where a word that stays continues in its neighbour: R' × (T − 1), bool."""
-        left, right = tokens[:, :-1], tokens[:, 1:]
-        ends = self.standing(ENDS, origin, rows)[:, :-1]
-        begins = self.standing(BEGINS, origin, rows)[:, 1:]
-        onto_left = ends & self.continues[right]
-        onto_right = begins & self.continued[left]
-        return onto_left | onto_right
 
     def growing(self, places: Array, origin: Array, rows: Array) -> Array:
         """Returns which symbols would merge with a kept word at ``places`` (P): P × V, bool.

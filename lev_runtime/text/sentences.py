@@ -211,18 +211,7 @@ class TextEditor(ABC):
             noise_scale=noise_scale,
             seed=seed,
         )
-        decode = self.decoder(options)
-        processing = self.text_processing
-
-        def edited(batch: Sequence[Sentence]) -> Iterator[list[EditTrace]]:
-            for sentence, hypotheses in zip(batch, decode(batch), strict=True):
-                texts = [processing.text(sentence.symbols(each)) for each in hypotheses]
-                yield [sentence.trace(*pair) for pair in zip(texts, hypotheses)]
-
-        def decoded(sentences: Sequence[Sentence]) -> list[list[EditTrace]]:
-            sizes = [(len(sentence.tokens), len(sentence.coded.tokens)) for sentence in sentences]
-            return in_batches(edited, sentences, sizes, batch_size, self.prices)
-
+        decoded = self._decoded(options, batch_size)
         sentences = []
         lacking = []
         rows = read_rows(sources, drafts, terms, old_sources, first)
@@ -239,6 +228,22 @@ class TextEditor(ABC):
         results = decoded(sentences)
         return [self._with_terms(*each, decoded) for each in zip(sentences, lacking, results)]
 
+    def _decoded(self, options: RefinementOptions, batch_size: int) -> Decoded:
+        """Returns a function that makes the n-best traces of any number of sentences."""
+        decode = self.decoder(options)
+        processing = self.text_processing
+
+        def edited(batch: Sequence[Sentence]) -> Iterator[list[EditTrace]]:
+            for sentence, hypotheses in zip(batch, decode(batch), strict=True):
+                texts = [processing.text(sentence.symbols(each)) for each in hypotheses]
+                yield [sentence.trace(*pair) for pair in zip(texts, hypotheses)]
+
+        def decoded(sentences: Sequence[Sentence]) -> list[list[EditTrace]]:
+            sizes = [(len(sentence.tokens), len(sentence.coded.tokens)) for sentence in sentences]
+            return in_batches(edited, sentences, sizes, batch_size, self.prices)
+
+        return decoded
+
     def _with_terms(
         self, sentence: Sentence, terms: list[Draft], result: list[EditTrace], decoded: Decoded
     ) -> list[EditTrace]:
@@ -246,7 +251,6 @@ class TextEditor(ABC):
 
         Each that it lacks is tried at every place of the draft; what has the best score stays.
         """
-        terms = list(terms)
         while lacking := [term for term in terms if not self._is_in(term, result)]:
             term = lacking[0]
             terms.remove(term)  # from now on a mark keeps it

@@ -121,7 +121,18 @@ def aligned(words: Words, reference: Words) -> list[tuple[int, int]]:
         ends.append((n, m))
     # An error costs one more than all words could be equal: fewest errors, then most equal words.
     error = min(n, m) + 1
-    table = _costs(words[:n], reference[:m], error)
+    # of i words and j of the reference: errors · error − equal words
+    above = [j * error for j in range(m + 1)]
+    table = [above]
+    for i, word in enumerate(words[:n], start=1):
+        left = i * error
+        row = [left]
+        for j, other in enumerate(reference[:m]):
+            across = above[j] + (-1 if word == other else error)
+            left = min(across, above[j + 1] + error, left + error)
+            row.append(left)
+        table.append(row)
+        above = row
     pairs = []
     i, j = n, m
     while i and j:
@@ -135,22 +146,6 @@ def aligned(words: Words, reference: Words) -> list[tuple[int, int]]:
         else:
             j -= 1
     return [*reversed(pairs), *reversed(ends)]
-
-
-def _costs(words: Words, reference: Words, error: int) -> list[list[int]]:
-    """Returns errors · ``error`` − equal words, of i words and j of the reference: table[i][j]."""
-    above = [j * error for j in range(len(reference) + 1)]
-    table = [above]
-    for i, word in enumerate(words, start=1):
-        left = i * error
-        row = [left]
-        for j, other in enumerate(reference):
-            across = above[j] + (-1 if word == other else error)
-            left = min(across, above[j + 1] + error, left + error)
-            row.append(left)
-        table.append(row)
-        above = row
-    return table
 
 
 def percent(part: float, total: float) -> float:

@@ -150,7 +150,11 @@ def learn(pairs: Iterable[tuple[str, str]], least: int = 2) -> Table:
     occurrences = Counter[str]()
     for noisy_line, clean_line in pairs:
         clean, noisy = _characters(clean_line), _characters(noisy_line)
-        _count_segments(clean_line, occurrences)
+        for word in split_words(clean_line)[::2]:
+            parts = clusters(word)
+            for length in range(1, LONGEST + 1):
+                starts = range(len(parts) - length + 1)
+                occurrences.update("".join(parts[start : start + length]) for start in starts)
         for change in changes(Levenshtein.editops(clean, noisy)):
             before, after = _with_neighbour(clean, noisy, change)
             spaced = any(side.isspace() for side in (*before, *after))
@@ -183,15 +187,6 @@ def _with_neighbour(
     if j < len(clean) and m < len(noisy) and not clean[j].isspace():
         return clean[i : j + 1], noisy[k : m + 1]
     return clean[i:j], noisy[k:m]
-
-
-def _count_segments(line: str, counts: Counter[str]) -> None:
-    """Counts all segments of up to LONGEST characters within words."""
-    for word in split_words(line)[::2]:
-        parts = clusters(word)
-        for length in range(1, LONGEST + 1):
-            starts = range(len(parts) - length + 1)
-            counts.update("".join(parts[start : start + length]) for start in starts)
 
 
 _MAKE = "make one with lev-noise --learn-confusions"

@@ -8,7 +8,7 @@ from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import II
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 
 from ...options import BELOW_ONE, COUNT, OptionalInt, option, set_defaults
 from ..backbone import TransformerSize
@@ -151,8 +151,8 @@ def check_resumed(cfg: RotaryConfig, stored: object, path: str) -> None:
         if stored_value is None:  # of an older version
             stored_value = default
         if value is not None and str(value) != str(stored_value):
-            flag = f"--{name.replace('_', '-')}"
-            written = flag if isinstance(stored_value, bool) else f"{flag} {stored_value}"
+            written = flag(name)
+            written += "" if isinstance(stored_value, bool) else f" {stored_value}"
             way = f"with {written}" if stored_value else f"without {written}"
             raise UserError(f"{path}: was trained {way}; resume it so")
 

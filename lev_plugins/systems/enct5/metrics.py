@@ -141,15 +141,27 @@ class Metrics:
         return class_metrics(predictions, labels, len(self.labels))
 
     def _tag_metrics(self, examples: Sequence[ScoredExample]) -> dict[str, float]:
-        """Returns the metrics of tags; words that were cut off count as errors."""
-        num_words = sum(len(example.labels) for example in examples)
-        num_correct = 0
+        """Returns the metrics of tags; words that were cut off count as errors.
+
+        Of entities words and type have to be right.
+        """
+        num_words = num_right = 0
+        num_predicted = num_true = num_correct = 0
         for tags, labels in examples:
-            num_correct += int((tags == labels[: len(tags)]).sum())
-        metrics = {"word_accuracy": 100 * num_correct / max(num_words, 1)}
-        if marks_entities(self.labels):
-            metrics |= entity_metrics(self.labels, examples)
-        return metrics
+            num_words += len(labels)
+            num_right += int((tags == labels[: len(tags)]).sum())
+            predicted = set(entities([self.labels[tag] for tag in tags]))
+            true = set(entities([self.labels[tag] for tag in labels]))
+            num_predicted += len(predicted)
+            num_true += len(true)
+            num_correct += len(predicted & true)
+        metrics = {
+            "word_accuracy": 100 * num_right / max(num_words, 1),
+            "entity_f1": 200 * num_correct / max(num_true + num_predicted, 1),
+            "entity_precision": 100 * num_correct / max(num_predicted, 1),
+            "entity_recall": 100 * num_correct / max(num_true, 1),
+        }
+        return {name: metrics[name] for name in self.names}
 
     def _label_metrics(
         self, examples: Sequence[ScoredExample], threshold: float | None
@@ -219,27 +231,6 @@ def value_metrics(predictions: Array, labels: Array) -> dict[str, float]:
                 value = correlation(predictions, labels).statistic
         metrics[name] = 100 * float(value) if np.isfinite(value) else 0.0
     return metrics | {"mse": float(np.square(predictions - labels).mean())}
-
-
-def entity_metrics(labels: Sequence[str], examples: Sequence[ScoredExample]) -> dict[str, float]:
-    """Returns F1, precision and recall of entities, whose words and type have to be right.
-
-    Args:
-        labels: names of the tags.
-        examples: one sentence each.
-    """
-    num_predicted = num_true = num_correct = 0
-    for example in examples:
-        predicted = set(entities([labels[tag] for tag in example.predictions]))
-        true = set(entities([labels[tag] for tag in example.labels]))
-        num_predicted += len(predicted)
-        num_true += len(true)
-        num_correct += len(predicted & true)
-    return {
-        "entity_f1": 200 * num_correct / max(num_true + num_predicted, 1),
-        "entity_precision": 100 * num_correct / max(num_predicted, 1),
-        "entity_recall": 100 * num_correct / max(num_true, 1),
-    }
 
 
 def f1_by_threshold(probabilities: Array, truth: Array) -> Array:

@@ -18,7 +18,7 @@ from fairseq.models import BaseFairseqModel, register_model, register_model_arch
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 from lev_runtime.labels.pieces import SPECIAL, FolderTokenizer
 
 from ...fairseq_patches.checkpoint_files import difference, origin
@@ -378,7 +378,7 @@ class EncoderDirectory(Pretrained):
 
     def __init__(self, path: str, option: str) -> None:
         super().__init__(path)
-        self.flag = f"--{option.replace('_', '-')}"
+        self.flag = flag(option)
         if self.kind != DIRECTORIES[option]:
             expected = DIRECTORIES[option]
             raise UserError(f"{path} is a {self.kind}; {self.flag} needs a {expected}")

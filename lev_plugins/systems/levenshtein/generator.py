@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 from lev_runtime.history import EditHypothesis
 from lev_runtime.refine import options
 from lev_runtime.refine.decoding import Decoding
@@ -54,7 +54,7 @@ class RefinementOptions(options.RefinementOptions):
     @staticmethod
     def spelt(name: str) -> str:
         """Returns an option as fairseq's flag."""
-        return f"--{_NAMES.get(name, name).replace('_', '-')} "
+        return flag(_NAMES.get(name, name)) + " "
 
     @classmethod
     def of(cls, cfg: Any, args: object = None, **overrides: Any) -> "RefinementOptions":

@@ -15,10 +15,9 @@ from fairseq.models import BaseFairseqModel, register_model, register_model_arch
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 from lev_runtime.refine.policy import HEADS, EditState, FeaturePolicy, Trace
 
-from ...fairseq_patches.checkpoint_files import flag
 from ...fairseq_patches.hooks import TrainingHooks
 from ...nn.arrays import TORCH as TORCH_ARRAYS
 from ...nn.backends import FollowsDevice, optimize

@@ -13,10 +13,9 @@ import re
 import torch
 from torch import Tensor
 
-from lev_runtime.errors import UserError
+from lev_runtime.errors import UserError, flag
 from lev_runtime.refine.policy import HEADS
 
-from ...fairseq_patches.checkpoint_files import flag
 from ...nn.transformer import ACTIVATIONS
 from .config import LevenshteinEditorConfig, stack_of
 
