@@ -258,8 +258,10 @@ def _with_sources(args: argparse.Namespace, problems: Problems) -> dict[Path, Bi
     documents = dict[Path, BilingualFile]()
     for path, source in _beside(args.place, new):
         with noted(problems, path, path == args.place):
-            old = olds[0] / source.relative_to(new) if olds else None
-            before = read_bytes(str(old)) if old else committed(args.since, source)
+            if args.since:
+                before = committed(args.since, source)
+            else:
+                before = read_bytes(str(olds[0] / source.relative_to(new)))
             sides = read_bytes(str(path)), before, read_bytes(str(source))
             documents[path] = _followed(args, path, *sides)
             documents[path].language = args.language or ""
@@ -268,13 +270,14 @@ def _with_sources(args: argparse.Namespace, problems: Problems) -> dict[Path, Bi
 
 def _beside(place: Path, new: Path) -> Iterator[tuple[Path, Path]]:
     """Yields translations and their sources: a file's, those of a folder by their names, those of
-    the other languages in a source's own folder."""
-    for path in files_in(place, [*MARKDOWN, *FORMATS]):
+    the other languages in a source's own folder, or of its name."""
+    kinds = [*MARKDOWN, *FORMATS] if new.is_dir() else [new.suffix]
+    for path in files_in(place, kinds):
         if place.is_file():
             yield path, new
         elif new.is_dir():
             yield path, new / path.relative_to(place)
-        elif path.suffix == new.suffix and path.resolve() != new.resolve():
+        elif path != new and (path.name == new.name or path.with_name(new.name) == new):
             yield path, new
 
 

@@ -67,6 +67,20 @@ def test_each_language_of_a_folder_is_repaired_from_its_own_texts(capsys):
     }
 
 
+def test_a_folder_has_the_files_of_the_sources_name_or_beside_it():
+    git("init", "-q")
+    named = {"res__values__a.json": as_json(OLD), "res__values-de__a.json": as_json(GERMAN)}
+    commit(**named, **{"res__values-de__b.json": as_json(GERMAN), "res__values__c.yml": b"a: b\n"})
+    put(**{"res__values__a.json": as_json(NEW)})
+    assert cli.main("repair --since HEAD res/values/a.json res".split()) == 0
+    assert git("status", "--short").split() == [
+        "M",
+        "res/values-de/a.json",
+        "M",
+        "res/values/a.json",
+    ]
+
+
 def test_what_was_translated_since_stays():
     git("init", "-q")
     commit(**files(OLD))
