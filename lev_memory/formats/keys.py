@@ -321,7 +321,7 @@ class KeyedFile(BilingualFile):
             parts.append(f"{len(self.copies)} untranslated follow their source")
         if self.lacking:
             named = shorten(", ".join(self.lacking), NAMED, placeholder=" …")
-            parts.append(f"{len(self.lacking)} keys of the source are not here ({named})")
+            parts.append(f"without {len(self.lacking)} of the source's keys ({named})")
         return "; ".join(parts)
 
     def with_proposals(self, proposals: dict[TranslationUnit, Proposal]) -> bytes:
