@@ -382,7 +382,7 @@ class TranslationMemory:
     ) -> str:
         """Returns why an entry stays that nothing else is said of."""
         if SPELLING in repair.kinds and repair.is_all:
-            return "right as they are, only a typo was mended in the source"
+            return "right as they are, only a typo was fixed in the source"
         if repair.is_all and draft.old:
             return "right as they are"
         if draft.old and not vocabulary([draft.old]) & vocabulary([change.new]):
@@ -444,7 +444,7 @@ class TranslationMemory:
         if not text.strip():
             return "without a word"
         if not (proposal.is_all or document.takes_parts):
-            return "repaired in part alone"
+            return "where a repair would follow only a part"
         fault = self.fault(draft, text)
         if fault and (proposal.is_all or fault != self.fault(draft, unit.target)):
             return fault

@@ -132,7 +132,7 @@ def of_lines(path: Path, text: str) -> Iterator[Message]:
 
 def of_xml(path: Path, text: str) -> Iterator[Message]:
     """Yields the texts of Android's strings.xml and of a .resx file, with their tags."""
-    tree = Tree(path, text.encode())
+    tree = Tree(path, text.encode(encoding_of(text.encode())))  # as the file declares
     done = characters = 0
     for key, element in _elements(path, tree.root.children[0]):
         start, end = element.inside
@@ -157,9 +157,10 @@ def _elements(path: Path, root: Element) -> Iterator[tuple[Key, Element]]:
             continue
         if element.name == "string":
             yield (name,), element
-        for number, part in enumerate(element.children if element.name != "string" else ()):
-            if part.name in ("item", "value"):
-                yield (name, part.get("quantity") or number), part
+            continue
+        parts = [part for part in element.children if part.name in ("item", "value")]
+        for number, part in enumerate(parts):
+            yield (name, part.get("quantity") or number), part
 
 
 def unescaped(text: str) -> str:
@@ -181,7 +182,9 @@ def in_json(text: str, before: str, whole: str) -> str:
 
 def in_yaml(text: str, before: str, whole: str) -> str:
     """Returns a text in the style that the one before it has, where it can be written so."""
-    style = before[0] if before[0] in "\"'|>" else ""
+    # signs that end a plain text inside of brackets, where the one before has none
+    is_risky = bool({*",[]{}"} & {*text} - {*before})
+    style = before[0] if before[0] in "\"'|>" else '"' * is_risky
     dumped = yaml.safe_dump([text], default_style=style, allow_unicode=True, width=math.inf)
     styled, after = dumped.removeprefix("- ").rstrip(), before[len(before.rstrip()) :]
     if style in ("|", ">"):
@@ -195,6 +198,8 @@ def in_lines(text: str, before: str, whole: str) -> str:
     """Returns a text with backslashes; letters as escapes where its file has only these."""
     for char, escape in {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}.items():
         text = text.replace(char, escape)
+    if text.startswith(" "):  # which would belong to what stands before a text
+        text = "\\" + text
     if whole.isascii() and (code := _CODE.search(whole)):
         digits = "04X" if code[0][2:].isupper() else "04x"
         units = text.encode("utf-16-be", "surrogatepass")
@@ -291,8 +296,9 @@ class KeyedFile(BilingualFile):
         there = [*self.format.read(path, self.text)]
         for message in there:
             alike = forms.get(family(message.key), {})
-            # a form that English has not, such as few, is made from the last one, other
-            key = message.key if message.key in now else next(reversed(alike), ())
+            others = (key for key in alike if str(key[-1]).endswith("other"))
+            # a form that English has not, such as few, is made from its other
+            key = message.key if message.key in now else next(others, ())
             source, was = now.get(key, ""), before.get(key, "")
             is_changed = source.split() != was.split() and bool(source and was)
             is_older = then.get(message.key) == message.text

@@ -85,7 +85,7 @@ class Words:
         return Unfollowed(to_text(gone), to_text(come), *around)
 
     def is_typo(self, old: range, new: range) -> bool:
-        """Returns whether only a typo is mended in the source: the older word is rare in the
+        """Returns whether only a typo is fixed in the source: the older word is rare in the
         memory and one slip away from the new one, which is known, and whose translation the draft
         has."""
         if len(old) != 1 or len(new) != 1:

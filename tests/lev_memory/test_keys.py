@@ -67,6 +67,40 @@ def test_each_language_of_a_folder_is_repaired_from_its_own_texts(capsys):
     }
 
 
+RESX = '<?xml version="1.0" encoding="ISO-8859-1"?>\n<root><data name="\u00e4">{}</data></root>'
+
+
+@pytest.mark.parametrize(
+    "name, encoding, old, new, there, expected",
+    [
+        (  # a form of a plural that English lacks, whatever stands first there
+            "a.json", "utf-8",
+            '{"n_other": "3.1", "n_one": "1"}', '{"n_other": "3.2", "n_one": "1"}',
+            '{"n_few": "kilka 3.1", "n_one": "1"}', '{"n_few": "kilka 3.2", "n_one": "1"}',
+        ),
+        ("a.properties", "latin-1", "a=\\ in 3.1", "a=\\ in 3.2", "a=\\ zu 3.1", "a=\\ zu 3.2"),
+        ("a.yml", "utf-8", "en: {a: b 3.1}", "en: {a: b 3.2}", "de: {a: c 3.1}", "de: {a: c 3.2}"),
+        (
+            "a.resx", "latin-1",
+            *(RESX.format(f"<comment/><value>in 3.{n}</value>") for n in "12"),
+            *(RESX.format(f"<value>f\u00fcr 3.{n}</value><comment/>") for n in "12"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_file_is_read_as_it_was_written(name, encoding, old, new, there, expected):
+    old, new, there = (text.encode(encoding) for text in (old, new, there))
+    put(**{f"old__{name}": old, f"new__{name}": new, f"de__{name}": there})
+    assert cli.main(f"repair old/{name} new/{name} de/{name}".split()) == 0
+    assert Path("de", name).read_bytes().decode(encoding) == expected
+
+
+def test_a_text_with_a_comma_is_quoted_where_it_may_stand_in_brackets():
+    sides = b"de: {a: alt}", b"en: {a: old}", b"en: {a: new}"
+    document = KeyedFile(Path("de.yml"), *sides)
+    written = document.with_proposals({document.units[0]: Proposal("neu, {x}", 1.0)})
+    assert written == b'de: {a: "neu, {x}"}'
+
+
 def test_a_folder_has_the_files_of_the_sources_name_or_beside_it():
     git("init", "-q")
     named = {"res__values__a.json": as_json(OLD), "res__values-de__a.json": as_json(GERMAN)}
