@@ -1,7 +1,7 @@
 """Which characters of a file are prose, by the grammar of its kind.
 
-Python, C, C++, Go, Java, JavaScript and TypeScript are cut into tokens by :mod:`.scanner`, other
-languages by Pygments, which is loaded for the first such file. Comments, doc strings and strings
+Common languages are cut into tokens by :mod:`.scanner`, others by Pygments, which is loaded for
+the first such file. Comments, doc strings and strings
 that are sentences are prose, everything else is code. Formats of text (reStructuredText, TeX, man
 pages, .po, patches, ...) are in :mod:`.formats`.
 """
@@ -50,11 +50,13 @@ _CODE_SIGN = re.compile(
     r"[;{}]\s*$|[\w\])]\s*[:+*/|&^!<>=-]?=\s*\S|->|=>|&&|\|\||^\W*(?:>>>|\$) "
     r"|^\W*(?:include|define|undef|ifn?def|pragma)\s+[<\"\w]"
 )
+#: What a string begins with and ends with.
 _QUOTES = re.compile(
-    r"\A\s*[A-Za-z@$]{0,3}#{,3}(?:'''|\"\"\"|['\"`])|(?:'''|\"\"\"|['\"`])#{,3}\s*\Z"
+    r"\A(?:<<.*\n|%[qQ]?[\[({<|!/]|\s*[A-Za-z@$]{0,3}#{,3}(?:'''|\"\"\"|['\"`]))"
+    r"|(?:'''|\"\"\"|['\"`])#{,3}\s*\Z|[\])}>|!/]\Z"
 )
 #: The beginning of a string in which an apostrophe is a character like others.
-_TAKES_APOSTROPHES = re.compile(r"\s*[\w@#$%~]*[\"`]")
+_TAKES_APOSTROPHES = re.compile(r"<<|\s*[\w@#$%~]*[\"`]")
 _BYTES = re.compile(r"[rR]?[bB][rR]?['\"]")
 #: What is put into a string.
 _PUT_IN = re.compile(r"\$?\{[^{}\n]*\}|\$\w+|%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
@@ -235,7 +237,7 @@ def _string(text: str, language: str, before: str) -> str:
     """Returns a string that is a sentence, without its quotes and escapes; others hidden."""
     if not _SEVERAL.search(text):
         return hidden(text)
-    shown = _QUOTES.sub(_blank, _PUT_IN.sub(as_code, without_escapes(text, language, before)))
+    shown = _PUT_IN.sub(as_code, _QUOTES.sub(_blank, without_escapes(text, language, before)))
     is_read = is_sentence(shown) or (is_sentence(shown, is_said=True) and _SAYS.search(before))
     return shown if is_read and not _BYTES.match(text) else hidden(text)
 

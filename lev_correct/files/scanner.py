@@ -48,13 +48,14 @@ _IN_C = (
 )
 #: Strings that end at the next quotation mark without a backslash, over lines.
 _QUOTED = r"\"(?:[^\"\\]|\\(?s:.))*+\""
+_SINGLE = r"'(?:[^'\\]|\\(?s:.))*+'"
 #: What is put into a text between ticks, to its last brace, and what a regular expression follows.
 _TEMPLATE = r"\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*+(?=\})"
 _BEFORE = r"(?<=[=(\[{,;:!?&|+*%<>~^\n-]/)|(?<=[=(\[{,;:!?&|+*%<>~^-] /)|(?<=\s\s/)|(?<=return /)"
 _REGEX = rf"/(?![/*])(?:{_BEFORE})(?:\\.|[^\[/\\\n]|\[(?:\\.|[^\]\\\n]){{,200}}+\])++/\w*"
 _IN_JAVASCRIPT = (
     rf"(?=[/\"'`]|\A#!)(?:\A#! ?/.*|{_COMMENT}|{_REGEX}"
-    rf"|(?P<string>{_QUOTED}|'(?:[^'\\]|\\(?s:.))*+'"
+    rf"|(?P<string>{_QUOTED}|{_SINGLE}"
     rf"|`(?:{_TEMPLATE}\}}|[^`\\]|\\(?s:.))*+`))"
 )
 # A string of an attribute may be a message: #[error("...")], #[arg(help = "...")].
@@ -74,6 +75,43 @@ _IN_JAVA = (
     rf"(?=[/\"'])(?:{_COMMENT}|(?P<string>\"\"\"(?s:.*?)(?:\"\"\"|\Z)"
     rf"|\"(?:{_VALUES}|[^\"\\\n]|\\.)*+\")|{_CHARACTER})"
 )
+#: A text over lines, up to its mark at the beginning of one.
+_HERE = r"(?P<mark>[A-Za-z_]\w*).*\n(?s:.*?)(?=^[^\S\n]*(?P=mark)\b|\Z)"
+_HASH = r"(?P<comment>#(?!\{).*(?:\s+#.*)*+\s*)"
+#: A value that is put into a string of Ruby.
+_INTO = r"#\{(?:[^{}\"]|\"[^\"\n]*\"|\{[^{}]*\})*+\}"
+#: What stands between brackets, or other marks, after a ``%`` of Ruby.
+_BRACKETS = (
+    r"(?:\((?:[^()]|\([^()]*\))*+\)|\{(?:[^{}]|\{[^{}]*\})*+\}|\[[^\[\]]*\]"
+    r"|([|!/])[^|!/]*\1)"
+)
+#: What looks like a string or comment of Ruby and is none: a character (``?"``), a list of words, a
+#: symbol, a command, a regular expression.
+_NO_STRING = (
+    r"\A#!.+|^__END__$(?s:.*)|(?<![\w)\]}\"'])\?[\"'#/`%<]"
+    rf"|(?<=[\s(,=\[])%[wWiIrsx]{_BRACKETS}|:\"[^\"\n]*\"|`[^`]*`"
+    rf"|/(?![/*=])(?:{_BEFORE}|(?<=[a-z] /)(?=\S))(?:\\.|[^/\\\n])++/"
+)
+_IN_RUBY = (
+    rf"(?=[#\"'`/%?:<]|^=begin|^__END__)(?:{_NO_STRING}|{_HASH}"
+    r"|(?P<doc>^=begin\b(?s:.*?)(?:^=end.*|\Z))"
+    rf"|(?P<string>(?<![\w)\]])<<(?:[~-]['\"`]?|['\"`]|(?=[A-Z])){_HERE}"
+    rf"|(?<=[\s(,=\[+])%[qQ]?{_BRACKETS}|\"(?:{_INTO}|[^\"\\]|\\(?s:.))*+\"|{_SINGLE}))"
+)
+#: What stands around the code of PHP.
+_AROUND = r"(?:\A(?!<\?)|\?>)(?s:.*?)(?:<\?(?:php|=)?|\Z)"
+_ONE_OF_PHP = r"(?:(?://|#(?!\[))(?:(?!\?>).)*|/\*(?s:.*?)(?:\*/|\Z))"
+_IN_PHP = (
+    rf"(?=\A|[/#\"'<?])(?:{_AROUND}|(?P<comment>{_ONE_OF_PHP}(?:\s*{_ONE_OF_PHP})*+\s*)"
+    rf"|(?P<string>{_QUOTED}|{_SINGLE}|<<<['\"]?{_HERE}))"
+)
+#: The command whose output a shell puts into a string.
+_COMMAND = r"\$\((?:[^()\"]|\"[^\"]*\"|\([^()]*\))*+\)"
+_IN_SHELL = (
+    rf"(?=[#\"'\\<])(?:\\.|\A#!.+|(?<![^\s;]){_HASH}"
+    rf"|(?P<string>(?<![\d)<])<<-?(?=\w|[ \t]*[A-Z_'\"\\])[ \t]*['\"\\]?{_HERE}"
+    rf"|\"(?:{_COMMAND}|[^\"\\]|\\(?s:.))*+\"|\${_SINGLE}|'[^']*+'))"
+)
 _NO_MACRO = r"(?!\s*(?:include|define|undef|ifn?def|if|el\w+|endif|error|pragma|import)\b)"
 _TOKENS = {
     name: re.compile(pattern, re.MULTILINE)
@@ -86,6 +124,9 @@ _TOKENS = {
         "rust": _IN_RUST,
         "csharp": _IN_C_SHARP,
         "java kotlin scala swift": _IN_JAVA,
+        "ruby": _IN_RUBY,
+        "php": _IN_PHP,
+        "bash": _IN_SHELL,
         # comments as they look, where comments begin so, and where nothing is known
         "hash": rf"(?P<comment>^[^\S\n]*(?:#{_NO_MACRO}|dnl\b).*)",
         "unknown": rf"(?P<comment>^[^\S\n]*(?:#{_NO_MACRO}|//|--(?!\w)|;|%+(?=\s)|(?:dnl|REM)\b"
@@ -98,7 +139,8 @@ SCANNED = frozenset(_TOKENS)
 #: How a string begins into which values are put, and these.
 _FORMATTED = {"python": re.compile(r"(?i)r?[ft]r?['\"]")}
 _FORMATTED |= dict.fromkeys(("javascript", "typescript"), re.compile("`"))
-_VALUE = re.compile(rf"{_PUT_IN.replace('LINE', '')}|{_TEMPLATE}")
+_FORMATTED["bash"] = re.compile('["<]')
+_VALUE = re.compile(rf"{_PUT_IN.replace('LINE', '')}|{_TEMPLATE}|{_COMMAND}")
 _NAME = re.compile(r"(?<![\w@])(?!(?:and|in|instanceof|is|not|or|typeof)\b)[^\W\d_]{2,}(?!\w)")
 
 
