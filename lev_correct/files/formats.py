@@ -56,19 +56,19 @@ _PARTS = {
 _NAMED_PART = re.compile(r"<([A-Z_]+)>")
 
 
-def _rows(name: str) -> list[list[str]]:
+def table_rows(name: str) -> list[list[str]]:
     """Returns the cells of a table beside this file, without its heads."""
     _, *lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
     return [line.split("\t") for line in lines]
 
 
 #: Words that patterns name, too; some are patterns themselves.
-_WORDS = {name: words for name, _, words in _rows("format_words.tsv")}
+_WORDS = {name: words for name, _, words in table_rows("format_words.tsv")}
 #: What is no prose, by format: each match of a pattern, but for its named groups. One with such a
 #: group is markup; ``space`` parts words, at ``opening`` a sentence begins. The table's other
 #: columns, what a pattern hides, a text and what is left of it, are tested.
 FORMATS: dict[str, list[str]] = {}
-for _row in _rows("formats.tsv"):
+for _row in table_rows("formats.tsv"):
     for _name in _row[0].split(", "):
         FORMATS.setdefault(_name, []).append(_row[2])
 #: What is shown for the matches of a pattern with such a group.
@@ -80,14 +80,19 @@ def _patterns(name: str) -> list[tuple[re.Pattern[str], str]]:
     """Returns the patterns of a format, each with the sign for what it hides."""
     patterns = []
     for text in FORMATS[name]:
-        pattern = re.compile(_NAMED_PART.sub(_part, text), re.MULTILINE)
+        pattern = re.compile(with_parts(text), re.MULTILINE)
         signs = [_SIGNS.get(group, _MARKUP) for group in pattern.groupindex]
         patterns.append((pattern, min(signs, default=_CODE)))
     return patterns
 
 
+def with_parts(pattern: str) -> str:
+    """Returns a pattern with those that it names in pointed brackets."""
+    return _NAMED_PART.sub(_part, pattern)
+
+
 def _part(name: re.Match[str]) -> str:
-    return _NAMED_PART.sub(_part, _PARTS.get(name[1]) or one_of(_WORDS[name[1]]))
+    return with_parts(_PARTS.get(name[1]) or one_of(_WORDS[name[1]]))
 
 
 def one_of(words: str) -> str:
