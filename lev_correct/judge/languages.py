@@ -94,7 +94,7 @@ def load_identifier() -> Any:
     from py3langid import __version__ as version
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    names = [f"py3langid-{version}/{name}.npy" for name in _ARRAYS]
+    names = [f"py3langid-{version}-{name}.npy" for name in _ARRAYS]
     with contextlib.suppress(OSError, ValueError, RuntimeError):
         return _kept(LanguageIdentifier, names)
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)

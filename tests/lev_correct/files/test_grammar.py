@@ -56,34 +56,16 @@ def test_an_escape_parts_words_or_makes_a_word_code(name, text, words):
     assert " ".join(read) == words
 
 
-def test_no_letter_is_put_in_after_an_escape_that_has_it():
-    """*\\temperature* is a space and *emperature*."""
-    (line,) = corrections("a.py", r'x = "It is \temperature"', "emperature", "temperature")
-    assert [edit.reason for edit in line.edits] == ["reported"]
-
-
-def corrections(name, text, old="teh", new="the"):
-    """Returns the corrections of a file by a model that writes one word for another."""
+@pytest.mark.parametrize("name, text, is_written, old, new", table("lev_correct/files/written.tsv"))
+def test_an_edit_is_written_or_reported(name, text, is_written, old, new):
+    """It changes no key, ends no string, and puts no letter in after an escape that has it:
+    *\\temperature* is a space and *emperature*."""
     settings = Settings(protect_code=True)
     corrector = Corrector(FakeBackend(replaced(old, new)), "letters", settings=settings)
     lines = text.split("\n")
-    return corrector.correct(lines, document=document(lambda word: word == old, name, lines))
-
-
-@pytest.mark.parametrize("name, text, is_written", table("lev_correct/files/keys.tsv"))
-def test_an_edit_of_a_key_is_reported_and_not_made(name, text, is_written):
-    assert outcome(corrections(name, text)) == is_written
-
-
-@pytest.mark.parametrize("name, text, is_written", table("lev_correct/files/apostrophes.tsv"))
-def test_an_apostrophe_is_written_where_it_ends_no_string_else_reported(name, text, is_written):
-    assert outcome(corrections(name, text, "dont", "don't")) == is_written
-
-
-def outcome(lines):
-    """Returns whether all edits of a file are written (1), or all reported (0)."""
-    outcomes = {(edit.applied, edit.reason) for line in lines for edit in line.edits}
-    return {(True, None): "1", (False, "reported"): "0"}[outcomes.pop()] if outcomes else "none"
+    corrected = corrector.correct(lines, document=document(lambda word: word == old, name, lines))
+    outcomes = {(edit.applied, edit.reason) for line in corrected for edit in line.edits} or {None}
+    assert outcomes == {{"1": (True, None), "0": (False, "reported")}.get(is_written)}
 
 
 @pytest.mark.parametrize(
