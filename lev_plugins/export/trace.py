@@ -77,7 +77,7 @@ def trace(
     weights: WeightFile,
     int8: bool = False,
 ) -> dict[str, Any]:
-    """Writes the graph of a module; returns its name, and what there is of it in 8 bits.
+    """Writes the graph of a module; returns its name, as a folder's description has it.
 
     Args:
         module: computes with a :func:`traceable` model.
@@ -118,7 +118,7 @@ def trace(
     _share_weights(model.graph, weights)
     model.graph.initializer.extend(quantizer.tensors.values())
     path.write_bytes(model.SerializeToString())
-    return {"file": path.name, "int8": quantizer.described}
+    return {"file": path.name}
 
 
 def sizes(dims: Iterable[Any]) -> list[int]:
