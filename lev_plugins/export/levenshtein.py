@@ -51,7 +51,7 @@ class Encoder(nn.Module):
         weight, bias = (torch.cat(parts) for parts in zip(*((x.weight, x.bias) for x in layers)))
         heads = self.readers[0].heads
         width = model.cfg.encoder_embed_dim // heads
-        rows = functional.linear(states, weight, bias).view(*x.shape[:2], -1, width)
+        rows = functional.linear(states, weight, bias).unflatten(2, (-1, width))
         return (*given, *rows.transpose(1, 2).split(heads, 1))
 
 

@@ -19,6 +19,7 @@ from torch.nn import functional
 from lev_runtime.errors import UserError, flag
 
 from ..nn.decoder_block import KVCache, TiedOutput, append_kv
+from ..nn.kernels import set_kernels
 from ..nn.packing import AttentionLayout
 from ..nn.rotary import angles_at
 from ..nn.seq2seq.model import TransformerDecoder
@@ -26,7 +27,7 @@ from ..systems.gated.encoder import GatedEncoderOutput
 from ..systems.pbd.attention import future_mask
 from ..systems.pbd.encoder import PBDEncoderOutput
 from ..systems.transformer_concat.model import ConcatEncoder
-from .kernels import FusedKernels, MultiHeadAttention
+from .kernels import MultiHeadAttention, TracedKernels
 from .trace import Value, floats, masks, numbers, trace, traceable
 from .weights import WeightFile
 
@@ -292,9 +293,7 @@ def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> d
         weights,
         int8,
     )
-    for module in decoder.modules():
-        if hasattr(module, "kernels"):
-            module.kernels = FusedKernels()
+    set_kernels(decoder, TracedKernels(fused=True))
     one = {"symbols": ends("prefixes"), "place": (torch.tensor([2]), [1])}
     block = {"symbols": ends("prefixes", "block"), "place": numbers("prefixes", "block")}
     block |= {"seen": masks("prefixes", "block", "keys")}

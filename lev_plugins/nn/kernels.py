@@ -91,6 +91,13 @@ def added_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
 TORCH = Kernels()
 
 
+def set_kernels(model: nn.Module, kernels: Kernels) -> None:
+    """Lets all layers of a model compute with these."""
+    for module in model.modules():
+        if hasattr(module, "kernels"):
+            setattr(module, "kernels", kernels)  # noqa: B010
+
+
 class Linear(nn.Linear):
     """A linear layer."""
 
