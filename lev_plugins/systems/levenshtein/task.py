@@ -150,21 +150,25 @@ class TranslationEditTask(PostEditingTask):
         return self.encode_lines(list(map(self._with_terms, lines)), encode_fn, encode)
 
     @functools.cached_property
-    def terms(self) -> dict[str, list[str]]:
-        """Returns the terms of sources, from the file that ``--terms`` names."""
+    def terms(self) -> dict[str, str]:
+        """Returns the terms of sources, marked, from the file that ``--terms`` names."""
         path = getattr(self.cfg, "terms", None)
         rows = [line.split("\t") for line in read_lines(path)] if path else []
-        return {source: terms for source, *terms in rows}
+        return {
+            source: " ".join(write_mark(term, "term") for term in terms) for source, *terms in rows
+        }
 
     def _with_terms(self, line: str) -> str:
-        """Returns a line that starts from the terms of its source, each marked."""
+        """Returns a line that starts from the terms of its source, if it has some."""
         source, *draft = line.split("\t")
-        terms = [write_mark(term, "term") for term in self.terms.get(source, [])]
-        if terms and draft:
+        terms = self.terms.get(source)
+        if not terms:
+            return line
+        if draft:
             raise UserError(
                 f"--terms has terms of {source!r:.40}; mark them in its draft, [+term+]"
             )
-        return f"{source}\t{' '.join(terms)}" if terms else line
+        return f"{source}\t{terms}"
 
     def build_dataset_for_inference(
         self,
