@@ -66,12 +66,12 @@ class Decoder(nn.Module):
         self.readers = [block.cross_attention for block in body.blocks[: self.depth]]
 
     def features(
-        self, x: Tensor, mask: Tensor, source_mask: Tensor, pairs: tuple[Tensor, ...]
+        self, x: Tensor, mask: Tensor, source_mask: Tensor, pairs: dict[str, Tensor]
     ) -> Tensor:
         """``pairs``: keys and values of the source for each block, one after the other."""
-        model = self.model
-        cache = dict(zip(self.readers, zip(pairs[::2], pairs[1::2])))
-        source = EncoderOutput(pairs[0], layout(source_mask, None).mask, cache)
+        model, values = self.model, list(pairs.values())
+        cache = dict(zip(self.readers, zip(values[::2], values[1::2])))
+        source = EncoderOutput(values[0], layout(source_mask, None).mask, cache)
         x = self.stack(x, layout(mask, model.rotary[1]), source, self.depth)
         return x if model.decoder_norm is None else model.decoder_norm(x)
 
@@ -90,7 +90,7 @@ class Sides(Decoder):
             parts += [] if model.deleted is None else [model.deleted.what.weight]
         return torch.cat(parts)
 
-    def forward(self, x: Tensor, mask: Tensor, source_mask: Tensor, *pairs: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor, source_mask: Tensor, **pairs: Tensor) -> Tensor:
         return functional.linear(self.features(x, mask, source_mask, pairs), self.table())
 
 
@@ -99,12 +99,17 @@ class Tokens(Decoder):
     likeliest token with its probability, so that logits need not be fetched."""
 
     def forward(
-        self, x: Tensor, mask: Tensor, source_mask: Tensor, places: Tensor, *pairs: Tensor
+        self,
+        x: Tensor,
+        mask: Tensor,
+        source_mask: Tensor,
+        places: Tensor,
+        pointer_keys: Tensor | None = None,
+        source: Tensor | None = None,
+        **pairs: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
+        """``pointer_keys``, ``source``: of a model with a pointer."""
         model = self.model
-        if model.pointer is not None:
-            keys, source, *others = pairs
-            pairs = tuple(others)
         features = self.features(x, mask, source_mask, pairs)
         table = model.output_weight()
         never = torch.zeros(len(table)).index_fill(
@@ -112,9 +117,9 @@ class Tokens(Decoder):
         )
         rows = features.flatten(0, 1).index_select(0, places)
         logits = functional.linear(rows, table, never)
-        if model.pointer is not None:
-            seen = source_mask.bool()[:, None, None]
-            logits = model.pointer(logits, features, places, keys.transpose(1, 2), source, seen)
+        if model.pointer is not None and pointer_keys is not None:
+            keys, seen = pointer_keys.transpose(1, 2), source_mask.bool()[:, None, None]
+            logits = model.pointer(logits, features, places, keys, source, seen)
         return logits, logits.argmax(1), logits.softmax(1).amax(1)
 
 
@@ -167,7 +172,7 @@ def write_graphs(
     encoder = trace(
         Encoder(model),
         {"x": floats("batch", "source", width), "mask": masks("batch", "source")},
-        {name: dims for name, (_, dims) in given.items()},
+        given,
         folder / ENCODER,
         weights,
         int8,
@@ -179,7 +184,6 @@ def write_graphs(
     }
     written = {"places": numbers("written")} | pointed
     written |= {"source": numbers("batch", "source")} if model.pointer else {}
-    token = {"token": ["written"], "best": ["written"], "probability": ["written"]}
     heads_at: dict[tuple[str, int, bool], list[str]] = {}
     for head, end in model.exits.items():
         heads_at.setdefault((*end, head == "token"), []).append(head)
@@ -189,7 +193,7 @@ def write_graphs(
         decoder = trace(
             (Tokens if writes else Sides)(model, exits),
             read | (written if writes else {}) | source,
-            token if writes else {"sides": ["batch", "length"]},
+            ["token", "best", "probability"] if writes else ["sides"],
             folder / f"decoder_{'_'.join(exits)}.onnx",
             weights,
             int8,

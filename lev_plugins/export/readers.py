@@ -76,18 +76,18 @@ class Reader(nn.Module):
     ``place``, R × T: which symbols each of them sees. It then gives R·T × V.
     """
 
-    def __init__(self, decoder: Any, names: list[str]) -> None:
+    def __init__(self, decoder: Any) -> None:
         super().__init__()
-        self.decoder, self.names = decoder, names
+        self.decoder = decoder
 
-    def forward(self, *values: Tensor) -> tuple[Tensor, ...]:
-        given = dict(zip(self.names, values))
+    def forward(self, **given: Tensor) -> tuple[Tensor, ...]:
+        """Reads the prefixes."""
         pairs: dict[str, Any] = defaultdict(list)
-        for name in self.names:
+        for name, values in given.items():
             kind, _, layer = name.partition("_")
             if kind in KINDS:
                 rows = given["parents" if layer.startswith("past") else "units"]
-                pairs[layer].append(given[name].index_select(0, rows))
+                pairs[layer].append(values.index_select(0, rows))
         real = given["source_mask"].index_select(0, given["units"]).bool()
         if "seen" not in given:
             given |= {"symbols": given["symbols"][:, None], "place": given["place"][None]}
@@ -167,8 +167,8 @@ class StockEncoder(Encoder):
 class StockReader(Reader):
     """The same of fairseq's own Transformer; its attention takes no mask for each row."""
 
-    def __init__(self, decoder: Any, names: list[str]) -> None:
-        super().__init__(decoder, names)
+    def __init__(self, decoder: Any) -> None:
+        super().__init__(decoder)
         positions, first = decoder.embed_positions, decoder.padding_idx + 1
         if positions is not None:
             sinusoids = getattr(positions, "weights", None)
@@ -288,7 +288,7 @@ def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> d
     encoder = trace(
         parts[0](model),
         {"tokens": (tokens, dims)},
-        {name: dims for name, (_, dims) in given.items()},
+        given,
         folder / "encoder.onnx",
         weights,
         int8,
@@ -300,13 +300,12 @@ def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> d
     rows = {name: (torch.tensor([0, 1, 1]), ["prefixes"]) for name in ("units", "parents")}
     read = rows | given | {"source_mask": masks("batch", "source")}
     read |= dict.fromkeys(past, floats("rows", heads, "past", width))
-    logs = {"logs": ["symbols"]}
-    logs |= {f"{name}_next": ["prefixes", heads, "written", width] for name in past}
+    logs = ["logs", *(f"{name}_next" for name in past)]
     graphs = {"encoder": encoder}
-    reader = parts[1](decoder, [])
+    reader = parts[1](decoder)
     for name, symbols in (("reader", one), ("block_reader", block)):
-        reader.names = [*symbols, *read]
-        graphs[name] = trace(reader, symbols | read, logs, folder / f"{name}.onnx", weights, int8)
+        path = folder / f"{name}.onnx"
+        graphs[name] = trace(reader, symbols | read, logs, path, weights, int8)
     return graphs | {"blocks": len(names), "heads": heads, "head_width": width}
 
 

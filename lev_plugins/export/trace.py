@@ -38,10 +38,22 @@ def traceable(model: Any) -> Any:
     return copied
 
 
+class Named(nn.Module):
+    """Gives a module its inputs by their names, which torch's exporter gives by their order."""
+
+    def __init__(self, module: nn.Module, names: Iterable[str]) -> None:
+        super().__init__()
+        self.module, self.names = module, list(names)
+
+    def forward(self, *values: Tensor) -> Any:
+        """Returns what the module returns."""
+        return self.module(**dict(zip(self.names, values)))
+
+
 def trace(
     module: nn.Module,
     inputs: Mapping[str, Value],
-    outputs: Mapping[str, Dimensions],
+    outputs: Iterable[str],
     path: Path,
     weights: WeightFile,
     int8: bool = False,
@@ -50,23 +62,22 @@ def trace(
 
     Args:
         module: computes with a :func:`traceable` model.
-        inputs: of each argument, in order. Examples have padding: what makes no difference to them
-            is not traced.
-        outputs: their dimensions.
+        inputs: of each argument. Examples have padding: what makes no difference to them is not
+            traced.
+        outputs: names of what it returns.
         int8: products with many weights have 8 bits.
     """
-    dimensions = {name: dims for name, (_, dims) in inputs.items()} | dict(outputs)
+    examples = tuple(example for example, _ in inputs.values())
     axes = {
         name: {axis: dim for axis, dim in enumerate(dims) if isinstance(dim, str)}
-        for name, dims in dimensions.items()
+        for name, (_, dims) in inputs.items()
     }
-    examples = tuple(example for example, _ in inputs.values())
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch, warnings.catch_warnings():
         # of torch.jit: a width that is read as a number; of torch.onnx: that it is the old exporter
         for known in (torch.jit.TracerWarning, DeprecationWarning):
             warnings.simplefilter("ignore", known)
         torch.onnx.export(
-            module.eval(),  # else the exporter puts it back into training, and all of the model
+            Named(module, inputs).eval(),  # else the exporter puts the model back into training
             examples,
             f"{scratch}/{path.name}",
             input_names=[*inputs],
