@@ -121,3 +121,22 @@ def by_budget(lengths: Sequence[int], budget: int, size: int | None = None) -> I
         batch.append(number)
     if batch:
         yield batch
+
+
+def in_budget(
+    work: Callable[[list[T]], Iterable[R]],
+    items: Sequence[T],
+    sizes: Sequence[tuple[int, int]],
+    budget: int,
+) -> list[R]:
+    """Returns the results of ``work``, in order; it is given items of like size, the least first.
+
+    Args:
+        sizes: of both sides of each item. budget: of :func:`by_budget`, of the larger one.
+    """
+    order = sorted(range(len(items)), key=sizes.__getitem__)
+    results: dict[int, R] = {}
+    for places in by_budget([max(sizes[number]) for number in order], budget):
+        numbers = [order[place] for place in places]
+        results |= zip(numbers, work([items[number] for number in numbers]), strict=True)
+    return [results[number] for number in range(len(items))]

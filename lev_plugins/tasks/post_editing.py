@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import say_no_draft
-from lev_runtime.text.source_change import MARKS, mark_change
+from lev_runtime.text.source_change import MARKS, read_change
 
 from ..options import OptionalStr, option
 from .evaluated_translation import EvaluatedTranslationTask
@@ -91,19 +91,6 @@ class PostEditingTask(EvaluatedTranslationTask):
     def old_source(self) -> bool:
         """Returns whether sources have their change from an older source marked."""
         return bool(getattr(self.cfg, "old_source", False))
-
-    def mark_change(self, source: str, old: str | None) -> str:
-        """Returns a source as the model reads it next to an older one.
-
-        Raises:
-            UserError: there is an older one, and the model was trained without.
-        """
-        if old is not None and not self.old_source:
-            raise UserError(
-                "an old source is given, but the model was not trained with --old-source; "
-                "leave it out"
-            )
-        return mark_change(source, old or "")
 
     @classmethod
     def check_resumed(cls, cfg: EvaluationConfig, stored: object, path: str) -> None:
@@ -216,7 +203,7 @@ class PostEditingTask(EvaluatedTranslationTask):
                     f"input line {number} has {len(rest)} tabs; write source, or "
                     f"source<TAB>draft{more}"
                 )
-            source = self.mark_change(source, rest[1] if rest[1:] else None)
+            source = read_change(source, rest[1] if rest[1:] else None, self.old_source)
             try:
                 draft = encode_draft(rest[0]) if rest else None
             except UserError as error:

@@ -36,23 +36,18 @@ def read_rows(
     Raises:
         UserError: what is no list of strings, or of another length.
     """
-    columns = {"sources": sources, "drafts": drafts, "old_sources": old_sources}
-    sides = {
-        name: strings(name, column, name != "sources", first)
-        for name, column in columns.items()
-        if column is not None
-    }
-    if terms is not None:
-        sides["terms"] = [row if row is None else strings("terms", row) for row in terms]
-    count = len(sides["sources"])
-    for name, side in sides.items():
-        if len(side) != count:
-            raise UserError(f"{count} sources but {len(side)} {name.replace('_', ' ')}")
-    missing = [None] * count
-    rows: Any = zip(
-        *(sides.get(name, missing) for name in ("sources", "drafts", "terms", "old_sources"))
-    )
-    return list(rows)
+    texts = strings("sources", sources, first=first)
+    rows: list[Any] = [texts]
+    for name, side in {"drafts": drafts, "terms": terms, "old sources": old_sources}.items():
+        listed: list[Any] = [None] * len(texts)
+        if name == "terms" and side is not None:
+            listed = [row if row is None else strings(name, row) for row in side]
+        elif side is not None:
+            listed = strings(name, side, True, first)
+        if len(listed) != len(texts):
+            raise UserError(f"{len(texts)} sources but {len(listed)} {name}")
+        rows.append(listed)
+    return list(zip(*rows))
 
 
 @dataclass(frozen=True)
@@ -152,21 +147,19 @@ class TextEditor(ABC):
     def text_processing(self) -> TextProcessing:
         """Returns the model's tokenizer and subwords."""
 
-    def fits(self, source: str, draft: str = "", old: str | None = None) -> bool:
-        """Returns whether a sentence is within the model's limits."""
+    def fits(
+        self, source: str, draft: str = "", old: str | None = None, terms: Sequence[str] = ()
+    ) -> bool:
+        """Returns whether a sentence is within the model's limits, and knows the terms' words."""
         try:
-            self.sentence(source, draft, None, old, False)
+            self.sentence(source, draft, terms, old, False)
         except UserError:
             return False
         return True
 
     def knows(self, term: str) -> bool:
         """Returns whether a term can be asked for: the model knows its words."""
-        try:
-            self.encode_draft(write_mark(term, "term"), True)
-        except UserError:
-            return False
-        return True
+        return self.fits("", terms=[term])
 
     def edit_nbest(
         self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, nbest: int = 1, *,
@@ -321,12 +314,11 @@ class TextEditor(ABC):
     ) -> Sentence:
         """Returns a sentence as tokens, none longer than the model's limits."""
         marked = [write_mark(term, "term") for term in terms or ()]
-        text = draft
         if draft is None:  # they are what to start from, each to stay whole (Susanto et al., 2020)
-            text = " ".join(marked)
-            markup = markup or bool(marked)
+            coded = self.encode_draft(" ".join(marked), markup or bool(marked))
             marked = []
-        coded = self.encode_draft(text, markup)
+        else:
+            coded = self.encode_draft(draft, markup)
         lacking = [self.encode_draft(term, True) for term in marked]
         tokens = self.encode_source(source, old)
         written = len(coded.tokens) + sum(len(term.words) for term in lacking)
