@@ -217,11 +217,13 @@ def editor_check(editor: Any) -> Check:
     (model,), task = editor.models, editor.task
 
     def read(folder: Path) -> Asked:
+        """Opens a folder."""
         exported = Editor(folder, threads=1)
         sides = exported.source, exported.target
         return Asked(sides, exported.text_processing, exported.policy.policy)
 
     def ask(asked: Asked, is_long: bool) -> Answers:
+        """Asks the model or its folder."""
         yield from text_answers(asked)
         yield from editor_answers(asked.reader, task, is_long)
 
@@ -287,6 +289,7 @@ def near_norms(model: LevenshteinEditorModel, task: Any) -> set[nn.Module]:
     far: set[nn.Module] = set()
 
     def measure(norm: Any, inputs: tuple[Tensor, ...], _: Tensor) -> None:
+        """Notes a norm that is too wide, or whose output reaches too far."""
         unit = functional.layer_norm(inputs[0], norm.normalized_shape, eps=norm.eps)
         if norm.weight.numel() > WIDEST or unit.abs().max() > REACH:
             far.add(norm)
@@ -328,6 +331,7 @@ def generator_check(model: Any, task: Any, processing: TextProcessing) -> Check:
     limits = [int(side.max_positions()) - 1 for side in (model.encoder, model.decoder)]
 
     def taught(sources: Rows, targets: Rows) -> Iterator[PrefixReader]:
+        """Yields the readers of the model itself."""
         tokens = torch.from_numpy(padded(sources, sides[0].pad()))
         before = torch.from_numpy(padded(targets, sides[1].pad()))
         made = model(tokens, torch.tensor([*map(len, sources)]), before)
@@ -335,6 +339,7 @@ def generator_check(model: Any, task: Any, processing: TextProcessing) -> Check:
         yield from map(Taught, [logs] * 3, [0, 0, len(targets[0]) - 1])
 
     def read(folder: Path) -> Asked:
+        """Opens a folder."""
         exported = PrefixModel(folder, threads=1)
         codec = exported.codec
         processing = TextProcessing(bpe=codec, by_letter=codec.by_letter)
@@ -343,6 +348,7 @@ def generator_check(model: Any, task: Any, processing: TextProcessing) -> Check:
         return Asked(dictionaries, processing, readers, exported.joins_draft)
 
     def ask(asked: Asked, is_long: bool) -> Answers:
+        """Asks the model or its folder."""
         yield from text_answers(asked)
         sampled = [
             random_rows(inner_symbols(side), limit, is_long, seed)
@@ -405,6 +411,7 @@ def labeler_check(labeler: Any) -> Check:
     """Returns how an EncT5 (:class:`..inference.enct5.EncT5`) is compared."""
 
     def ask(asked: TextLabeler, is_long: bool) -> Answers:
+        """Asks the model or its folder."""
         return labeler_answers(asked, labeler, is_long)
 
     return Check(labeler.model, labeler, lambda folder: Labeler(folder, threads=1), ask)

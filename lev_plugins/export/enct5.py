@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..nn.transformer import EncoderOutput
-from ..systems.enct5.model import EncT5Model
+from ..systems.enct5.model import EncT5Model, cross_attention_mask
 from ..systems.enct5.problem_types import ProblemType
 from .trace import masks, numbers, trace, traceable
 from .weights import WeightFile
@@ -45,8 +45,7 @@ class Labeler(nn.Module):
         states = model.encoder(model.embed(tokens), real)
         seen = real[:, None]
         if spans is not None and latent_spans is not None:
-            seen = seen & (latent_spans[:, :, None] == spans[:, None])
-            seen = seen | ~latent_mask.bool()[:, :, None]  # else padding would see nothing
+            seen = cross_attention_mask(mask, spans, latent_mask, latent_spans)
         # padding sees padding, as in the model: nothing would be no number
         read = decoder.read(latents, latent_mask, EncoderOutput(states, seen[:, None]))
         logits: Tensor = model.head(read)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ..nn.kernels import joined
 from ..nn.packing import AttentionLayout
 from ..nn.rotary import rotary_angles
 from ..nn.transformer import EncoderOutput, TransformerBlock
@@ -41,18 +42,18 @@ class Encoder(nn.Module):
         self.readers = [block.cross_attention for stack in stacks for block in stack.blocks]
 
     def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        """Encodes sources; ``mask``: B × S, 0 at padding."""
         model = self.model
         states = model.encoder(x, layout(mask, model.rotary[0]))
         states = states if model.encoder_norm is None else model.encoder_norm(states)
         given = [states] if model.copies_source else []
         given += [] if model.pointer is None else [model.pointer.key(states).transpose(1, 2)]
         # keys and values of all blocks are one product
-        layers = [reader.inputs for reader in self.readers]
-        weight, bias = (torch.cat(parts) for parts in zip(*((x.weight, x.bias) for x in layers)))
+        rows = functional.linear(states, *joined(reader.inputs for reader in self.readers))
         heads = self.readers[0].heads
         width = model.cfg.encoder_embed_dim // heads
-        rows = functional.linear(states, weight, bias).unflatten(2, (-1, width))
-        return (*given, *rows.transpose(1, 2).split(heads, 1))
+        by_head = rows.unflatten(2, (-1, width)).transpose(1, 2)
+        return (*given, *by_head.split(heads, 1))
 
 
 class Decoder(nn.Module):
@@ -91,6 +92,7 @@ class Sides(Decoder):
         return torch.cat(parts)
 
     def forward(self, x: Tensor, mask: Tensor, source_mask: Tensor, **pairs: Tensor) -> Tensor:
+        """Reads sentences; arguments of :meth:`features`."""
         return functional.linear(self.features(x, mask, source_mask, pairs), self.table())
 
 

@@ -19,7 +19,7 @@ from torch.nn import functional
 from lev_runtime.errors import UserError, flag
 
 from ..nn.decoder_block import KVCache, TiedOutput, append_kv
-from ..nn.kernels import set_kernels
+from ..nn.kernels import joined, set_kernels
 from ..nn.packing import AttentionLayout
 from ..nn.rotary import angles_at
 from ..nn.seq2seq.model import TransformerDecoder
@@ -57,6 +57,7 @@ class Encoder(nn.Module):
         self.model = model
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        """Encodes sources, padded on the right."""
         (output,) = self.model.encoder(tokens)["encoder_out"]
         decoder = self.model.decoder
         pairs = chain.from_iterable(block.keys_values(output) for block in decoder.blocks)
@@ -154,6 +155,7 @@ class StockEncoder(Encoder):
             layer.self_attn = Fused(layer.self_attn)
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        """Encodes sources, padded on the right."""
         (states,) = self.model.encoder(tokens, None)["encoder_out"]
         states = states.transpose(0, 1)
         layers = [layer.encoder_attn for layer in self.model.decoder.layers]
@@ -182,6 +184,7 @@ class StockReader(Reader):
         return functional.embedding(self.place, self.places)
 
     def read(self, given: dict[str, Tensor], real: Tensor, pairs: dict[str, Any]) -> Any:
+        """See the base class."""
         decoder, self.place = self.decoder, given["place"]
         for number, layer in enumerate(decoder.layers):
             layer.self_attn.hold(pairs[f"past_{number}"], given.get("seen"))
@@ -230,8 +233,7 @@ class Fused(nn.Module):
 
 def projected(x: Tensor, layers: Sequence[nn.Linear]) -> tuple[Tensor, ...]:
     """Returns what layers of equal sizes make of the same input, by one product."""
-    weight, bias = (torch.cat(side) for side in zip(*((y.weight, y.bias) for y in layers)))
-    return functional.linear(x, weight, bias).split(layers[0].out_features, 2)
+    return functional.linear(x, *joined(layers)).split(layers[0].out_features, 2)
 
 
 def by_heads(x: Tensor, stock: Any) -> Tensor:
@@ -281,6 +283,7 @@ def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> d
     given = copied | pairs
 
     def ends(*dims: str | int) -> Value:
+        """Returns an example of </s> everywhere."""
         return torch.full_like(numbers(*dims)[0], decoder.dictionary.eos()), dims
 
     mask, dims = masks("batch", "source")

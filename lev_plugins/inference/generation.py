@@ -15,6 +15,7 @@ from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import BaseFairseqModel
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
+from torch import Tensor
 
 from lev_runtime.beam.search import LENGTH_SHARE, LONGEST_MORE, LONGEST_RATIO
 from lev_runtime.errors import require_count
@@ -22,7 +23,6 @@ from lev_runtime.text import codec
 
 from ..data.batch import Batch, Hypothesis, TextEncoder
 from ..nn.precision import prepare_for_decoding
-from ..tasks.post_editing import PostEditingTask
 from .checkpoints import (
     EDITING,
     CheckpointState,
@@ -80,8 +80,7 @@ class GeneratingModel:
 
     def batch(self, units: Sequence[Tokens]) -> Batch:
         """Makes fairseq's batch of units; its ``id`` says where each of them stands."""
-        symbols = self.task.source_dictionary
-        sources = [PostEditingTask.encode_text(" ".join(unit), str, symbols)[1:] for unit in units]
+        sources = [numbered(unit, self.task.source_dictionary) for unit in units]
         drafted = getattr(self.model, "joins_draft", False)
         items = [(source, source) for source in sources] if drafted else sources
         lengths = [len(source) for source in sources]
@@ -97,6 +96,13 @@ class GeneratingModel:
             results = self.task.inference_step(generator, [self.model], batch)
         places = dict(zip(batch["id"].tolist(), results, strict=True))
         return [places[place] for place in range(len(units))]
+
+
+def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
+    """Returns tokens as numbers and </s>; a special symbol typed is unknown."""
+    indices = (dictionary.index(token) for token in tokens)
+    numbers = [dictionary.unk() if n < dictionary.nspecial else n for n in indices]
+    return torch.tensor([*numbers, dictionary.eos()])
 
 
 def longest_line(task: TranslationTask, model: BaseFairseqModel) -> int:

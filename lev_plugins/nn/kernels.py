@@ -1,5 +1,7 @@
 """Functions that layers compute with: torch's own, or those of a device (:mod:`.backends`)."""
 
+from collections.abc import Iterable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -89,6 +91,12 @@ def added_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 #: those of a layer that nobody has put on its device's
 TORCH = Kernels()
+
+
+def joined(layers: Iterable[nn.Linear]) -> tuple[Tensor, Tensor]:
+    """Returns weight and bias of layers that read the same input, for one product of all."""
+    weight, bias = zip(*((layer.weight, layer.bias) for layer in layers))
+    return torch.cat(weight), torch.cat(bias)
 
 
 def set_kernels(model: nn.Module, kernels: Kernels) -> None:
