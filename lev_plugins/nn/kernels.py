@@ -1,6 +1,7 @@
 """Functions that layers compute with: torch's own, or those of a device (:mod:`.backends`)."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -93,7 +94,7 @@ def added_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
 TORCH = Kernels()
 
 
-def joined(layers: Iterable[nn.Linear]) -> tuple[Tensor, Tensor]:
+def joined(layers: Iterable[Any]) -> tuple[Tensor, Tensor]:
     """Returns weight and bias of layers that read the same input, for one product of all."""
     weight, bias = zip(*((layer.weight, layer.bias) for layer in layers))
     return torch.cat(weight), torch.cat(bias)

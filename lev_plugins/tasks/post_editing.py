@@ -3,14 +3,21 @@
 import copy
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import torch
 from fairseq import utils
-from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
+from fairseq.data import (
+    Dictionary,
+    FairseqDataset,
+    LanguagePairDataset,
+    ListDataset,
+    data_utils,
+)
 from fairseq.tasks.translation import load_langpair_dataset
 from torch import Tensor
 
@@ -231,3 +238,13 @@ def without_placeholder(dictionary: Dictionary) -> Dictionary:
     end = plain.indices.pop(PLACEHOLDER)
     del plain.symbols[end:], plain.count[end:]
     return plain
+
+
+def as_pair(item: Any) -> tuple[Tensor, Any]:
+    """Returns a source and its draft, None without, of what interactive reads of a line."""
+    return item if isinstance(item, tuple) else (item, None)
+
+
+def listed(rows: Sequence[Tensor]) -> ListDataset:
+    """Returns sentences as a data set with their lengths."""
+    return ListDataset(rows, np.array([len(row) for row in rows]))

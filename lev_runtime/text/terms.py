@@ -32,12 +32,12 @@ def holds(text: str, term: str) -> bool:
 def with_term(draft: Draft, term: Draft, joining: Joining) -> Iterator[Draft]:
     """Yields the draft with a term between any two words, and marked where it stands already."""
     nothing = (False, False)
-    edges = pairwise([nothing, *map(joining.edges, draft.words), nothing])
-    borders = [
-        place
-        for place, (mark, (left, right)) in enumerate(zip(draft.marks, edges))
-        if not (mark & JOINED or (left[1] and right[0]))
-    ]
+    edges = [nothing, *map(joining.edges, draft.words), nothing]
+    borders = []
+    for place, ((_, goes_on), (continues, _)) in enumerate(pairwise(edges)):
+        is_inside = goes_on and continues
+        if not (is_inside or draft.marks[place] & JOINED):
+            borders.append(place)
     size = len(term.words)
     for start in borders:
         end = start + size
