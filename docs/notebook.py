@@ -2,8 +2,8 @@
 
     python docs/notebook.py
 
-A test runs them and compares, but for cells with the tag ``depends-on-cpu``: CPUs without VNNI have
-seven bits where others have eight, so that probabilities differ in the second digit.
+A test runs them and compares, but for cells with the tag ``depends-on-cpu``: CPUs round in other
+orders, so that probabilities differ in their last digits.
 """
 
 import ast

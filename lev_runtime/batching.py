@@ -58,11 +58,16 @@ def in_batches(
     edges: Iterable[int] = range(0, len(order) + size, size)
     if prices is not None:
         edges = _cheapest(sizes[order], size, prices)
+    return _in_order(work, items, (order[start:end].tolist() for start, end in pairwise(edges)))
+
+
+def _in_order(
+    work: Callable[[list[T]], Iterable[R]], items: Sequence[T], batches: Iterable[list[int]]
+) -> list[R]:
+    """Returns the results of ``work``, in order; it is given a batch of items by their numbers."""
     results: dict[int, R] = {}
-    for start, end in pairwise(edges):
-        numbers = order[start:end].tolist()
-        batch = [items[number] for number in numbers]
-        results |= zip(numbers, work(batch), strict=True)
+    for numbers in batches:
+        results |= zip(numbers, work([items[number] for number in numbers]), strict=True)
     return [results[number] for number in range(len(items))]
 
 
@@ -121,3 +126,19 @@ def by_budget(lengths: Sequence[int], budget: int, size: int | None = None) -> I
         batch.append(number)
     if batch:
         yield batch
+
+
+def in_budget(
+    work: Callable[[list[T]], Iterable[R]],
+    items: Sequence[T],
+    sizes: Sequence[tuple[int, int]],
+    budget: int,
+) -> list[R]:
+    """Returns the results of ``work``, in order; it is given items of like size, the least first.
+
+    Args:
+        sizes: of both sides of each item. budget: of :func:`by_budget`, of the larger one.
+    """
+    order = sorted(range(len(items)), key=sizes.__getitem__)
+    batches = by_budget([max(sizes[number]) for number in order], budget)
+    return _in_order(work, items, ([order[place] for place in batch] for batch in batches))

@@ -7,11 +7,9 @@ import functools
 import hashlib
 import json
 import os
-import platform
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,77 +33,27 @@ def onnx_runtime() -> Any:
     return onnxruntime
 
 
-class Int8Weight(NamedTuple):
-    """A matrix of 8 bits in a graph (inputs × outputs), and a scale for each output.
-
-    weight, scales: their names. weight_offset, scales_offset: where they begin in the file of
-    weights, in bytes.
-    """
-
-    weight: str
-    scales: str
-    weight_offset: int
-    scales_offset: int
-    shape: tuple[int, int]
-
-    def in_seven_bits(self, path: Path) -> dict[str, np.ndarray]:
-        """Returns both by their names, with 63 instead of 127 for an output's largest weight."""
-        rows, columns = self.shape
-        weights = np.fromfile(path, np.int8, rows * columns, offset=self.weight_offset)
-        scales = np.fromfile(path, np.float32, columns, offset=self.scales_offset)
-        halved = weights.reshape(self.shape) * np.float32(63 / 127)
-        halved = np.rint(halved).astype(np.int8)
-        return {self.weight: halved, self.scales: scales * np.float32(127 / 63)}
-
-
-@functools.cache
-def overflows() -> bool:
-    """Returns whether products of 8 bits are cut off here when both factors are large.
-
-    x86-64 CPUs without VNNI add pairs of products in 16 bits.
-    """
-    if platform.machine().lower() not in ("x86_64", "amd64"):
-        return False
-    described = Path("/proc/cpuinfo")
-    content = described.read_text(errors="replace") if described.is_file() else ""
-    return not re.search(r"\b(avx512_vnni|avx_vnni|amx_int8)\b", content)
-
-
 class Session:
     """A graph with its weights; several threads may run it at once.
 
     Args:
         path: of the graph.
         threads: that a run computes with, by default as many as there are cores.
-        weights_path: of the file of weights. int8: those that have 8 bits; one less where that
-            would be too many (:func:`overflows`).
 
     Raises:
         UserError: onnxruntime cannot read the file.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        threads: int | None,
-        weights_path: Path,
-        int8: Sequence[Int8Weight] = (),
-    ) -> None:
+    def __init__(self, path: Path, threads: int | None) -> None:
         onnxruntime = onnx_runtime()
         options = onnxruntime.SessionOptions()
-        self.replaced: list[Any] = []  # onnxruntime only borrows them
-        smaller: dict[str, np.ndarray] = {}  # by name: layers may share their weights
-        for weight in int8 if overflows() else ():
-            smaller |= weight.in_seven_bits(weights_path)
-        for name, values in smaller.items():
-            replacement = onnxruntime.OrtValue.ortvalue_from_numpy(values)
-            self.replaced.append(replacement)
-            options.add_initializer(name, replacement)
         options.log_severity_level = _FATAL_ALONE
         options.enable_mem_pattern = False  # shapes differ from run to run: 12 % of a search
         if threads is not None:
             options.intra_op_num_threads = require_number("threads=", threads, 0, 1 << 15, int)
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # x86-64 CPUs without VNNI add pairs of products in 16 bits: too few for two large factors
+        options.add_session_config_entry("session.x64quantprecision", "1")
         try:
             self.session = onnxruntime.InferenceSession(
                 str(path),
@@ -218,8 +166,7 @@ class Folder:
 
     def session(self, graph: Mapping[str, Any], threads: int | None) -> Session:
         """Loads a graph of the folder; ``graph``: its entry in the description."""
-        weights = [Int8Weight(**weight) for weight in graph["int8"]]
-        return Session(self.path / graph["file"], threads, self.path / WEIGHTS, weights)
+        return Session(self.path / graph["file"], threads)
 
     def table(self, described: Mapping[str, Any]) -> np.ndarray:
         """Reads a table that is looked up outside of graphs, single precision."""

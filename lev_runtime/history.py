@@ -4,8 +4,7 @@ Decoding keeps notes of them on its device, and reads them when all sentences ar
 are strings; ``<s>`` and ``</s>`` are left out everywhere.
 """
 
-import itertools
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -190,8 +189,7 @@ class Outcome(NamedTuple):
 class Phase(NamedTuple):
     """A batch after a phase; its arrays are those of :class:`Step`, one row a sentence.
 
-    numbers: of the sentences, in the batch that came in. stayed: of those that did not leave before
-    the iteration was over; None: all.
+    numbers: of the sentences, in the batch that came in.
     """
 
     name: str
@@ -201,7 +199,6 @@ class Phase(NamedTuple):
     origin: Array
     since: Array | None = None
     scores: Array | None = None
-    stayed: Set[int] | None = None
 
 
 def read_hypotheses(
@@ -215,37 +212,28 @@ def read_hypotheses(
         pad: index of padding. arrays: the library of the arrays.
     """
     host = _copies([*outcomes, *phases], arrays)
+    steps = {number: outcome.steps for outcome in outcomes for number in outcome.rows}
     histories: dict[int, list[Step]] = {}
     for phase in phases:
         for row, number in enumerate(phase.numbers):
-            if phase.stayed is None or number in phase.stayed:
+            if phase.iteration <= steps[number]:  # else it left before the iteration was over
                 history = histories.setdefault(number, [])
                 history.append(_step(phase, row, history, host, pad))
     answers: dict[int, EditHypothesis] = {}
     for outcome in outcomes:
         device = outcome.tokens, outcome.origin, outcome.scores, outcome.actions
-        sides = [host[id(side)] for side in device]
-        if len(outcome.rows) < len(sides[0]):
-            rows = list(outcome.rows.values())
-            sides = [side[rows] for side in sides]
-        tokens, origin, scores, actions = sides
-        real = tokens != pad
-        sizes = real.sum(1).tolist()
-        ends = itertools.accumulate(sizes, initial=0)
-        # of all sentences at once, then cut: fewer operations
-        tokens = tokens[real]
-        origin = origin[real]
-        scores = scores[real]
-        spans = itertools.starmap(slice, itertools.pairwise(ends))
-        for number, action, span in zip(outcome.rows, actions.tolist(), spans, strict=True):
+        tokens, origin, scores, actions = (host[id(side)] for side in device)
+        sizes = (tokens != pad).sum(1).tolist()
+        for number, row in outcome.rows.items():
+            place = row, slice(sizes[row])
             answers[number] = {
-                "tokens": tokens[span],
-                "positional_scores": scores[span],
-                "score": float(scores[span].mean()),
-                "actions": action,
+                "tokens": tokens[place],
+                "positional_scores": scores[place],
+                "score": float(scores[place].mean()),
+                "actions": float(actions[row]),
                 "alignment": None,
                 "attention": None,
-                "origin": origin[span],
+                "origin": origin[place],
                 "steps": outcome.steps,
                 "terminated": outcome.reason,
                 "history": histories.get(number, []),
@@ -257,24 +245,23 @@ def _step(
     phase: Phase, row: int, history: Sequence[Step], host: Mapping[int, Array], pad: int
 ) -> Step:
     """Returns a sentence (a row of the phase) after the steps of its history."""
+    size = int((host[id(phase.tokens)][row] != pad).sum())
 
-    def of_row(values: Array) -> Array:
-        return host[id(values)][row]
+    def of_row(values: Array, size: int = size) -> Array:
+        return host[id(values)][row, :size]
 
-    tokens = of_row(phase.tokens)
-    real = tokens != pad
     step: Step = {
         "phase": phase.name,
         "iteration": phase.iteration,
-        "tokens": tokens[real],
-        "origin": of_row(phase.origin)[real],
+        "tokens": of_row(phase.tokens),
+        "origin": of_row(phase.origin),
     }
     if phase.since is not None:
-        step["since"] = of_row(phase.since)[real]
+        step["since"] = of_row(phase.since)
     if phase.scores is not None:
         # what a deletion says of the tokens before it is as long as that state
-        places = slice(len(history[-1]["tokens"])) if phase.name == "deletion" else real
-        step["scores"] = of_row(phase.scores)[places]
+        before = len(history[-1]["tokens"]) if phase.name == "deletion" else size
+        step["scores"] = of_row(phase.scores, before)
     return step
 
 

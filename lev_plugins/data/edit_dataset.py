@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
+from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
 from ..ops.alignment import lcs_masks
@@ -19,8 +19,8 @@ class EditDataset(LanguagePairDataset):
     ``prev_output_tokens``, and has ``draft`` (B × N, long, padded on the right) on top.
 
     Args:
-        *pair: source and target, as :class:`~fairseq.data.LanguagePairDataset` takes them.
-        draft, draft_sizes: drafts and their lengths in tokens, or None.
+        source, target, draft: sides with their lengths (``sizes``), or None.
+        src_dict, tgt_dict: number their tokens.
         marks: bits of :mod:`.markup` for the drafts' tokens, or None. With them a batch has
             ``marks`` (B × N) too, and both as ``constraints`` (B × 2 × N), the one field besides
             the source that fairseq-interactive passes on to the task.
@@ -31,16 +31,20 @@ class EditDataset(LanguagePairDataset):
 
     def __init__(
         self,
-        *pair: Any,
-        draft: FairseqDataset | Sequence[Tensor] | None = None,
-        draft_sizes: Sequence[int] | np.ndarray | None = None,
+        source: FairseqDataset,
+        target: FairseqDataset | None,
+        draft: FairseqDataset | None,
+        src_dict: Dictionary,
+        tgt_dict: Dictionary,
         marks: Sequence[Tensor] | None = None,
         aligned: bool = False,
         **options: object,
     ) -> None:
+        target_sizes = None if target is None else target.sizes
+        pair = source, source.sizes, src_dict, target, target_sizes, tgt_dict
         super().__init__(*pair, input_feeding=False, **options)
         self.draft = draft
-        self.draft_sizes = None if draft_sizes is None else np.array(draft_sizes)
+        self.draft_sizes = None if draft is None else np.array(draft.sizes)
         self.marks = marks
         self.aligned = aligned
 

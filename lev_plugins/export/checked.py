@@ -13,6 +13,7 @@ Shapes: B rows, S source symbols, T symbols of a target, V symbols of a dictiona
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from torch.nn import functional
 
 from lev_runtime.beam.draft_guided import GuidedPrefixes
 from lev_runtime.beam.prefixes import PrefixModel
+from lev_runtime.beam.search import PrefixReader
 from lev_runtime.errors import UserError
 from lev_runtime.labels.labeler import Labeler
 from lev_runtime.labels.labeling import TextLabeler
@@ -30,7 +32,7 @@ from lev_runtime.labels.pieces import EOS_ID, SPECIAL, Encoding
 from lev_runtime.refine.arrays import NUMPY, Array, Arrays, padded
 from lev_runtime.refine.editor import Editor
 from lev_runtime.refine.policy import EditPolicy, EditState, Symbols, Trace
-from lev_runtime.text.codec import TextProcessing
+from lev_runtime.text.codec import Dictionary, TextProcessing
 
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..tasks.post_editing import PLACEHOLDER
@@ -59,16 +61,28 @@ SPELT = 200
 
 
 class Check(NamedTuple):
-    """Says how models of a family are compared with their folders.
+    """Says how a model is compared with its folder.
 
-    model: of the checkpoint. ask: what it answers. read: what reads a folder.
-    ask_folder: what that answers to the same. Both also take whether the longest row is read.
+    model: of the checkpoint. asked: what answers for it. read: opens a folder, which is asked as
+    that. ask: yields what is answered; it also takes whether the longest row is read.
     """
 
     model: nn.Module
-    ask: Callable[[Any, bool], Answers]
+    asked: Any
     read: Callable[[Path], Any]
-    ask_folder: Callable[[Any, bool], Answers]
+    ask: Callable[[Any, bool], Answers]
+
+
+class Asked(NamedTuple):
+    """A model of fairseq's two dictionaries, or its folder.
+
+    sides: the dictionaries of source and target, fairseq's or the runtime's. reader: what computes.
+    """
+
+    sides: Sequence[Any]
+    processing: TextProcessing
+    reader: Any
+    joins_draft: bool = False
 
 
 class Expected:
@@ -80,17 +94,18 @@ class Expected:
     @torch.no_grad()
     def __init__(self, check: Check, int8: bool) -> None:
         self.check = check
-        self.answers = list(check.ask(check.model.eval(), True))
+        check.model.eval()
+        self.answers = list(check.ask(check.asked, True))
         if int8:
             with rounded(check.model):
-                self.rounded = list(check.ask(check.model, False))
+                self.rounded = list(check.ask(check.asked, False))
 
     def refuse_different(self, folder: Path, int8: bool) -> None:
         """Raises :class:`UserError` where a folder's answers are not those of the model."""
         check = self.check
         try:
             with np.errstate(all="ignore"):
-                answers = list(check.ask_folder(check.read(folder), not int8))
+                answers = list(check.ask(check.read(folder), not int8))
         except Exception as error:  # onnxruntime has an exception of its own for every failure
             reason = str(error).strip().partition("\n")[0]
             raise _fault(f"cannot be run ({type(error).__name__}: {reason:.200})") from error
@@ -159,15 +174,14 @@ def random_rows(symbols: Sequence[int], limit: int, is_long: bool, seed: int = 1
         ]
 
 
-def dictionary_answers(names: Sequence[Any], processing: TextProcessing) -> Answers:
-    """Yields what two dictionaries hold, and how their symbols are spelt.
-
-    names: of source and target, as fairseq has them or as the runtime has.
-    """
-    for side, (symbols, *numbers) in zip(("source", "target"), names):
+def text_answers(asked: Asked) -> Answers:
+    """Yields what two dictionaries hold, and how their symbols are spelt."""
+    for side, dictionary in zip(("source", "target"), asked.sides):
+        symbols, *numbers = read_symbols(dictionary)
         yield f"{side} dictionary", np.array([*symbols, *map(str, numbers)])
-    text = processing.text(symbols[:SPELT])
-    yield "text processing", np.array([text, *processing.tokens(text)])
+    text = asked.processing.text(symbols[:SPELT])
+    yield "text processing", np.array([text, *asked.processing.tokens(text)])
+    yield "reading of drafts", np.array(asked.joins_draft)
 
 
 def exported_symbols(symbols: Any) -> list[str]:
@@ -177,20 +191,16 @@ def exported_symbols(symbols: Any) -> list[str]:
     return names
 
 
-def of_fairseq(symbols: Any) -> list[Any]:
+def read_symbols(side: Any) -> list[Any]:
     """Returns the symbols of a dictionary, up to a placeholder, the special ones' numbers, and as
     what each symbol is read in a text: as unknown if it is special."""
-    names = exported_symbols(symbols)
-    unk, never = symbols.unk(), {*names[: symbols.nspecial], PLACEHOLDER}
-    read = [unk if name in never else symbols.index(name) for name in names]
-    return [names, symbols.bos(), symbols.pad(), symbols.eos(), unk, *read]
-
-
-def of_runtime(symbols: Any) -> list[Any]:
-    """Returns the same of a dictionary of the runtime."""
-    names = symbols.symbols
-    _, *read, _ = symbols.encode(names)
-    return [names, symbols.bos, symbols.pad, symbols.eos, symbols.unk, *read]
+    if isinstance(side, Dictionary):
+        _, *read, _ = side.encode(side.symbols)
+        return [side.symbols, side.bos, side.pad, side.eos, side.unk, *read]
+    names, unk = exported_symbols(side), side.unk()
+    never = {*names[: side.nspecial], PLACEHOLDER}
+    read = [unk if name in never else side.index(name) for name in names]
+    return [names, side.bos(), side.pad(), side.eos(), unk, *read]
 
 
 def inner_symbols(symbols: Any) -> list[int]:
@@ -205,18 +215,20 @@ def inner_symbols(symbols: Any) -> list[int]:
 def editor_check(editor: Any) -> Check:
     """Returns how an edit model (:class:`..inference.editor.LevenshteinEditor`) is compared."""
     (model,), task = editor.models, editor.task
+
+    def read(folder: Path) -> Asked:
+        """Opens a folder."""
+        exported = Editor(folder, threads=1)
+        sides = exported.source, exported.target
+        return Asked(sides, exported.text_processing, exported.policy.policy)
+
+    def ask(asked: Asked, is_long: bool) -> Answers:
+        """Asks the model or its folder."""
+        yield from text_answers(asked)
+        yield from editor_answers(asked.reader, task, is_long)
+
     sides = task.src_dict, task.tgt_dict
-
-    def ask(model: LevenshteinEditorModel, is_long: bool) -> Answers:
-        yield from dictionary_answers([*map(of_fairseq, sides)], editor.text_processing)
-        yield from editor_answers(model, task, is_long)
-
-    def ask_folder(exported: Editor, is_long: bool) -> Answers:
-        names = [of_runtime(side) for side in (exported.source, exported.target)]
-        yield from dictionary_answers(names, exported.text_processing)
-        yield from editor_answers(exported.policy.policy, task, is_long)
-
-    return Check(model, ask, lambda folder: Editor(folder, threads=1), ask_folder)
+    return Check(model, Asked(sides, editor.text_processing, model), read, ask)
 
 
 def edit_states(
@@ -277,6 +289,7 @@ def near_norms(model: LevenshteinEditorModel, task: Any) -> set[nn.Module]:
     far: set[nn.Module] = set()
 
     def measure(norm: Any, inputs: tuple[Tensor, ...], _: Tensor) -> None:
+        """Notes a norm that is too wide, or whose output reaches too far."""
         unit = functional.layer_norm(inputs[0], norm.normalized_shape, eps=norm.eps)
         if norm.weight.numel() > WIDEST or unit.abs().max() > REACH:
             far.add(norm)
@@ -294,72 +307,90 @@ def near_norms(model: LevenshteinEditorModel, task: Any) -> set[nn.Module]:
 # models that write from left to right -----------------------------------------------------------
 
 
+class Taught:
+    """A reader of prefixes that knows all log-probabilities, B × T × V, of targets."""
+
+    def __init__(self, logs: np.ndarray, place: int = 0) -> None:
+        self.logs, self.place = logs, place
+
+    def read(self, units: np.ndarray, parents: np.ndarray, symbols: np.ndarray) -> np.ndarray:
+        """See :class:`lev_runtime.beam.search.PrefixReader`."""
+        self.place += 1
+        return self.logs[units, self.place - 1]
+
+
 def generator_check(model: Any, task: Any, processing: TextProcessing) -> Check:
-    """Returns how a model that writes from left to right is compared."""
+    """Returns how a model that writes from left to right is compared.
+
+    Its readers are given sources, and symbols that targets begin with: one that reads by the
+    symbol, one by the block, and one that reads the last symbol of the first target.
+    """
     sides = task.source_dictionary, task.target_dictionary
     joins_draft = getattr(model, "joins_draft", False)
-    end = sides[1].eos()
+    end = sides[0].eos()
     limits = [int(side.max_positions()) - 1 for side in (model.encoder, model.decoder)]
 
-    def rows(is_long: bool) -> Iterator[tuple[Rows, Rows]]:
-        """Yields sources, and symbols that targets begin with."""
+    def taught(sources: Rows, targets: Rows) -> Iterator[PrefixReader]:
+        """Yields the readers of the model itself."""
+        tokens = torch.from_numpy(padded(sources, sides[0].pad()))
+        before = torch.from_numpy(padded(targets, sides[1].pad()))
+        made = model(tokens, torch.tensor([*map(len, sources)]), before)
+        logs = model.get_normalized_probs(made, log_probs=True).float().numpy()
+        yield from map(Taught, [logs] * 3, [0, 0, len(targets[0]) - 1])
+
+    def read(folder: Path) -> Asked:
+        """Opens a folder."""
+        exported = PrefixModel(folder, threads=1)
+        codec = exported.codec
+        processing = TextProcessing(bpe=codec, by_letter=codec.by_letter)
+        dictionaries = exported.source, exported.target
+        readers = partial(exported_readers, exported)
+        return Asked(dictionaries, processing, readers, exported.joins_draft)
+
+    def ask(asked: Asked, is_long: bool) -> Answers:
+        """Asks the model or its folder."""
+        yield from text_answers(asked)
         sampled = [
             random_rows(inner_symbols(side), limit, is_long, seed)
             for seed, (side, limit) in enumerate(zip(sides, limits))
         ]
-        for sources, targets in zip(*sampled):
-            drafts = [[*row[::-1], sides[0].eos()] if joins_draft else [] for row in sources]
-            read = [[*row, sides[0].eos(), *draft] for row, draft in zip(sources, drafts)]
-            yield read, [[end, *row] for row in targets[::-1]]
-
-    def ask(model: Any, is_long: bool) -> Answers:
-        yield from dictionary_answers([*map(of_fairseq, sides)], processing)
-        yield "reading of drafts", np.array(joins_draft)
-        for sources, targets in rows(is_long):
-            tokens = torch.from_numpy(padded(sources, sides[0].pad()))
-            lengths = torch.tensor([*map(len, sources)])
-            before = torch.from_numpy(padded(targets, sides[1].pad()))
-            made = model(tokens, lengths, before)
-            logs = model.get_normalized_probs(made, log_probs=True).float().numpy()
-            if len(sources) > 1:
-                steps = [logs[units, place] for place, units, *_ in prefix_steps(targets, PREFIXES)]
-                yield "log-probability by the symbol", np.concatenate(steps)
-            order = range(len(sources))
-            steps = [logs[units, place] for place, units, *_ in prefix_steps(targets, order)]
-            yield "log-probability by the block", np.concatenate(steps)
-            yield "log-probability of the last symbol", logs[:1, len(targets[0]) - 1]
-
-    def ask_folder(exported: PrefixModel, is_long: bool) -> Answers:
-        names = [of_runtime(side) for side in (exported.source, exported.target)]
-        codec = exported.codec
-        yield from dictionary_answers(names, TextProcessing(bpe=codec, by_letter=codec.by_letter))
-        yield "", np.array(exported.joins_draft)
-        for sources, targets in rows(is_long):
-            prefixes = exported.prefixes(sources)
-            # of short texts drafts lack symbols, so that reading goes on where they are right again
-            is_short = len(sources) > 1
-            drafts = [[s for n, s in enumerate(row) if n % 7 or not is_short] for row in targets]
-            guided = GuidedPrefixes(prefixes, drafts)
-            if is_short:
-                steps = prefix_steps(targets, PREFIXES)
-                yield "", np.concatenate([prefixes.read(*step) for _, *step in steps])
-            steps = prefix_steps(targets, range(len(sources)))
-            yield "", np.concatenate([guided.read(*step) for _, *step in steps])
-            # the last symbol alone, after what the block's reader has read
-            size = len(targets[0]) - 1
-            past = guided.texts[0].past.items()
-            prefixes.past = {name: values[:, :, :size] for name, values in past}
-            prefixes.depth = size
+        for sources, others in zip(*sampled):
+            drafts = [[*row[::-1], end] if joins_draft else [] for row in sources]
+            read = [[*row, end, *draft] for row, draft in zip(sources, drafts)]
+            targets = [[sides[1].eos(), *row] for row in others[::-1]]
             one = np.zeros(1, np.int64)
-            yield "", prefixes.read(one, one, np.array(targets[0][-1:]))
+            steps = {
+                "the symbol": prefix_steps(targets, PREFIXES) if len(targets) > 1 else (),
+                "the block": prefix_steps(targets, range(len(targets))),
+                "the last symbol": [(one, one, np.array(targets[0][-1:]))],
+            }
+            for name, reader in zip(steps, asked.reader(read, targets)):
+                if logs := [reader.read(*step) for step in steps[name]]:
+                    yield f"log-probability by {name}", np.concatenate(logs)
 
-    return Check(model, ask, lambda folder: PrefixModel(folder, threads=1), ask_folder)
+    return Check(model, Asked(sides, processing, taught, joins_draft), read, ask)
+
+
+def exported_readers(exported: PrefixModel, sources: Rows, targets: Rows) -> Iterator[PrefixReader]:
+    """Yields the readers of :func:`generator_check` of a folder."""
+    prefixes = exported.prefixes(sources)
+    yield prefixes
+    # of short texts drafts lack symbols, so that reading goes on where they are right again
+    is_short = len(sources) > 1
+    drafts = [[s for n, s in enumerate(row) if n % 7 or not is_short] for row in targets]
+    guided = GuidedPrefixes(prefixes, drafts)
+    yield guided
+    # after what the block's reader has read
+    prefixes.depth = len(targets[0]) - 1
+    past = guided.texts[0].past.items()
+    prefixes.past = {name: values[:, :, : prefixes.depth] for name, values in past}
+    yield prefixes
 
 
 def prefix_steps(
     targets: Rows, chosen: Sequence[int]
-) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yields of each step its place in the targets, and the arguments of a reader of prefixes.
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yields of each step the arguments of a reader of prefixes.
 
     The prefixes change places at each step, and end as their targets do. chosen: the row of each.
     """
@@ -370,7 +401,7 @@ def prefix_steps(
         units = np.array([chosen[number] for number in order])
         parents = np.array([before.index(number) for number in order])
         symbols = np.array([targets[unit][place] for unit in units])
-        yield place, units, parents if place else units, symbols
+        yield units, parents if place else units, symbols
 
 
 # EncT5 ------------------------------------------------------------------------------------------
@@ -378,15 +409,12 @@ def prefix_steps(
 
 def labeler_check(labeler: Any) -> Check:
     """Returns how an EncT5 (:class:`..inference.enct5.EncT5`) is compared."""
-    kind, task = type(labeler), labeler.task
 
-    def ask(model: nn.Module, is_long: bool) -> Answers:
-        return labeler_answers(kind(model, task), labeler, is_long)
+    def ask(asked: TextLabeler, is_long: bool) -> Answers:
+        """Asks the model or its folder."""
+        return labeler_answers(asked, labeler, is_long)
 
-    def ask_folder(exported: Labeler, is_long: bool) -> Answers:
-        return labeler_answers(exported, labeler, is_long)
-
-    return Check(labeler.model, ask, lambda folder: Labeler(folder, threads=1), ask_folder)
+    return Check(labeler.model, labeler, lambda folder: Labeler(folder, threads=1), ask)
 
 
 def labeler_answers(asked: TextLabeler, labeler: Any, is_long: bool) -> Answers:

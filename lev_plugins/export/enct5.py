@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..nn.packing import AttentionLayout
 from ..nn.transformer import EncoderOutput
-from ..systems.enct5.model import EncT5Model
+from ..systems.enct5.model import EncT5Model, cross_attention_mask
 from ..systems.enct5.problem_types import ProblemType
 from .trace import masks, numbers, trace, traceable
 from .weights import WeightFile
@@ -46,17 +45,10 @@ class Labeler(nn.Module):
         states = model.encoder(model.embed(tokens), real)
         seen = real[:, None]
         if spans is not None and latent_spans is not None:
-            seen = seen & (latent_spans[:, :, None] == spans[:, None])
-            seen = seen | ~latent_mask.bool()[:, :, None]  # else padding would see nothing
-        source = EncoderOutput(states, seen[:, None])
-        first, *others = decoder.blocks
-        x = decoder._first_block(first, latents, source, None)
-        if others:
-            # padding sees padding, as in the model: nothing would be no number
-            layout = AttentionLayout(decoder.bias(latent_mask[:, :, None] == latent_mask[:, None]))
-            for block in others:
-                x, _, _ = block(x, layout, source)
-        logits: Tensor = model.head(decoder.norm(x))
+            seen = cross_attention_mask(mask, spans, latent_mask, latent_spans)
+        # padding sees padding, as in the model: nothing would be no number
+        read = decoder.read(latents, latent_mask, EncoderOutput(states, seen[:, None]))
+        logits: Tensor = model.head(read)
         return logits
 
 
@@ -77,6 +69,5 @@ def write_graph(
     }
     if kind is ProblemType.TAGGING:
         inputs |= {"spans": numbers(*text), "latent_spans": numbers(*positions)}
-    outputs = {"logits": positions}
     labeler = Labeler(traceable(model))
-    return {"labeler": trace(labeler, inputs, outputs, folder / GRAPH, weights, int8)}
+    return {"labeler": trace(labeler, inputs, ["logits"], folder / GRAPH, weights, int8)}

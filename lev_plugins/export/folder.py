@@ -135,6 +135,7 @@ def editor_writer(editor: LevenshteinEditor, max_iter: int | None = None) -> Wri
     model.eval()
 
     def write(folder: Path, int8: bool) -> dict[str, Any]:
+        """Writes graphs, dictionaries or labels, and text processing; see :class:`Writer`."""
         weights = WeightFile(folder)
         fixed = partial(checked.near_norms, task=task)
         graphs = levenshtein.write_graphs(model, folder, weights, int8, fixed)
@@ -164,6 +165,7 @@ def labeler_writer(model: EncT5) -> Writer:
     """Returns a writer of an EncT5 with its subwords and labels."""
 
     def write(folder: Path, int8: bool) -> dict[str, Any]:
+        """Writes graphs, dictionaries or labels, and text processing; see :class:`Writer`."""
         metadata = model.metadata
         weights = WeightFile(folder)
         graphs = enct5.write_graph(model.model, model.problem_type, folder, weights, int8)
@@ -195,6 +197,7 @@ def generator_writer(parts: GeneratingParts, state: CheckpointState) -> Writer:
         name = own if isinstance(model, of_ours) else name
 
     def write(folder: Path, int8: bool) -> dict[str, Any]:
+        """Writes graphs, dictionaries or labels, and text processing; see :class:`Writer`."""
         weights = WeightFile(folder)
         graphs = readers.write_graphs(model, folder, weights, int8)
         _write_dictionaries(folder, task.source_dictionary, task.target_dictionary)

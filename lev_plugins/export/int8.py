@@ -49,9 +49,7 @@ class Rows(NamedTuple):
 class Quantizer:
     """Rewrites a graph; ``constants``: its tensors by name.
 
-    Attributes:
-        tensors: those of 8 bits and their scales, by name.
-        described: of each weight, what :class:`lev_runtime.folder.Int8Weight` says.
+    tensors: those of 8 bits and their scales, by name.
     """
 
     def __init__(
@@ -68,7 +66,6 @@ class Quantizer:
         self.joined: list[onnx.NodeProto] = []  #: those that a product does too
         self.rows: dict[str, Rows] = {}
         self.tensors: dict[str, onnx.TensorProto] = {}
-        self.described: list[dict[str, Any]] = []
 
     def run(self) -> None:
         """Replaces the products with constants of many numbers."""
@@ -108,14 +105,10 @@ class Quantizer:
     def _weight(self, name: str, rows: np.ndarray, step: np.float32) -> tuple[str, str]:
         """Returns a weight in 8 bits, given as outputs × inputs, and the outputs' scales."""
         rounded, steps = rows_in_int8(rows)
-        parts = {"weight": np.ascontiguousarray(rounded.T), "scales": steps * step}
-        described: dict[str, Any] = {"shape": list(parts["weight"].shape)}
-        for kind, part in parts.items():
-            described[kind] = f"{name}_{kind}_{step}"
-            described[f"{kind}_offset"], _ = self.weights.add(part)
-            self.tensors[described[kind]] = self.weights.tensor(part, described[kind])
-        self.described.append(described)
-        return described["weight"], described["scales"]
+        weight, scales = f"{name}_weight_{step}", f"{name}_scales_{step}"
+        self.tensors[weight] = self.weights.tensor(np.ascontiguousarray(rounded.T), weight)
+        self.tensors[scales] = self.weights.tensor(steps * step, scales)
+        return weight, scales
 
     def _bias_after(self, product: str) -> tuple[onnx.NodeProto, str] | None:
         """Returns the node that adds a constant to a product, and the constant, if all read it."""

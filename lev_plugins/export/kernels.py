@@ -13,10 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.onnx import symbolic_helper
+from torch.utils.weak import WeakIdKeyDictionary
 
 from ..nn.kernels import Kernels
-from .trace import OPSET
 
+OPSET = 20
 ATTENTION = "com.microsoft::MultiHeadAttention"
 
 
@@ -37,6 +38,7 @@ class MultiHeadAttention(torch.autograd.Function):
         heads: int,
         scale: float | None,
     ) -> Tensor:
+        """Computes what the node computes, for the trace."""
         query = query.unflatten(2, (heads, -1)).transpose(1, 2)
         if mask is not None:
             mask = mask.bool().unsqueeze(1).reshape(len(mask), 1, -1, mask.size(-1))
@@ -47,6 +49,7 @@ class MultiHeadAttention(torch.autograd.Function):
     def symbolic(
         g: Any, query: Any, key: Any, value: Any, mask: Any, heads: int, scale: float | None
     ) -> Any:
+        """Writes the node."""
         values = [query, key, value]
         if not symbolic_helper._is_none(mask):
             no_bias = g.op("prim::Constant").setType(torch._C.OptionalType.ofTensor())
@@ -55,8 +58,17 @@ class MultiHeadAttention(torch.autograd.Function):
         return g.op(ATTENTION, *values, **options).setType(query.type())
 
 
-class FusedKernels(Kernels):
-    """Attention as one operator; the output layer as one that reads its table as it is stored."""
+class TracedKernels(Kernels):
+    """Attention as plain products, which onnxruntime runs faster than what torch writes.
+
+    fused: as one node instead, which is faster for one symbol; masks are then of bools, the same
+    for all heads, or None.
+    """
+
+    def __init__(self, fused: bool = False) -> None:
+        self.fused = fused
+        #: of a mask what is added to the scores, once for all layers
+        self.added = WeakIdKeyDictionary()
 
     def attention(
         self,
@@ -67,13 +79,22 @@ class FusedKernels(Kernels):
         dropout: float = 0.0,
         scale: float | None = None,
     ) -> Tensor:
-        """See the base class; in evaluation, with masks of bools, the same for all heads."""
-        if mask is not None:
-            mask = (mask[:, 0, 0] if mask.size(2) == 1 else mask[:, 0]).int()
-        heads = int(query.size(1))
-        query = query.transpose(1, 2).flatten(2)
-        out: Tensor = MultiHeadAttention.apply(query, key, value, mask, heads, scale)
-        return out.unflatten(2, (heads, -1)).transpose(1, 2)
+        """See the base class; in evaluation."""
+        if self.fused:
+            if mask is not None:
+                mask = (mask[:, 0, 0] if mask.size(2) == 1 else mask[:, 0]).int()
+            heads = int(query.size(1))
+            query = query.transpose(1, 2).flatten(2)
+            out: Tensor = MultiHeadAttention.apply(query, key, value, mask, heads, scale)
+            return out.unflatten(2, (heads, -1)).transpose(1, 2)
+        scale = int(query.size(-1)) ** -0.5 if scale is None else scale
+        scores = query * scale @ key.transpose(2, 3)
+        if mask is not None and mask.dtype == torch.bool:
+            if mask not in self.added:
+                self.added[mask] = torch.where(mask, 0.0, float("-inf"))
+            mask = self.added[mask]
+        scores = scores if mask is None else scores + mask
+        return scores.softmax(3) @ value
 
 
 def _reshaped(g: Any, x: Any, sizes: Sequence[int]) -> Any:

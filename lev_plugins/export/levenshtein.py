@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ..nn.kernels import joined
 from ..nn.packing import AttentionLayout
 from ..nn.rotary import rotary_angles
 from ..nn.transformer import EncoderOutput, TransformerBlock
@@ -41,18 +42,18 @@ class Encoder(nn.Module):
         self.readers = [block.cross_attention for stack in stacks for block in stack.blocks]
 
     def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        """Encodes sources; ``mask``: B × S, 0 at padding."""
         model = self.model
         states = model.encoder(x, layout(mask, model.rotary[0]))
         states = states if model.encoder_norm is None else model.encoder_norm(states)
         given = [states] if model.copies_source else []
         given += [] if model.pointer is None else [model.pointer.key(states).transpose(1, 2)]
         # keys and values of all blocks are one product
-        layers = [reader.inputs for reader in self.readers]
-        weight, bias = (torch.cat(parts) for parts in zip(*((x.weight, x.bias) for x in layers)))
+        rows = functional.linear(states, *joined(reader.inputs for reader in self.readers))
         heads = self.readers[0].heads
         width = model.cfg.encoder_embed_dim // heads
-        rows = functional.linear(states, weight, bias).view(*x.shape[:2], -1, width)
-        return (*given, *rows.transpose(1, 2).split(heads, 1))
+        by_head = rows.unflatten(2, (-1, width)).transpose(1, 2)
+        return (*given, *by_head.split(heads, 1))
 
 
 class Decoder(nn.Module):
@@ -66,12 +67,12 @@ class Decoder(nn.Module):
         self.readers = [block.cross_attention for block in body.blocks[: self.depth]]
 
     def features(
-        self, x: Tensor, mask: Tensor, source_mask: Tensor, pairs: tuple[Tensor, ...]
+        self, x: Tensor, mask: Tensor, source_mask: Tensor, pairs: dict[str, Tensor]
     ) -> Tensor:
         """``pairs``: keys and values of the source for each block, one after the other."""
-        model = self.model
-        cache = dict(zip(self.readers, zip(pairs[::2], pairs[1::2])))
-        source = EncoderOutput(pairs[0], layout(source_mask, None).mask, cache)
+        model, values = self.model, list(pairs.values())
+        cache = dict(zip(self.readers, zip(values[::2], values[1::2])))
+        source = EncoderOutput(values[0], layout(source_mask, None).mask, cache)
         x = self.stack(x, layout(mask, model.rotary[1]), source, self.depth)
         return x if model.decoder_norm is None else model.decoder_norm(x)
 
@@ -90,7 +91,8 @@ class Sides(Decoder):
             parts += [] if model.deleted is None else [model.deleted.what.weight]
         return torch.cat(parts)
 
-    def forward(self, x: Tensor, mask: Tensor, source_mask: Tensor, *pairs: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor, source_mask: Tensor, **pairs: Tensor) -> Tensor:
+        """Reads sentences; arguments of :meth:`features`."""
         return functional.linear(self.features(x, mask, source_mask, pairs), self.table())
 
 
@@ -99,12 +101,17 @@ class Tokens(Decoder):
     likeliest token with its probability, so that logits need not be fetched."""
 
     def forward(
-        self, x: Tensor, mask: Tensor, source_mask: Tensor, places: Tensor, *pairs: Tensor
+        self,
+        x: Tensor,
+        mask: Tensor,
+        source_mask: Tensor,
+        places: Tensor,
+        pointer_keys: Tensor | None = None,
+        source: Tensor | None = None,
+        **pairs: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
+        """``pointer_keys``, ``source``: of a model with a pointer."""
         model = self.model
-        if model.pointer is not None:
-            keys, source, *others = pairs
-            pairs = tuple(others)
         features = self.features(x, mask, source_mask, pairs)
         table = model.output_weight()
         never = torch.zeros(len(table)).index_fill(
@@ -112,9 +119,9 @@ class Tokens(Decoder):
         )
         rows = features.flatten(0, 1).index_select(0, places)
         logits = functional.linear(rows, table, never)
-        if model.pointer is not None:
-            seen = source_mask.bool()[:, None, None]
-            logits = model.pointer(logits, features, places, keys.transpose(1, 2), source, seen)
+        if model.pointer is not None and pointer_keys is not None:
+            keys, seen = pointer_keys.transpose(1, 2), source_mask.bool()[:, None, None]
+            logits = model.pointer(logits, features, places, keys, source, seen)
         return logits, logits.argmax(1), logits.softmax(1).amax(1)
 
 
@@ -167,7 +174,7 @@ def write_graphs(
     encoder = trace(
         Encoder(model),
         {"x": floats("batch", "source", width), "mask": masks("batch", "source")},
-        {name: dims for name, (_, dims) in given.items()},
+        given,
         folder / ENCODER,
         weights,
         int8,
@@ -179,7 +186,6 @@ def write_graphs(
     }
     written = {"places": numbers("written")} | pointed
     written |= {"source": numbers("batch", "source")} if model.pointer else {}
-    token = {"token": ["written"], "best": ["written"], "probability": ["written"]}
     heads_at: dict[tuple[str, int, bool], list[str]] = {}
     for head, end in model.exits.items():
         heads_at.setdefault((*end, head == "token"), []).append(head)
@@ -189,7 +195,7 @@ def write_graphs(
         decoder = trace(
             (Tokens if writes else Sides)(model, exits),
             read | (written if writes else {}) | source,
-            token if writes else {"sides": ["batch", "length"]},
+            ["token", "best", "probability"] if writes else ["sides"],
             folder / f"decoder_{'_'.join(exits)}.onnx",
             weights,
             int8,

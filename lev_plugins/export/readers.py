@@ -19,6 +19,7 @@ from torch.nn import functional
 from lev_runtime.errors import UserError, flag
 
 from ..nn.decoder_block import KVCache, TiedOutput, append_kv
+from ..nn.kernels import joined, set_kernels
 from ..nn.packing import AttentionLayout
 from ..nn.rotary import angles_at
 from ..nn.seq2seq.model import TransformerDecoder
@@ -26,7 +27,7 @@ from ..systems.gated.encoder import GatedEncoderOutput
 from ..systems.pbd.attention import future_mask
 from ..systems.pbd.encoder import PBDEncoderOutput
 from ..systems.transformer_concat.model import ConcatEncoder
-from .kernels import FusedKernels, MultiHeadAttention
+from .kernels import MultiHeadAttention, TracedKernels
 from .trace import Value, floats, masks, numbers, trace, traceable
 from .weights import WeightFile
 
@@ -56,6 +57,7 @@ class Encoder(nn.Module):
         self.model = model
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        """Encodes sources, padded on the right."""
         (output,) = self.model.encoder(tokens)["encoder_out"]
         decoder = self.model.decoder
         pairs = chain.from_iterable(block.keys_values(output) for block in decoder.blocks)
@@ -75,18 +77,18 @@ class Reader(nn.Module):
     ``place``, R × T: which symbols each of them sees. It then gives R·T × V.
     """
 
-    def __init__(self, decoder: Any, names: list[str]) -> None:
+    def __init__(self, decoder: Any) -> None:
         super().__init__()
-        self.decoder, self.names = decoder, names
+        self.decoder = decoder
 
-    def forward(self, *values: Tensor) -> tuple[Tensor, ...]:
-        given = dict(zip(self.names, values))
+    def forward(self, **given: Tensor) -> tuple[Tensor, ...]:
+        """Reads the prefixes."""
         pairs: dict[str, Any] = defaultdict(list)
-        for name in self.names:
+        for name, values in given.items():
             kind, _, layer = name.partition("_")
             if kind in KINDS:
                 rows = given["parents" if layer.startswith("past") else "units"]
-                pairs[layer].append(given[name].index_select(0, rows))
+                pairs[layer].append(values.index_select(0, rows))
         real = given["source_mask"].index_select(0, given["units"]).bool()
         if "seen" not in given:
             given |= {"symbols": given["symbols"][:, None], "place": given["place"][None]}
@@ -153,6 +155,7 @@ class StockEncoder(Encoder):
             layer.self_attn = Fused(layer.self_attn)
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, ...]:
+        """Encodes sources, padded on the right."""
         (states,) = self.model.encoder(tokens, None)["encoder_out"]
         states = states.transpose(0, 1)
         layers = [layer.encoder_attn for layer in self.model.decoder.layers]
@@ -166,8 +169,8 @@ class StockEncoder(Encoder):
 class StockReader(Reader):
     """The same of fairseq's own Transformer; its attention takes no mask for each row."""
 
-    def __init__(self, decoder: Any, names: list[str]) -> None:
-        super().__init__(decoder, names)
+    def __init__(self, decoder: Any) -> None:
+        super().__init__(decoder)
         positions, first = decoder.embed_positions, decoder.padding_idx + 1
         if positions is not None:
             sinusoids = getattr(positions, "weights", None)
@@ -181,6 +184,7 @@ class StockReader(Reader):
         return functional.embedding(self.place, self.places)
 
     def read(self, given: dict[str, Tensor], real: Tensor, pairs: dict[str, Any]) -> Any:
+        """See the base class."""
         decoder, self.place = self.decoder, given["place"]
         for number, layer in enumerate(decoder.layers):
             layer.self_attn.hold(pairs[f"past_{number}"], given.get("seen"))
@@ -229,8 +233,7 @@ class Fused(nn.Module):
 
 def projected(x: Tensor, layers: Sequence[nn.Linear]) -> tuple[Tensor, ...]:
     """Returns what layers of equal sizes make of the same input, by one product."""
-    weight, bias = (torch.cat(side) for side in zip(*((y.weight, y.bias) for y in layers)))
-    return functional.linear(x, weight, bias).split(layers[0].out_features, 2)
+    return functional.linear(x, *joined(layers)).split(layers[0].out_features, 2)
 
 
 def by_heads(x: Tensor, stock: Any) -> Tensor:
@@ -280,6 +283,7 @@ def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> d
     given = copied | pairs
 
     def ends(*dims: str | int) -> Value:
+        """Returns an example of </s> everywhere."""
         return torch.full_like(numbers(*dims)[0], decoder.dictionary.eos()), dims
 
     mask, dims = masks("batch", "source")
@@ -287,27 +291,24 @@ def write_graphs(model: Any, folder: Path, weights: WeightFile, int8: bool) -> d
     encoder = trace(
         parts[0](model),
         {"tokens": (tokens, dims)},
-        {name: dims for name, (_, dims) in given.items()},
+        given,
         folder / "encoder.onnx",
         weights,
         int8,
     )
-    for module in decoder.modules():
-        if hasattr(module, "kernels"):
-            module.kernels = FusedKernels()
+    set_kernels(decoder, TracedKernels(fused=True))
     one = {"symbols": ends("prefixes"), "place": (torch.tensor([2]), [1])}
     block = {"symbols": ends("prefixes", "block"), "place": numbers("prefixes", "block")}
     block |= {"seen": masks("prefixes", "block", "keys")}
     rows = {name: (torch.tensor([0, 1, 1]), ["prefixes"]) for name in ("units", "parents")}
     read = rows | given | {"source_mask": masks("batch", "source")}
     read |= dict.fromkeys(past, floats("rows", heads, "past", width))
-    logs = {"logs": ["symbols"]}
-    logs |= {f"{name}_next": ["prefixes", heads, "written", width] for name in past}
+    logs = ["logs", *(f"{name}_next" for name in past)]
     graphs = {"encoder": encoder}
-    reader = parts[1](decoder, [])
+    reader = parts[1](decoder)
     for name, symbols in (("reader", one), ("block_reader", block)):
-        reader.names = [*symbols, *read]
-        graphs[name] = trace(reader, symbols | read, logs, folder / f"{name}.onnx", weights, int8)
+        path = folder / f"{name}.onnx"
+        graphs[name] = trace(reader, symbols | read, logs, path, weights, int8)
     return graphs | {"blocks": len(names), "heads": heads, "head_width": width}
 
 

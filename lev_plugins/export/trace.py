@@ -16,13 +16,12 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
-from torch.utils.weak import WeakIdKeyDictionary
 
-from ..nn.kernels import Kernels
+from ..nn.kernels import set_kernels
 from .int8 import MICROSOFT, Quantizer
+from .kernels import OPSET, TracedKernels
 from .weights import WeightFile, in_half_precision
 
-OPSET = 20
 SMALLEST_SHARED = 1024  #: bytes; what is smaller stands in the graph
 #: the names of sizes that differ from run to run, and those of an example, each another
 SIZES: dict[Any, int] = {"batch": 2, "source": 5, "length": 7, "written": 3, "positions": 4}
@@ -32,72 +31,53 @@ Dimensions = Sequence[str | int]
 Value = tuple[Tensor, Dimensions]
 
 
-class TracedKernels(Kernels):
-    """Attention as plain products, which onnxruntime runs faster than what torch writes."""
-
-    def __init__(self) -> None:
-        #: of a mask what is added to the scores, once for all layers
-        self.added = WeakIdKeyDictionary()
-
-    def attention(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        dropout: float = 0.0,
-        scale: float | None = None,
-    ) -> Tensor:
-        """See the base class; in evaluation."""
-        scale = int(query.size(-1)) ** -0.5 if scale is None else scale
-        scores = query * scale @ key.transpose(2, 3)
-        if mask is not None and mask.dtype == torch.bool:
-            if mask not in self.added:
-                self.added[mask] = torch.where(mask, 0.0, float("-inf"))
-            mask = self.added[mask]
-        scores = scores if mask is None else scores + mask
-        return scores.softmax(3) @ value
-
-
 def traceable(model: Any) -> Any:
     """Returns a copy of a model as :func:`trace` wants it; nothing changes the model itself."""
     copied = copy.deepcopy(model).cpu().float().eval()
-    kernels = TracedKernels()
-    for module in copied.modules():  # last: a move gives layers the kernels of their device
-        if hasattr(module, "kernels"):
-            module.kernels = kernels
+    set_kernels(copied, TracedKernels())  # last: a move gives layers the kernels of their device
     return copied
+
+
+class Named(nn.Module):
+    """Gives a module its inputs by their names, which torch's exporter gives by their order."""
+
+    def __init__(self, module: nn.Module, names: Iterable[str]) -> None:
+        super().__init__()
+        self.module, self.names = module, list(names)
+
+    def forward(self, *values: Tensor) -> Any:
+        """Returns what the module returns."""
+        return self.module(**dict(zip(self.names, values)))
 
 
 def trace(
     module: nn.Module,
     inputs: Mapping[str, Value],
-    outputs: Mapping[str, Dimensions],
+    outputs: Iterable[str],
     path: Path,
     weights: WeightFile,
     int8: bool = False,
 ) -> dict[str, Any]:
-    """Writes the graph of a module; returns its name, and what there is of it in 8 bits.
+    """Writes the graph of a module; returns its name, as a folder's description has it.
 
     Args:
         module: computes with a :func:`traceable` model.
-        inputs: of each argument, in order. Examples have padding: what makes no difference to them
-            is not traced.
-        outputs: their dimensions.
+        inputs: of each argument. Examples have padding: what makes no difference to them is not
+            traced.
+        outputs: names of what it returns.
         int8: products with many weights have 8 bits.
     """
-    dimensions = {name: dims for name, (_, dims) in inputs.items()} | dict(outputs)
+    examples = tuple(example for example, _ in inputs.values())
     axes = {
         name: {axis: dim for axis, dim in enumerate(dims) if isinstance(dim, str)}
-        for name, dims in dimensions.items()
+        for name, (_, dims) in inputs.items()
     }
-    examples = tuple(example for example, _ in inputs.values())
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch, warnings.catch_warnings():
         # of torch.jit: a width that is read as a number; of torch.onnx: that it is the old exporter
         for known in (torch.jit.TracerWarning, DeprecationWarning):
             warnings.simplefilter("ignore", known)
         torch.onnx.export(
-            module.eval(),  # else the exporter puts it back into training, and all of the model
+            Named(module, inputs).eval(),  # else the exporter puts the model back into training
             examples,
             f"{scratch}/{path.name}",
             input_names=[*inputs],
@@ -107,7 +87,6 @@ def trace(
             dynamo=False,
         )
         model = onnx.load(f"{scratch}/{path.name}")
-    _fix_shapes(model)
     _remove_needless(model.graph)
     quantizer = Quantizer(model.graph, constants(model.graph), weights)
     if int8:
@@ -118,7 +97,7 @@ def trace(
     _share_weights(model.graph, weights)
     model.graph.initializer.extend(quantizer.tensors.values())
     path.write_bytes(model.SerializeToString())
-    return {"file": path.name, "int8": quantizer.described}
+    return {"file": path.name}
 
 
 def sizes(dims: Iterable[Any]) -> list[int]:
@@ -151,33 +130,6 @@ def constants(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
         if node.op_type == "Constant" and node.attribute[0].name == "value":
             found[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
     return found
-
-
-def _fix_shapes(model: onnx.ModelProto) -> None:
-    """Writes new shapes as constants, which torch computes from shapes in several nodes each.
-
-    A size that stays where it is is 0, and one other −1.
-    """
-    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
-    known = {
-        value.name: [size.dim_value or size.dim_param for size in value.type.tensor_type.shape.dim]
-        for value in [*inferred.value_info, *inferred.input, *inferred.output]
-        if value.type.tensor_type.HasField("shape")
-    }
-    for number, node in enumerate(model.graph.node):
-        if node.op_type == "Reshape" and known.keys() >= {node.input[0], node.output[0]}:
-            before, after = (known[name] for name in (node.input[0], node.output[0]))
-            moved = [
-                0 if before[place : place + 1] == [size] else size
-                for place, size in enumerate(after)
-            ]
-            shape = np.array([-1 if isinstance(size, str) else size for size in moved], np.int64)
-            if len(before) == len(after) and (shape != 0).sum() < 2:
-                node.op_type = "Identity"
-                del node.input[1:], node.attribute[:]
-            elif (shape == -1).sum() < 2:
-                node.input[1] = f"shape_{number}"
-                model.graph.initializer.append(numpy_helper.from_array(shape, node.input[1]))
 
 
 def _remove_needless(graph: onnx.GraphProto) -> None:

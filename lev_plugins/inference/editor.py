@@ -12,6 +12,7 @@ from lev_runtime.history import EditHypothesis
 from lev_runtime.refine import options as runtime_options
 from lev_runtime.text.codec import TextProcessing
 from lev_runtime.text.sentences import Decode, Draft, Sentence, TextEditor
+from lev_runtime.text.source_change import read_change
 
 from ..data.batch import Batch, TextEncoder
 from ..nn.precision import prepare_for_decoding
@@ -139,7 +140,7 @@ class LevenshteinEditor(TextEditor):
 
     def encode_source(self, source: str, old: str | None) -> torch.Tensor:
         """See the base class."""
-        marked = self.task.mark_change(source, old)
+        marked = read_change(source, old, self.task.old_source)
         return self.task.encode_text(marked, self._cut, self.task.src_dict)
 
     def _cut(self, text: str) -> str:

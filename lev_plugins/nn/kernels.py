@@ -1,5 +1,8 @@
 """Functions that layers compute with: torch's own, or those of a device (:mod:`.backends`)."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -89,6 +92,19 @@ def added_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 #: those of a layer that nobody has put on its device's
 TORCH = Kernels()
+
+
+def joined(layers: Iterable[Any]) -> tuple[Tensor, Tensor]:
+    """Returns weight and bias of layers that read the same input, for one product of all."""
+    weight, bias = zip(*((layer.weight, layer.bias) for layer in layers))
+    return torch.cat(weight), torch.cat(bias)
+
+
+def set_kernels(model: nn.Module, kernels: Kernels) -> None:
+    """Lets all layers of a model compute with these."""
+    for module in model.modules():
+        if hasattr(module, "kernels"):
+            setattr(module, "kernels", kernels)  # noqa: B010
 
 
 class Linear(nn.Linear):

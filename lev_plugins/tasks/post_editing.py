@@ -3,20 +3,27 @@
 import copy
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import torch
 from fairseq import utils
-from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
+from fairseq.data import (
+    Dictionary,
+    FairseqDataset,
+    LanguagePairDataset,
+    ListDataset,
+    data_utils,
+)
 from fairseq.tasks.translation import load_langpair_dataset
 from torch import Tensor
 
 from lev_runtime.errors import UserError
 from lev_runtime.io.lines import say_no_draft
-from lev_runtime.text.source_change import MARKS, mark_change
+from lev_runtime.text.source_change import MARKS, read_change
 
 from ..options import OptionalStr, option
 from .evaluated_translation import EvaluatedTranslationTask
@@ -91,19 +98,6 @@ class PostEditingTask(EvaluatedTranslationTask):
     def old_source(self) -> bool:
         """Returns whether sources have their change from an older source marked."""
         return bool(getattr(self.cfg, "old_source", False))
-
-    def mark_change(self, source: str, old: str | None) -> str:
-        """Returns a source as the model reads it next to an older one.
-
-        Raises:
-            UserError: there is an older one, and the model was trained without.
-        """
-        if old is not None and not self.old_source:
-            raise UserError(
-                "an old source is given, but the model was not trained with --old-source; "
-                "leave it out"
-            )
-        return mark_change(source, old or "")
 
     @classmethod
     def check_resumed(cls, cfg: EvaluationConfig, stored: object, path: str) -> None:
@@ -216,7 +210,7 @@ class PostEditingTask(EvaluatedTranslationTask):
                     f"input line {number} has {len(rest)} tabs; write source, or "
                     f"source<TAB>draft{more}"
                 )
-            source = self.mark_change(source, rest[1] if rest[1:] else None)
+            source = read_change(source, rest[1] if rest[1:] else None, self.old_source)
             try:
                 draft = encode_draft(rest[0]) if rest else None
             except UserError as error:
@@ -244,3 +238,13 @@ def without_placeholder(dictionary: Dictionary) -> Dictionary:
     end = plain.indices.pop(PLACEHOLDER)
     del plain.symbols[end:], plain.count[end:]
     return plain
+
+
+def as_pair(item: Any) -> tuple[Tensor, Any]:
+    """Returns a source and its draft, None without, of what interactive reads of a line."""
+    return item if isinstance(item, tuple) else (item, None)
+
+
+def listed(rows: Sequence[Tensor]) -> ListDataset:
+    """Returns sentences as a data set with their lengths."""
+    return ListDataset(rows, np.array([len(row) for row in rows]))

@@ -108,6 +108,6 @@ class GuidedPrefixes:
             "place": np.arange(count, count + len(block))[None],
             "seen": seen[None],
         }
-        logs, text.past = self.model.run(self.model.block_reader, inputs)
+        logs, text.past = self.model.run("block_reader", inputs)
         text.ahead = list(zip(block, logs, strict=True))[::-1]
         text.written = []

@@ -6,13 +6,12 @@ V symbols.
 
 import os
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..errors import UserError
-from ..folder import Arrays, Folder, Session
+from ..folder import EXPORT_AGAIN, Arrays, Folder, Session
 from ..refine.arrays import padded
 from ..text.codec import TextCodec, read_dictionaries
 from .options import SearchOptions
@@ -39,57 +38,52 @@ class PrefixModel:
         self.threads = threads
         self.settings: dict[str, Any] = folder.description["settings"]
         graphs: dict[str, Any] = folder.description["graphs"]
-        self.past = self.names_of(graphs)
+        self.sessions: dict[str, Session] = {}
+        #: the names of the keys and values of prefixes that were read
+        self.past = [
+            f"{kind}_past_{number}"
+            for number in range(graphs["blocks"])
+            for kind in ("key", "value")
+        ]
         self.shape = graphs["heads"], 0, graphs["head_width"]
         self.codec = TextCodec(folder)
         self.source, self.target = read_dictionaries(folder)
         #: whether it reads a source and its draft, one after the other
         self.joins_draft: bool = self.settings.get("joins_draft", False)
 
-    @cached_property
-    def encoder(self) -> Session:
-        """Returns the encoder, loaded when first run: a corrector of right text runs none."""
-        return self.folder.session(self.folder.description["graphs"]["encoder"], self.threads)
+    def graph(self, name: str) -> Session:
+        """Returns a graph, loaded when first run: a corrector of right text runs none.
 
-    @cached_property
-    def reader(self) -> Session:
-        """Returns the decoder that reads a symbol at a time."""
-        return self.folder.session(self.folder.description["graphs"]["reader"], self.threads)
-
-    @cached_property
-    def block_reader(self) -> Session:
-        """Returns the decoder that reads several symbols at once (:mod:`.draft_guided`)."""
-        graph = self.folder.description["graphs"].get("block_reader")
-        if graph is None:
-            fault = "was exported by a version without draft-guided decoding"
-            raise UserError(f"{self.folder.path} {fault}; export the model again with lev-export")
-        return self.folder.session(graph, self.threads)
-
-    @staticmethod
-    def names_of(graphs: dict[str, Any]) -> list[str]:
-        """Returns the names of the keys and values of prefixes that were read."""
-        blocks = range(graphs["blocks"])
-        return [f"{kind}_past_{number}" for number in blocks for kind in ("key", "value")]
+        name: encoder; reader, of a symbol at a time, or block_reader, of several
+        (:mod:`.draft_guided`).
+        """
+        if name not in self.sessions:
+            described = self.folder.description["graphs"].get(name)
+            if described is None:
+                fault = "was exported by a version without draft-guided decoding"
+                raise UserError(f"{self.folder.path} {fault}; {EXPORT_AGAIN}")
+            self.sessions[name] = self.folder.session(described, self.threads)
+        return self.sessions[name]
 
     def numbers(self, source: Sequence[str], draft: Sequence[str] = ()) -> list[int]:
         """Returns the numbers that the encoder reads of tokens, </s> after them."""
         _, *numbers = self.source.encode(source)
         return numbers + self.source.encode(draft)[1:] if self.joins_draft else numbers
 
-    def run(self, reader: Session, inputs: Arrays) -> tuple[Floats, dict[str, Floats]]:
+    def run(self, reader: str, inputs: Arrays) -> tuple[Floats, dict[str, Floats]]:
         """Returns log-probabilities of what follows prefixes; keys and values of these by name."""
         outputs = ["logs", *(f"{name}_next" for name in self.past)]
-        logs, *newest = reader(outputs, inputs)
+        logs, *newest = self.graph(reader)(outputs, inputs)
         return logs, dict(zip(self.past, newest))
 
     def prefixes(self, sources: Sources) -> "Prefixes":
         """Encodes sources, which end with </s>; returns a reader of prefixes of their outputs."""
         tokens = padded(sources, self.source.pad)
         real = (tokens != self.source.pad).astype(np.int32)
-        outputs = self.encoder.outputs
-        states = self.encoder(outputs, {"tokens": tokens, "mask": real})
+        encoder = self.graph("encoder")
+        states = encoder(encoder.outputs, {"tokens": tokens, "mask": real})
         encoder_out = {"source_mask": real}
-        encoder_out |= zip(outputs, states)
+        encoder_out |= zip(encoder.outputs, states)
         return Prefixes(self, encoder_out)
 
     @property
@@ -141,6 +135,6 @@ class Prefixes:
         """
         rows = {"units": units, "parents": parents, "symbols": symbols}
         inputs = {**self.encoder_out, **self.past, **rows, "place": np.array([self.depth])}
-        logs, self.past = self.model.run(self.model.reader, inputs)
+        logs, self.past = self.model.run("reader", inputs)
         self.depth += 1
         return logs

@@ -1,13 +1,13 @@
 """Signs an output with all that one needs to repeat it, as sacrebleu does."""
 
-import hashlib
 from pathlib import Path
 
 from .. import __version__
 from ..errors import UserError
+from ..folder import DESCRIPTION, digest
 
 #: the file that identifies a folder's model, the first that is there
-_FILES = ("runtime.json", "checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
+_FILES = (DESCRIPTION, "checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 
 
 def signature(model: str | Path, **settings: object) -> str:
@@ -21,9 +21,7 @@ def signature(model: str | Path, **settings: object) -> str:
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         raise UserError(f"{model}: no model there to sign")
-    with file.open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()[:12]
-    fields = {"version": __version__, "model": digest, **settings}
+    fields = {"version": __version__, "model": digest(file)[:12], **settings}
     known = {name: value for name, value in fields.items() if value is not None}
     return "|".join(
         f"{name}:{value:g}" if isinstance(value, float) else f"{name}:{value}"

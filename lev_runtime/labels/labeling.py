@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..batching import BUFFER, Pause, by_budget, chunks
+from ..batching import BUFFER, Pause, chunks, in_budget
 from ..errors import UserError, require_count, require_number, strings
 from .pieces import Encoding, Tokenizer
 from .predictions import MANY, MULTILABEL, REGRESSION, TAGGING, Prediction, Wanted
@@ -153,14 +153,7 @@ class TextLabeler(ABC):
         Texts of similar length are read together, as many as the budget of a batch allows.
         """
         sizes = [(len(window.pieces), self.num_positions(window)) for window in windows]
-        order = sorted(range(len(windows)), key=sizes.__getitem__)
-        widths = [max(sizes[index]) for index in order]
-        scores: dict[int, np.ndarray] = {}
-        for batch in by_budget(widths, self.batch_tokens):
-            indices = [order[position] for position in batch]
-            chosen = [windows[index] for index in indices]
-            scores |= zip(indices, self.batch_scores(chosen), strict=True)
-        return [scores[index] for index in range(len(windows))]
+        return in_budget(self.batch_scores, windows, sizes, self.batch_tokens)
 
     @abstractmethod
     def batch_scores(self, windows: Sequence[Encoding]) -> Iterable[np.ndarray]:

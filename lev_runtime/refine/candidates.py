@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..history import EditHypothesis
-from .arrays import Array, Arrays
+from .arrays import Array, Arrays, padded
 from .options import RefinementOptions
 from .policy import Counts, EditPolicy, EditState, Symbols
 
@@ -93,9 +93,7 @@ def rate(
     """
     arrays = policy.arrays
     answers = [hypothesis["tokens"].tolist() for hypothesis in hypotheses]
-    width = max(map(len, answers))
-    padded = [answer + [symbols.pad] * (width - len(answer)) for answer in answers]
-    tokens = arrays.as_tensor(padded, like)
+    tokens = arrays.as_tensor(padded(answers, symbols.pad), like)
     keep = arrays.log_softmax(policy.logits("deletion", EditState(tokens, encoder_out)))[..., 0]
     keep = arrays.masked_fill(keep, ~symbols.inner(tokens), 0.0).sum(1)
     read = Counts({"deletion": ()})  # nothing has changed since

@@ -129,25 +129,15 @@ class EditConstraints:
         """
         arrays = self.arrays
         sentences, new = arrays.tolist([tokens, arrays.int64(where)])
-        index = list(itertools.accumulate(map(sum, new), initial=0))  # of a row's first answer
-        while again := self._all_rewritten(numbers, sentences, new):
-            places = [index[row] + sum(new[row][:place]) for row, place in again]
-            written = [sentences[row][place] for row, place in again]
-            answers = arrays.as_tensor(places, logits)
-            symbols = arrays.as_tensor(written, logits)
-            logits[answers, symbols] = float("-inf")
-            best = arrays.argmax(logits[answers]).tolist()
-            for (row, place), token in zip(again, best, strict=True):
-                sentences[row][place] = token
+        answer = 0  # of the row's first new token
+        for number, sentence, is_new in zip(numbers, sentences, new):
+            while (again := self._rewritten(number, sentence, is_new)) is not None:
+                place = answer + sum(is_new[:again])
+                logits[place, sentence[again]] = float("-inf")
+                (sentence[again],) = arrays.argmax(logits[place : place + 1]).tolist()
+            answer += sum(is_new)
         likeliest = itertools.compress(itertools.chain(*sentences), itertools.chain(*new))
         return arrays.as_tensor(list(likeliest), logits)
-
-    def _all_rewritten(
-        self, numbers: Sequence[int], sentences: list[list[int]], new: list[list[int]]
-    ) -> list[tuple[int, int]]:
-        """Returns rows and places of :meth:`_rewritten`, one of each row that has any."""
-        places = map(self._rewritten, numbers, sentences, new)
-        return [(row, place) for row, place in enumerate(places) if place is not None]
 
     def _rewritten(self, row: int, tokens: list[int], new: list[int]) -> int | None:
         """Returns the first ``new`` token of a removed sequence that is being written again."""

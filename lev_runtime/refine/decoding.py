@@ -80,7 +80,6 @@ class Decoding:
                 edit(step)
                 if not state.numbers:
                     return state.hypotheses()
-            state.close_iteration()
         state.finish([True] * len(state.numbers), most, "max_iterations")
         return state.hypotheses()
 

@@ -4,12 +4,11 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import UserError
 from ..folder import Folder
 from ..history import EditHypothesis
 from ..text.codec import TextCodec, TextProcessing, read_dictionaries
 from ..text.sentences import Decode, Draft, Sentence, TextEditor, marked_tokens
-from ..text.source_change import mark_change
+from ..text.source_change import read_change
 from .arrays import padded
 from .decoding import Decoding
 from .exported import ExportedPolicy
@@ -89,11 +88,5 @@ class Editor(TextEditor):
 
     def encode_source(self, source: str, old: str | None) -> list[int]:
         """See the base class."""
-        if old is not None:
-            if not self.settings["old_source"]:
-                raise UserError(
-                    "there is an old source, and the model was not trained with --old-source; "
-                    "leave it out"
-                )
-            source = mark_change(source, old)
+        source = read_change(source, old, self.settings["old_source"])
         return self.source.encode(self.codec.encode(source).split())

@@ -82,8 +82,7 @@ class RefinementState:
         self.trace: Trace | None = None
         self.traced: list[int] = []  # tokens of each sentence of the trace
         self.outcomes: list[Outcome] = []
-        self.phases: list[Phase] | None = None  # of the iterations that are closed
-        self.open_phases: list[Phase] = []
+        self.phases: list[Phase] | None = None
         self.iteration = 0
         if retain_history:
             self.phases = [Phase("draft", 0, self.numbers, tokens, self.origin)]
@@ -104,25 +103,17 @@ class RefinementState:
 
     def record(self, name: str, scores: Array | None = None) -> None:
         """Records the present tokens as those that a phase has left (:class:`.history.Step`)."""
-        if self.phases is None:
-            return
-        phase = Phase(
-            name,
-            self.iteration,
-            self.numbers,
-            self.tokens,
-            self.origin,
-            self.since,
-            scores,
-        )
-        self.open_phases.append(phase)
-
-    def close_iteration(self) -> None:
-        """Assigns what was recorded to the sentences that have stayed."""
         if self.phases is not None:
-            stayed = frozenset(self.numbers)
-            self.phases += [phase._replace(stayed=stayed) for phase in self.open_phases]
-            self.open_phases = []
+            phase = Phase(
+                name,
+                self.iteration,
+                self.numbers,
+                self.tokens,
+                self.origin,
+                self.since,
+                scores,
+            )
+            self.phases.append(phase)
 
     # actions ----------------------------------------------------------------------------------
 

@@ -36,36 +36,32 @@ def read_rows(
     Raises:
         UserError: what is no list of strings, or of another length.
     """
-    columns = {"sources": sources, "drafts": drafts, "old_sources": old_sources}
-    sides = {
-        name: strings(name, column, name != "sources", first)
-        for name, column in columns.items()
-        if column is not None
-    }
-    if terms is not None:
-        sides["terms"] = [row if row is None else strings("terms", row) for row in terms]
-    count = len(sides["sources"])
-    for name, side in sides.items():
-        if len(side) != count:
-            raise UserError(f"{count} sources but {len(side)} {name.replace('_', ' ')}")
-    missing = [None] * count
-    rows: Any = zip(
-        *(sides.get(name, missing) for name in ("sources", "drafts", "terms", "old_sources"))
-    )
-    return list(rows)
+    texts = strings("sources", sources, first=first)
+    rows: list[Any] = [texts]
+    for name, side in {"drafts": drafts, "terms": terms, "old sources": old_sources}.items():
+        listed: list[Any] = [None] * len(texts)
+        if name == "terms" and side is not None:
+            listed = [row if row is None else strings(name, row) for row in side]
+        elif side is not None:
+            listed = strings(name, side, True, first)
+        if len(listed) != len(texts):
+            raise UserError(f"{len(texts)} sources but {len(listed)} {name}")
+        rows.append(listed)
+    return list(zip(*rows))
 
 
 @dataclass(frozen=True)
 class Sentence:
     """A sentence as text and as tokens.
 
-    coded: the draft, or the terms in its place. tokens: of the source, <s> and </s> with them.
-    dictionary: gives symbols by their numbers.
+    coded: the draft, or the terms in its place. terms: that its output has to have besides.
+    tokens: of the source, <s> and </s> with them. dictionary: gives symbols by their numbers.
     """
 
     source: str
     draft: str | None
     coded: Draft
+    terms: Sequence[Draft]
     tokens: Any
     dictionary: Any
 
@@ -151,21 +147,19 @@ class TextEditor(ABC):
     def text_processing(self) -> TextProcessing:
         """Returns the model's tokenizer and subwords."""
 
-    def fits(self, source: str, draft: str = "", old: str | None = None) -> bool:
-        """Returns whether a sentence is within the model's limits."""
+    def fits(
+        self, source: str, draft: str = "", old: str | None = None, terms: Sequence[str] = ()
+    ) -> bool:
+        """Returns whether a sentence is within the model's limits, and knows the terms' words."""
         try:
-            self.sentence(source, draft, None, old, False)
+            self.sentence(source, draft, terms, old, False)
         except UserError:
             return False
         return True
 
     def knows(self, term: str) -> bool:
         """Returns whether a term can be asked for: the model knows its words."""
-        try:
-            self.encode_term(term)
-        except UserError:
-            return False
-        return True
+        return self.fits("", terms=[term])
 
     def edit_nbest(
         self, sources: Iterable[str], drafts: Iterable[str | None] | None = None, nbest: int = 1, *,
@@ -213,20 +207,13 @@ class TextEditor(ABC):
         )
         decoded = self._decoded(options, batch_size)
         sentences = []
-        lacking = []
-        rows = read_rows(sources, drafts, terms, old_sources, first)
-        for number, (source, draft, wanted, old) in enumerate(rows, first):
-            begins = wanted if draft is None else None
+        for number, row in enumerate(read_rows(sources, drafts, terms, old_sources, first), first):
             try:
-                sentences.append(self.sentence(source, draft, begins, old, markup))
-                asked = () if draft is None else wanted or ()
-                lacking.append(coded := list(map(self.encode_term, asked)))
-                together = sum((term.tokens[1:-1] for term in coded), sentences[-1].coded.tokens)
-                self._check_sizes((), together)
+                sentences.append(self.sentence(*row, markup))
             except UserError as error:
                 raise UserError(f"sentence {number}: {error}") from None
         results = decoded(sentences)
-        return [self._with_terms(*each, decoded) for each in zip(sentences, lacking, results)]
+        return [self._with_terms(*each, decoded) for each in zip(sentences, results)]
 
     def _decoded(self, options: RefinementOptions, batch_size: int) -> Decoded:
         """Returns a function that makes the n-best traces of any number of sentences."""
@@ -245,12 +232,13 @@ class TextEditor(ABC):
         return decoded
 
     def _with_terms(
-        self, sentence: Sentence, terms: list[Draft], result: list[EditTrace], decoded: Decoded
+        self, sentence: Sentence, result: list[EditTrace], decoded: Decoded
     ) -> list[EditTrace]:
         """Returns an n-best list that has the terms.
 
         Each that it lacks is tried at every place of the draft; what has the best score stays.
         """
+        terms = list(sentence.terms)
         while lacking := [term for term in terms if not self._is_in(term, result)]:
             term = lacking[0]
             terms.remove(term)  # from now on a mark keeps it
@@ -312,10 +300,6 @@ class TextEditor(ABC):
     def encode_draft(self, text: str, markup: bool) -> Draft:
         """Returns a draft as tokens; errors of :func:`marked_tokens`."""
 
-    def encode_term(self, term: str) -> Draft:
-        """Returns a term as tokens, marked; errors of :func:`marked_tokens`."""
-        return self.encode_draft(write_mark(term, "term"), True)
-
     @abstractmethod
     def encode_source(self, source: str, old: str | None) -> Any:
         """Returns a source as tokens, the change from an older one marked."""
@@ -329,18 +313,20 @@ class TextEditor(ABC):
         markup: bool,
     ) -> Sentence:
         """Returns a sentence as tokens, none longer than the model's limits."""
-        text = draft or ""
-        if terms:  # the draft to start from, each to stay whole (Susanto et al., 2020)
-            text = " ".join(write_mark(term, "term") for term in terms)
-        coded = self.encode_draft(text, markup or bool(terms))
+        marked = [write_mark(term, "term") for term in terms or ()]
+        if draft is None:  # they are what to start from, each to stay whole (Susanto et al., 2020)
+            coded = self.encode_draft(" ".join(marked), markup or bool(marked))
+            marked = []
+        else:
+            coded = self.encode_draft(draft, markup)
+        lacking = [self.encode_draft(term, True) for term in marked]
         tokens = self.encode_source(source, old)
-        self._check_sizes(tokens, coded.tokens)
-        return Sentence(source, draft, coded, tokens, self.dictionary)
-
-    def _check_sizes(self, source: Sequence[int], draft: Sequence[int]) -> None:
-        for name, side, limit in zip(("source", "draft"), (source, draft), self.limits):
-            if len(side) > limit:
-                raise UserError(f"{len(side)} {name} tokens where the model's limit is {limit}")
+        written = len(coded.tokens) + sum(len(term.words) for term in lacking)
+        sizes = {"source": len(tokens), "draft": written}
+        for (name, size), limit in zip(sizes.items(), self.limits):
+            if size > limit:
+                raise UserError(f"{size} {name} tokens where the model's limit is {limit}")
+        return Sentence(source, draft, coded, lacking, tokens, self.dictionary)
 
 
 def marked_tokens(

@@ -10,6 +10,8 @@ import re
 
 from rapidfuzz.distance import Editops
 
+from ..errors import UserError
+
 #: ``before[i:j]`` gives way to ``after[k:m]``.
 Change = tuple[int, int, int, int]
 MARKS = ("<del>", "</del>", "<ins>", "</ins>")
@@ -25,6 +27,19 @@ def changes(script: Editops) -> list[Change]:
             stretches.append((i, equal.a, k, equal.b))
         i, k = equal.a + equal.size, equal.b + equal.size
     return stretches
+
+
+def read_change(source: str, old: str | None, reads_old: bool) -> str:
+    """Does :func:`mark_change` for a model that was trained so, or not; None: no older source.
+
+    Raises:
+        UserError: there is an older one, and the model was trained without.
+    """
+    if old is not None and not reads_old:
+        raise UserError(
+            "an old source is given, but the model was not trained with --old-source; leave it out"
+        )
+    return mark_change(source, old or "")
 
 
 def mark_change(source: str, old: str) -> str:

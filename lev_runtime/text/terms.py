@@ -31,20 +31,21 @@ def holds(text: str, term: str) -> bool:
 
 def with_term(draft: Draft, term: Draft, joining: Joining) -> Iterator[Draft]:
     """Yields the draft with a term between any two words, and marked where it stands already."""
-    words, tokens, marks = draft
     nothing = (False, False)
-    edges = [nothing, *map(joining.edges, words), nothing]
-    is_border = [
-        not (mark & JOINED or (left[1] and right[0]))
-        for mark, (left, right) in zip(marks, pairwise(edges))
-    ]
-    for start in range(len(words) + 1):
-        end = start + len(term.words)
-        ends = [start, end] if words[start:end] == term.words else [start]
-        for end in ends:
-            if is_border[start] and is_border[end] and not any(marks[start + 1 : end + 1]):
-                yield Draft(
-                    words[:start] + term.words + words[end:],
-                    tokens[: start + 1] + term.tokens[1:-1] + tokens[end + 1 :],
-                    marks[: start + 1] + term.marks[1:-1] + marks[end + 1 :],
-                )
+    edges = [nothing, *map(joining.edges, draft.words), nothing]
+    borders = []
+    for place, ((_, goes_on), (continues, _)) in enumerate(pairwise(edges)):
+        is_inside = goes_on and continues
+        if not (is_inside or draft.marks[place] & JOINED):
+            borders.append(place)
+    size = len(term.words)
+    for start in borders:
+        end = start + size
+        is_plain = end in borders and not any(draft.marks[start + 1 : end + 1])
+        stands = is_plain and draft.words[start:end] == term.words
+        for last in (start, end)[: 1 + stands]:
+            yield Draft(
+                draft.words[:start] + term.words + draft.words[last:],
+                draft.tokens[: start + 1] + term.tokens[1:-1] + draft.tokens[last + 1 :],
+                draft.marks[: start + 1] + term.marks[1:-1] + draft.marks[last + 1 :],
+            )

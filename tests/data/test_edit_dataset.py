@@ -13,11 +13,14 @@ SYMBOLS = tiny.dictionary()
 ROWS = tiny.triples(21, seed=5)
 SIDES = [[tiny.sentence(text, SYMBOLS) for text in texts] for texts in zip(*ROWS, strict=True)]
 SIZES = [[len(row) for row in side] for side in SIDES]
-PAIRS = SIDES[0], SIZES[0], SYMBOLS, SIDES[1], SIZES[1], SYMBOLS
 
 
-def data_set(pairs=PAIRS, **options) -> EditDataset:
-    return EditDataset(*pairs, draft=SIDES[2], draft_sizes=SIZES[2], **options)
+def listed(rows) -> ListDataset:
+    return ListDataset(rows, np.array([*map(len, rows)]))
+
+
+def data_set(**options) -> EditDataset:
+    return EditDataset(*map(listed, SIDES), SYMBOLS, SYMBOLS, **options)
 
 
 def collate(data):
@@ -60,8 +63,7 @@ def test_the_expert_aligns_drafts_and_targets_where_batches_are_made(workers):
     task.is_training_run = True
     # rows without <s>, as a folder of data has them
     sides = ([row[1:] for row in side] for side in SIDES)
-    columns = (ListDataset(rows, np.array([*map(len, rows)])) for rows in sides)
-    data = task.make_dataset(*columns, shuffle=True)
+    data = task.make_dataset(*map(listed, sides), shuffle=True)
     epoch = task.get_batch_iterator(data, max_sentences=6, num_workers=workers, seed=3)
     batches = list(epoch.next_epoch_itr())
     assert sum(len(batch["id"]) for batch in batches) == len(ROWS)

@@ -64,17 +64,8 @@ MODELS: dict[str, tuple[Callable[..., Answer], dict[str, Any]]] = {
 }
 
 
-@pytest.fixture(params=[8, 7])
-def bits(request, monkeypatch):
-    """Those of weights."""
-    if request.param == 8 and folder.overflows():
-        pytest.skip("products of eight bits overflow on this processor")
-    monkeypatch.setattr(folder, "overflows", lambda: request.param == 7)
-    return request.param
-
-
 @pytest.mark.parametrize("name", MODELS)
-def test_a_batch_gives_what_each_text_alone_gives(name, bits, tmp_path, monkeypatch):
+def test_a_batch_gives_what_each_text_alone_gives(name, tmp_path, monkeypatch):
     for size, value in WIDE.items():
         monkeypatch.setitem(editors.ENCT5, size, value)
     make, options = MODELS[name]
@@ -87,7 +78,7 @@ def test_a_batch_gives_what_each_text_alone_gives(name, bits, tmp_path, monkeypa
             assert output == rounded(alone[text])
 
 
-def test_rows_that_reach_beyond_the_fixed_scale_have_their_own(tmp_path, bits):
+def test_rows_that_reach_beyond_the_fixed_scale_have_their_own(tmp_path):
     """One channel lies at eleven standard deviations, where the fixed scale ends at eight."""
     task = tiny.task()
     model = with_biases(tiny.model(task, 3, **EDITOR, **PRE_NORM))

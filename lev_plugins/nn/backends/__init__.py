@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from torch import Tensor, nn
 
-from ..kernels import TORCH
+from ..kernels import TORCH, set_kernels
 from . import cpu, cuda
 
 _KERNELS = {"cpu": cpu.CPUKernels()}  # of other devices torch's
@@ -19,10 +19,7 @@ M = TypeVar("M", bound=nn.Module)
 def optimize(model: M) -> M:
     """Lets all layers of a model compute as the device that it lies on does best; the model."""
     device = next((parameter.device.type for parameter in model.parameters()), "")
-    kernels = _KERNELS.get(device, TORCH)
-    for module in model.modules():
-        if hasattr(module, "kernels"):
-            setattr(module, "kernels", kernels)  # noqa: B010
+    set_kernels(model, _KERNELS.get(device, TORCH))
     return model
 
 

@@ -105,21 +105,31 @@ class LatentDecoder(nn.Module):
             cross_mask: B × L × S, bool: which subwords a position reads; at least one, also at
                 padding.
         """
-        encoder_out = EncoderOutput(states, cross_mask.unsqueeze(1))
         is_real = example_ids.ne(0)
         packing = self._packing(is_real)
-        first, *others = self.blocks
-        assert isinstance(first, DecoderBlock)
         if packing is not None:
             latents = latents.flatten()[packing.index]
+        source = EncoderOutput(states, cross_mask.unsqueeze(1))
+        x = self.read(latents, example_ids, source, packing)
+        return x[is_real] if packing is None else x
+
+    def read(
+        self,
+        latents: Tensor,
+        example_ids: Tensor,
+        encoder_out: EncoderOutput,
+        packing: Unpadding | None = None,
+    ) -> Tensor:
+        """Runs the blocks: B × L latents → B × L × C, or packed, P → P × C."""
+        first, *others = self.blocks
+        assert isinstance(first, DecoderBlock)
         x = self._first_block(first, latents, encoder_out, packing)
         if others:
             self_mask = example_ids.unsqueeze(2) == example_ids.unsqueeze(1)
             layout = AttentionLayout(self.bias(self_mask), packing)
             for block in others:
                 x, _, _ = block(x, layout, encoder_out)
-        x = self.norm(x)
-        return x[is_real] if packing is None else x
+        return self.norm(x)
 
     @staticmethod
     def _packing(is_real: Tensor) -> Unpadding | None:

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from lev_runtime.errors import UserError
 
+from ...nn.kernels import joined
+
 ENCODER_GATE = "mask"
 DECODER_GATES = ("copy", "generate", "skip")
 GATES = (ENCODER_GATE, *DECODER_GATES)
@@ -112,9 +114,7 @@ class DecoderGates(nn.Module):
             states: h', B × T' × C.
             generate: what the generate gate looks at instead, B × T' × C (the paper's Eq. 4).
         """
-        layers = [self.gates[name] for name in self.names]
-        weight, bias = (torch.cat(side) for side in zip(*((x.weight, x.bias) for x in layers)))
-        logits = F.linear(states, weight, bias)
+        logits = F.linear(states, *joined(self.gates.values()))
         if generate is not None and "generate" in self.names:
             own = self.gates["generate"](generate)
             gates = torch.arange(len(self.names), device=own.device)  # made there: no copy, no wait

@@ -3,6 +3,7 @@
 Shapes: B sentences, S source tokens, N draft tokens.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -10,7 +11,7 @@ from fairseq.data import Dictionary, data_utils
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
-from lev_runtime.batching import by_budget
+from lev_runtime.batching import in_budget
 from lev_runtime.errors import UserError
 from lev_runtime.refine.policy import is_edit_model
 
@@ -72,20 +73,15 @@ class Reranker:
             [(row, tuple(self._read(candidate).tolist())) for candidate in candidates]
             for row, candidates in enumerate(hypotheses)
         ]
-        sizes = {
-            (row, target): (len(sources[row]), len(target))
-            for sentence_pairs in pairs
-            for row, target in sentence_pairs
-        }
-        # the longest sources first, as fairseq's LSTM wants them
-        order = sorted(sizes, key=sizes.__getitem__, reverse=True)
-        widths = [max(sizes[pair]) for pair in order]
-        scores: dict[Pair, float] = {}
-        for chunk in by_budget(widths, MAX_TOKENS):
-            batch = [order[i] for i in chunk]
-            batch_sources = [sources[row] for row, _ in batch]
-            batch_targets = [torch.tensor(target) for _, target in batch]
-            scores |= zip(batch, self._score(batch_sources, batch_targets))
+        different = list(dict.fromkeys(itertools.chain(*pairs)))
+        sizes = [(len(sources[row]), len(target)) for row, target in different]
+
+        def work(batch: list[Pair]) -> list[float]:
+            batch = batch[::-1]  # the longest sources first, as fairseq's LSTM wants them
+            targets = [torch.tensor(target) for _, target in batch]
+            return self._score([sources[row] for row, _ in batch], targets)[::-1]
+
+        scores = dict(zip(different, in_budget(work, different, sizes, MAX_TOKENS)))
         return [[scores[pair] for pair in sentence_pairs] for sentence_pairs in pairs]
 
     def _read(self, sentence: Tensor, known: bool = True) -> Tensor:

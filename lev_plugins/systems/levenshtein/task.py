@@ -27,7 +27,13 @@ from lev_runtime.text.sentences import marked_tokens
 
 from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset
-from ...tasks.post_editing import PLACEHOLDER, PostEditingTask, without_placeholder
+from ...tasks.post_editing import (
+    PLACEHOLDER,
+    PostEditingTask,
+    as_pair,
+    listed,
+    without_placeholder,
+)
 from .config import LevenshteinEditorConfig, TranslationEditConfig
 from .expert import TrainingBatch, make_states
 from .generator import RefinementGenerator, RefinementOptions, delete_threshold, symbols_of
@@ -94,22 +100,17 @@ class TranslationEditTask(PostEditingTask):
             None if side is None else PrependTokenDataset(side, bos)
             for side in (source, target, draft)
         )
-        sizes = [None if side is None else side.sizes for side in (source, target, draft)]
         starts_from_drafts = self.cfg.beta > 0 or (self.cfg.beta_start or 0) > 0
-        aligned = self.is_training_run and starts_from_drafts
         return EditDataset(
             source,
-            sizes[0],
-            self.src_dict,
             target,
-            sizes[1],
+            draft,
+            self.src_dict,
             self.tgt_dict,
-            draft=draft,
-            draft_sizes=sizes[2],
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
             shuffle=shuffle,
-            aligned=aligned,
+            aligned=self.is_training_run and starts_from_drafts,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
 
@@ -150,21 +151,25 @@ class TranslationEditTask(PostEditingTask):
         return self.encode_lines(list(map(self._with_terms, lines)), encode_fn, encode)
 
     @functools.cached_property
-    def terms(self) -> dict[str, list[str]]:
-        """Returns the terms of sources, from the file that ``--terms`` names."""
+    def terms(self) -> dict[str, str]:
+        """Returns the terms of sources, marked, from the file that ``--terms`` names."""
         path = getattr(self.cfg, "terms", None)
         rows = [line.split("\t") for line in read_lines(path)] if path else []
-        return {source: terms for source, *terms in rows}
+        return {
+            source: " ".join(write_mark(term, "term") for term in terms) for source, *terms in rows
+        }
 
     def _with_terms(self, line: str) -> str:
-        """Returns a line that starts from the terms of its source, each marked."""
+        """Returns a line that starts from the terms of its source, if it has some."""
         source, *draft = line.split("\t")
-        terms = [write_mark(term, "term") for term in self.terms.get(source, [])]
-        if terms and draft:
+        terms = self.terms.get(source)
+        if not terms:
+            return line
+        if draft:
             raise UserError(
                 f"--terms has terms of {source!r:.40}; mark them in its draft, [+term+]"
             )
-        return f"{source}\t{' '.join(terms)}" if terms else line
+        return f"{source}\t{terms}"
 
     def build_dataset_for_inference(
         self,
@@ -176,24 +181,18 @@ class TranslationEditTask(PostEditingTask):
         bos = torch.tensor([self.src_dict.bos()])
         sources = []
         drafts = []
-        for item in src_tokens:
-            source, draft = item if isinstance(item, tuple) else (item, None)
+        for source, draft in map(as_pair, src_tokens):
             if source[0] != bos:
                 source = torch.cat([bos.to(source), source])
             sources.append(source)
             drafts.append(draft or self.encode_draft("", str))
-        source_sizes = [len(source) for source in sources]
-        draft_tokens = [draft.tokens for draft in drafts]
-        draft_sizes = [len(tokens) for tokens in draft_tokens]
-        marks = [draft.marks for draft in drafts]
         return EditDataset(
-            sources,
-            source_sizes,
+            listed(sources),
+            None,
+            listed([draft.tokens for draft in drafts]),
             self.src_dict,
-            tgt_dict=self.tgt_dict,
-            draft=draft_tokens,
-            draft_sizes=draft_sizes,
-            marks=marks,
+            self.tgt_dict,
+            marks=[draft.marks for draft in drafts],
             left_pad_source=self.cfg.left_pad_source,
             shuffle=False,
         )

@@ -14,7 +14,6 @@ from fairseq.data import (
     Dictionary,
     FairseqDataset,
     LanguagePairDataset,
-    ListDataset,
 )
 from fairseq.data.iterators import EpochBatchIterator
 from fairseq.tasks import register_task
@@ -22,7 +21,7 @@ from torch import Tensor
 
 from lev_runtime.errors import UserError
 
-from ...tasks.post_editing import PostEditingConfig, PostEditingTask
+from ...tasks.post_editing import PostEditingConfig, PostEditingTask, as_pair, listed
 
 
 class JoinedDataset(LanguagePairDataset):
@@ -89,7 +88,7 @@ class TranslationConcatTask(PostEditingTask):
         """Joins the sides as they were binarised; without drafts every draft is empty."""
         if draft is None:
             empty = torch.tensor([self.tgt_dict.eos()])
-            draft = _listed([empty] * len(source))
+            draft = listed([empty] * len(source))
         return JoinedDataset(
             source,
             draft,
@@ -119,14 +118,8 @@ class TranslationConcatTask(PostEditingTask):
         bos = self.src_dict.bos()
         empty = torch.tensor([self.src_dict.eos()])
         sources, drafts = [], []
-        for item in src_tokens:
-            source, draft = item if isinstance(item, tuple) else (item, None)
-            if draft is None:
-                draft = empty
+        for source, draft in map(as_pair, src_tokens):
+            draft = empty if draft is None else draft
             sources.append(source[source.ne(bos)])
             drafts.append(draft[draft.ne(bos)])
-        return JoinedDataset(_listed(sources), _listed(drafts), self.src_dict, shuffle=False)
-
-
-def _listed(rows: Sequence[Tensor]) -> ListDataset:
-    return ListDataset(rows, np.array([len(row) for row in rows]))
+        return JoinedDataset(listed(sources), listed(drafts), self.src_dict, shuffle=False)
