@@ -211,7 +211,7 @@ def test_an_older_export_reads_no_draft(both):
     description = both.exported.folder.description["graphs"]
     reader = description.pop("block_reader")
     try:
-        both.exported.__dict__.pop("block_reader", None)
+        both.exported.sessions.pop("block_reader", None)
         with refuses("lev-export"):
             both.exported.generate(["w1"], beam=1, draft_guided=True)
     finally:
