@@ -7,6 +7,8 @@ import functools
 import hashlib
 import json
 import os
+import platform
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,19 @@ def onnx_runtime() -> Any:
     return onnxruntime
 
 
+@functools.cache
+def overflows() -> bool:
+    """Returns whether products of 8 bits are cut off here when both factors are large.
+
+    x86-64 CPUs without VNNI add pairs of products in 16 bits.
+    """
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    described = Path("/proc/cpuinfo")
+    content = described.read_text(errors="replace") if described.is_file() else ""
+    return not re.search(r"\b(avx512_vnni|avx_vnni|amx_int8)\b", content)
+
+
 class Session:
     """A graph with its weights; several threads may run it at once.
 
@@ -52,8 +67,8 @@ class Session:
         if threads is not None:
             options.intra_op_num_threads = require_number("threads=", threads, 0, 1 << 15, int)
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        # x86-64 CPUs without VNNI add pairs of products in 16 bits: too few for two large factors
-        options.add_session_config_entry("session.x64quantprecision", "1")
+        if overflows():  # with VNNI it would cost a tenth of a batch of 32 sentences
+            options.add_session_config_entry("session.x64quantprecision", "1")
         try:
             self.session = onnxruntime.InferenceSession(
                 str(path),
@@ -63,7 +78,8 @@ class Session:
             )
         except Exception as error:  # onnxruntime has an exception of its own for every failure
             reason = str(error).strip().partition("\n")[0]
-            raise UserError(f"{path}: onnxruntime cannot read it ({reason:.200})") from None
+            fault = f"onnxruntime cannot read it ({reason:.200}); {EXPORT_AGAIN}"
+            raise UserError(f"{path}: {fault}") from None
         self.path = path
         self.inputs = frozenset(value.name for value in self.session.get_inputs())
         self.outputs = [value.name for value in self.session.get_outputs()]

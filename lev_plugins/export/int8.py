@@ -105,7 +105,10 @@ class Quantizer:
     def _weight(self, name: str, rows: np.ndarray, step: np.float32) -> tuple[str, str]:
         """Returns a weight in 8 bits, given as outputs × inputs, and the outputs' scales."""
         rounded, steps = rows_in_int8(rows)
-        weight, scales = f"{name}_weight_{step}", f"{name}_scales_{step}"
+        # of each product its own, though equal ones are stored once: where onnxruntime turns bytes
+        # into unsigned ones it does so for each, by name
+        number = len(self.tensors)
+        weight, scales = f"{name}_weight_{number}", f"{name}_scales_{number}"
         self.tensors[weight] = self.weights.tensor(np.ascontiguousarray(rounded.T), weight)
         self.tensors[scales] = self.weights.tensor(steps * step, scales)
         return weight, scales
