@@ -39,10 +39,10 @@ BLOCK = re.compile(r"^(<!-- table: ([\w-]+) -->\n)((?:\|.*\n)*)", re.M)
 #: kinds of rows that need no training; a system should not be below them
 BASELINES = {
     "no-edit": "no edits",
-    "look-up": "the look-up",
-    "dictionary": "the dictionary",
-    "majority": "the most frequent class",
-    "linear": "the linear model",
+    "look-up": "look-up",
+    "dictionary": "dictionary",
+    "majority": "most frequent class",
+    "linear": "linear model",
 }
 KINDS = (*BASELINES, "system")
 #: what some columns call the figures of lev-report
@@ -218,7 +218,7 @@ def losses(row: Record, table: Table) -> str:
         and judge in other["metrics"]
         and sign * read_metric(other["metrics"][judge]).mean > sign * value
     ]
-    return f": **loses to {' and '.join(dict.fromkeys(better))}**" if better else ""
+    return f": **loses to {', '.join(dict.fromkeys(better))}**" if better else ""
 
 
 def rendered(table: Table) -> str:

@@ -114,7 +114,7 @@ def prepared(commands, tmp_path_factory):
 OWN = dict.fromkeys(
     ("post_editing", "correcting_text", "denoising", "tagging", "pretrained"),
     ("data", "levt", "stock"),
-) | dict.fromkeys(("running", "precision_and_speed"), ("levt",))
+) | {"running": ("levt",)}
 LONG = ("pretrained", "running")
 #: what makes a training by hydra short and small
 HYDRA = (
