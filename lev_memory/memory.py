@@ -42,8 +42,12 @@ class Index:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
         self._numbers: dict[str, int] = {}
-        self._coded = [self._code(text) for text in texts]
+
+    @cached_property
+    def _coded(self) -> list[str]:
+        return [*map(self._code, self.texts)]
 
     def _code(self, text: str) -> str:
         """Returns a character for each token, which is what rapidfuzz compares fastest."""
@@ -88,11 +92,7 @@ class Memory:
         self.pairs = [*unique.items()]
         self.translations = unique
         self.sources, self.targets = [*unique], [*unique.values()]
-        self._index = Index(self.sources)
-
-    @cached_property
-    def _target_index(self) -> Index:
-        return Index(self.targets)
+        self._index, self._target_index = Index(self.sources), Index(self.targets)
 
     @cached_property
     def repeats(self) -> set[str]:

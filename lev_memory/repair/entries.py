@@ -69,12 +69,13 @@ class Words:
         self.old = entry.old.tokens
         self.new = entry.new.tokens
         self.target = tokens_of(entry.draft)
-        self.forward, self.backward = lookup.table.links(self.old, self.target)
-        self.keys = [tuple(token.key for token in side) for side in (self.old, self.new)]
+        sides = self.old, self.new, self.target
+        self.keys = [tuple(token.key for token in side) for side in sides]
+        self.links = lookup.table.links(self.keys[0], self.keys[2])
 
     def stretches(self) -> Iterator[Stretch]:
         """Yields what differs but for capitals."""
-        return changes(*self.keys)
+        return changes(*self.keys[:2])
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""
@@ -98,13 +99,13 @@ class Words:
         seen, known = (len(self.lookup.places.get(key, ())) for key in (typo, word))
         if not known or seen > max(1, known * RARE):
             return False
-        there = {token.key for token in self.target}
+        there = {*self.keys[2]}
         return word in there or self.lookup.table.covered([word], there) >= MEANT
 
     def covered(self) -> float:
         """Returns how much of the older source has a link to the draft."""
         words = [i for i, token in enumerate(self.old) if is_word(token.text)]
-        return sum(i in self.forward for i in words) / max(len(words), 1)
+        return sum(i in self.links for i in words) / max(len(words), 1)
 
     def edit(self, old: range, new: range, choice: Mapping[str, float]) -> Edit | None:
         """Returns the look-up of a stretch that is best by the weights of a choice, if it is better
@@ -120,12 +121,12 @@ class Words:
 
     def replacements(self, old: range, new: range) -> Iterator[Edit]:
         """Yields the look-ups of the new words of a stretch, with neighbours on both sides."""
-        before, after = self.keys
+        before, after, _ = self.keys
         most = min(len(before) - old.stop, len(after) - new.stop)
         for left in range(min(old.start, new.start, NEIGHBOURS) + 1):
             for right in range(min(most, NEIGHBOURS - left) + 1):
                 places = range(old.start - left, old.stop + right)
-                there = stretch(places, self.forward, self.backward)
+                there = stretch(places, self.links)
                 if there and len(places) == len(before):
                     there = range(len(self.target))
                 if there:
@@ -136,13 +137,16 @@ class Words:
         """Yields what may replace the tokens of the draft that are ``there``."""
         before = self.keys[0][old.start : old.stop]
         after = self.keys[1][new.start : new.stop]
+        translations = self.lookup.translations(after)[:MOST_FOUND]
+        if not translations:
+            return
         start, end = span(self.target, there)
         features = {
             "known": self.lookup.share(before, self.draft[start:end]),
             "new words": math.log1p(len(after) - neighbours),
             "old words": math.log1p(len(before) - neighbours),
         }
-        for translation in self.lookup.translations(after)[:MOST_FOUND]:
+        for translation in translations:
             text = self.cased(translation, there.start, self.new[new.start].text)
             written = [token.key for token in tokens_of(text)]
             if any(map(is_word, written)):
@@ -162,8 +166,9 @@ class Words:
 
         there: of the tokens that it replaces. before, after: tokens of the sources.
         """
-        gone = [self.target[j].key for j in there]
-        left = self.target[there.start - 1].key if there.start else ""
+        keys = self.keys[2]
+        gone = keys[there.start : there.stop]
+        left = keys[there.start - 1] if there.start else ""
         in_written, in_gone = words_in(written), words_in(gone)
         in_old, in_new = words_in(before), words_in(after)
         growth = math.log((1 + in_written) * (1 + in_old)) - math.log((1 + in_gone) * (1 + in_new))
@@ -171,7 +176,7 @@ class Words:
         other_tokens = len(written) + len(before) - len(gone) - len(after)
         return {
             "share": translation.share,
-            "left": not left or self.lookup.neighbours[left, written[0]] > 0,
+            "left": not left or (left, written[0]) in self.lookup.neighbours,
             "ending": gone[-1][-ENDING:] == written[-1][-ENDING:],
             "covered": self.lookup.table.covered(after, {*written}),
             "longer": max(growth, 0.0),
@@ -202,8 +207,8 @@ class Words:
 
     def deletion(self, old: range) -> Edit | None:
         """Returns the deletion of what all words of a stretch are linked to."""
-        there = stretch(old, self.forward, self.backward)
-        if not there or any(i not in self.forward for i in old):
+        there = stretch(old, self.links)
+        if not there or any(i not in self.links for i in old):
             return None
         start, end = span(self.target, there)
         if "-" in (self.draft[start - 1 : start], self.draft[end : end + 1]):

@@ -55,9 +55,11 @@ def codes_of(text: str) -> list[str]:
     """Returns the words of a text that are none of a language, without the marks around them: with
     letters and a mark inside, or between backticks."""
     codes = []
-    for match in _WORD.finditer(text):
-        code = _EDGES.sub("", match[0])
-        is_role = match[0].startswith(":") and _TICK in code
+    for word in _WORD.findall(text):
+        if not (_TICK in word or _MARKS.search(word)):
+            continue
+        code = _EDGES.sub("", word)
+        is_role = word.startswith(":") and _TICK in code
         is_quoted = (is_role or code.startswith(_TICK)) and code.endswith(_TICK)
         if _LETTER.search(code) and (is_quoted or _MARKS.search(code)):
             codes.append(code)
@@ -131,7 +133,7 @@ def folded(word: str) -> str:
 
 def vocabulary(texts: Iterable[str]) -> set[str]:
     """Returns the words of texts, in small letters."""
-    return {folded(word) for text in texts for word in _LETTERS.findall(text)}
+    return {*map(folded, {word for text in texts for word in _LETTERS.findall(text)})}
 
 
 def neighbours(texts: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .text import Token, is_word, span, tokens_of
+from .text import is_word, tokens_of
 
 MOST_CACHED = 20_000  # entries, and phrases
 MOST_ENTRIES = 60  # of a phrase that are read
@@ -21,20 +21,35 @@ WHOLE = 2  # times that an entry counts that is nothing but the phrase
 BETWEEN = "\0"  # words of a source that is searched: these have no such character
 ITERATIONS = 4
 LONGEST = 30  # words of a text that is learnt from
-MOST_CELLS = 3_000_000  # of pairs of words, 120 MB; the shortest texts come first
+MOST_CELLS = 3_000_000  # of pairs of words, 100 MB; the shortest texts come first
 LIKELY = 0.02  # least probability that links two words
 PRIOR = 0.5  # occurrences of other translations that a word is source
 SLANT = 0.15  # of a link from the first word to the last
 Links = dict[int, int]
+Codes = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+Chances = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 def probabilities(
-    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
-) -> dict[tuple[int, int], float]:
-    """Returns t(target word | source word) of IBM model 1, for numbered words; 0 is no word."""
-    size = 1 + max(max(y) for _, y in pairs)
-    cells = [np.tile([0, *x], len(y)) * size + np.repeat(y, len(x) + 1) for x, y in pairs]
-    coded, index = np.unique(np.concatenate(cells), return_inverse=True)
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]], size: int
+) -> tuple[Codes, Chances]:
+    """Returns t(target word | source word) of IBM model 1, where it may count, for numbered words.
+
+    Args:
+        pairs: words from 1 on; 0 is no word.
+        size: more than the largest number.
+
+    Returns:
+        codes of the pairs of words, source · size + target, ascending; and their probabilities.
+    """
+    code = np.min_scalar_type(size * size)
+    cells = np.concatenate(
+        [
+            (np.tile([0, *x], len(y)) * size + np.repeat(y, len(x) + 1)).astype(code)
+            for x, y in pairs
+        ]
+    )
+    coded, index = np.unique(cells, return_inverse=True)
     widths = np.repeat([len(x) + 1 for x, _ in pairs], [len(y) for _, y in pairs])
     starts = np.cumsum(widths) - widths
     source = coded // size
@@ -44,8 +59,8 @@ def probabilities(
         share /= np.repeat(np.add.reduceat(share, starts), widths)
         counts = np.bincount(index, share)
         table = (counts / (np.bincount(source, counts)[source] + PRIOR)).astype(np.float32)
-    kept = np.flatnonzero((table > LIKELY**2) & (source > 0))
-    return {divmod(int(coded[i]), size): float(table[i]) for i in kept}
+    kept = (table > LIKELY**2) & (source > 0)
+    return coded[kept].astype(np.int64), table[kept].astype(np.float64)
 
 
 class TranslationTable:
@@ -55,11 +70,11 @@ class TranslationTable:
         translations: of each word, in small letters.
     """
 
-    def __init__(self, pairs: Iterable[tuple[Sequence[Token], Sequence[Token]]]) -> None:
+    def __init__(self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers) + 1)
         sides = []
         for pair in pairs:
-            coded = [[numbers[t.key] for t in side if is_word(t.text)] for side in pair]
+            coded = [[numbers[key] for key in side if is_word(key)] for side in pair]
             if all(0 < len(side) <= LONGEST for side in coded):
                 sides.append((coded[0], coded[1]))
         sides.sort(key=lambda pair: len(pair[0]) * len(pair[1]))
@@ -68,12 +83,16 @@ class TranslationTable:
         self.translations: defaultdict[str, dict[str, float]] = defaultdict(dict)
         if not sides:
             return
-        forward, backward = probabilities(sides), probabilities([(y, x) for x, y in sides])
         words = ["", *numbers]
-        for (x, y), chance in forward.items():
-            both = (chance * backward.get((y, x), 0.0)) ** 0.5
-            if both > LIKELY:
-                self.translations[words[x]][words[y]] = both
+        size = len(words)
+        codes, forward = probabilities(sides, size)
+        reverse, backward = probabilities([(y, x) for x, y in sides], size)
+        turned = reverse % size * size + reverse // size
+        shared, here, there = np.intersect1d(codes, turned, True, return_indices=True)
+        both = (forward[here] * backward[there]) ** 0.5
+        likely = both > LIKELY
+        for code, chance in zip(shared[likely].tolist(), both[likely].tolist()):
+            self.translations[words[code // size]][words[code % size]] = chance
 
     def covered(self, words: Iterable[str], there: Set[str]) -> float:
         """Returns the least probability of the words' likeliest translations among those there."""
@@ -83,26 +102,26 @@ class TranslationTable:
             chances.append(max((c for w, c in known if w in there), default=float(word in there)))
         return min(chances, default=0.0)
 
-    def links(self, source: Sequence[Token], target: Sequence[Token]) -> tuple[Links, Links]:
-        """Returns which token of a translation each one of its source has, and the reverse: each at
-        most one, the likeliest pairs first."""
+    def links(self, source: Sequence[str], target: Sequence[str]) -> Links:
+        """Returns which word of a translation each one of its source has: each at most one, the
+        likeliest pairs first."""
         where = defaultdict(list)
-        for j, token in enumerate(target):
-            where[token.key].append(j)
+        for j, key in enumerate(target):
+            where[key].append(j)
         scored = []
-        for i, token in enumerate(source):
-            chances = dict[int, float]()
-            for word, chance in self.translations.get(token.key, {}).items():
-                chances |= dict.fromkeys(where.get(word, ()), chance)
-            chances |= dict.fromkeys(where.get(token.key, ()), 1.0)
-            for j, chance in chances.items():
-                aside = abs(i / len(source) - j / len(target))
-                scored.append((SLANT * aside - chance, i, j))
-        forward, backward = Links(), Links()
+        for i, key in enumerate(source):
+            known = self.translations.get(key, {})
+            for word in where.keys() & {*known, key}:
+                chance = 1.0 if word == key else known[word]
+                for j in where[word]:
+                    aside = abs(i / len(source) - j / len(target))
+                    scored.append((SLANT * aside - chance, i, j))
+        links, taken = Links(), set[int]()
         for _, i, j in sorted(scored):
-            if i not in forward and j not in backward:
-                forward[i], backward[j] = j, i
-        return forward, backward
+            if i not in links and j not in taken:
+                links[i] = j
+                taken.add(j)
+        return links
 
 
 class Translation(NamedTuple):
@@ -115,44 +134,46 @@ class Translation(NamedTuple):
 
 
 class SentencePair(NamedTuple):
-    """A source and its translation, as tokens."""
+    """The words of a source and of its translation, and where these stand in its text."""
 
-    source: list[Token]
-    target: list[Token]
-    text: str  # of the translation
+    source: list[str]
+    target: list[str]
+    starts: list[int]
+    ends: list[int]
+    text: str
+
+    @classmethod
+    def of(cls, source: str, text: str) -> "SentencePair":
+        keys, tokens = [token.key for token in tokens_of(source)], tokens_of(text)
+        starts, ends, _, target, _ = map(list, zip(*tokens)) if tokens else ([],) * 5
+        return cls(keys, target, starts, ends, text)
 
 
 class Concordance:
     """Pairs of a memory, searched by their words."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        unique = dict.fromkeys(pairs)
-        self.entries = [SentencePair(tokens_of(old), tokens_of(text), text) for old, text in unique]
-        self.sources = [in_line(token.key for token in entry.source) for entry in self.entries]
+        self.entries = [SentencePair.of(*pair) for pair in dict.fromkeys(pairs)]
+        self.sources = [in_line(entry.source) for entry in self.entries]
         self.places: defaultdict[str, list[int]] = defaultdict(list)
         for number, entry in enumerate(self.entries):
-            for key in dict.fromkeys(token.key for token in entry.source):
+            for key in {*entry.source}:
                 self.places[key].append(number)
         self.links = lru_cache(MOST_CACHED)(self._linked)
         self.translations = lru_cache(MOST_CACHED)(self._search)
 
     @cached_property
     def table(self) -> TranslationTable:
-        return TranslationTable((entry.source, entry.target) for entry in self.entries)
+        return TranslationTable(entry[:2] for entry in self.entries)
 
     @cached_property
-    def neighbours(self) -> Counter[tuple[str, str]]:
-        """Returns how often two words stand side by side in translations."""
-        return Counter(
-            (left.key, right.key)
-            for entry in self.entries
-            for left, right in pairwise(entry.target)
-        )
+    def neighbours(self) -> set[tuple[str, str]]:
+        """Returns the words that stand side by side in translations."""
+        return {pair for entry in self.entries for pair in pairwise(entry.target)}
 
-    def _linked(self, number: int) -> tuple[Links, Links]:
+    def _linked(self, number: int) -> Links:
         """Returns the links of an entry."""
-        entry = self.entries[number]
-        return self.table.links(entry.source, entry.target)
+        return self.table.links(*self.entries[number][:2])
 
     def share(self, phrase: tuple[str, ...], text: str) -> float:
         """Returns the share of a text among the translations of a phrase."""
@@ -180,12 +201,13 @@ class Concordance:
             weight = WHOLE if is_whole else 1
             total += weight
             start = source.count(BETWEEN, 0, place)
-            there = stretch(range(start, start + len(phrase)), *self.links(number))
             if is_whole:
                 there = range(len(entry.target))
+            else:
+                there = stretch(range(start, start + len(phrase)), self.links(number))
             if not there:
                 continue
-            text = entry.text[slice(*span(entry.target, there))]
+            text = entry.text[entry.starts[there[0]] : entry.ends[there[-1]]]
             low = text.lower()
             counts[low] += weight
             spellings[low][there.start > 0, text] += 1
@@ -202,13 +224,12 @@ def in_line(words: Iterable[str]) -> str:
     return BETWEEN + "".join(f"{word}{BETWEEN}" for word in words)
 
 
-def stretch(places: range, forward: Links, backward: Links) -> range:
+def stretch(places: range, links: Links) -> range:
     """Returns the tokens of a translation that source tokens are linked to; none if another
     token's translation stands between."""
-    linked = [forward[i] for i in places if i in forward]
+    linked = [links[i] for i in places if i in links]
     if not linked:
         return range(0)
     there = range(min(linked), max(linked) + 1)
-    sources = [backward[j] for j in there if j in backward]
-    is_whole = all(i in places for i in sources)
+    is_whole = sum(j in there for j in links.values()) == len(linked)
     return there if is_whole else range(0)
