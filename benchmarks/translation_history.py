@@ -211,7 +211,7 @@ def places_of(name: str, language: str, part: Entries) -> Iterator[Place]:
     for _, draft, wanted in part.entries:
         texts = draft.old, stripped(draft.unit.source), draft.text
         entry, *_ = repairer.words(*texts, counting(language))
-        for stretch in entry.stretches():
+        for stretch in entry.stretches:
             edits = entry.replacements(*stretch)
             ways = [(e.features, distance(replaced(entry.draft, [e[:3]]), wanted)) for e in edits]
             if ways:

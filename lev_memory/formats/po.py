@@ -327,19 +327,18 @@ class PoFile(BilingualFile):
         self.encoding = charset_of(data)
         try:
             self.content = data.decode(self.encoding)
-            is_same = self.content.encode(self.encoding) == data
+            if self.content.encode(self.encoding) != data:
+                raise UnicodeError("it would not write it as it is")
         except UnicodeError as error:
             raise UserError(f"{path} is not {self.encoding}, as its header says ({error}): "
                             f"msgconv -t UTF-8 {path}") from None  # fmt: skip
         except (LookupError, ValueError):
             raise UserError(f"{path}: its header names the encoding {self.encoding}, which is "
                             "unknown: set charset=UTF-8") from None  # fmt: skip
-        if not is_same:
-            raise UserError(f"{path}: {self.encoding} would not write it as it is: "
-                            f"msgconv -t UTF-8 {path}")  # fmt: skip
         parser = PoParser(path, self.content, self.encoding)
         self.entries = parser.entries
-        header = self.header()
+        headers = (entry.text("msgstr") for entry in self.entries if not entry.text("msgid"))
+        header = next(filter(None, headers), "")
         named = _LANGUAGE.search(header)
         plurals = plurals_of(header)
         units = [
@@ -353,11 +352,6 @@ class PoFile(BilingualFile):
             obsolete = PoParser(path, "\n".join(parser.obsolete), self.encoding).entries
             done = (entry for entry in obsolete if not entry.flags and entry.text("msgstr"))
             self.obsolete = [(entry.text("msgid"), entry.text("msgstr")) for entry in done]
-
-    def header(self) -> str:
-        """Returns the text of the first entry without a source, "" if there is none."""
-        headers = (entry.text("msgstr") for entry in self.entries if not entry.text("msgid"))
-        return next(filter(None, headers), "")
 
     def refusal(self, unit: TranslationUnit, text: str) -> str:
         """Returns why a text cannot be written for a unit, "" if it can."""

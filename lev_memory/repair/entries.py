@@ -15,7 +15,7 @@ from .confidence import ACCEPTED, CHOICE, probability
 from .layout import MARKS, Habits
 from .lookup import Concordance, Translation, stretch
 from .meaning import Unfollowed
-from .repair import UNKNOWN, Category, Edit, Entry, Stretch, edited, repaired
+from .repair import UNKNOWN, Category, Edit, Entry, edited, repaired
 from .text import changes, goes_on, is_word, span, to_text, tokens_of
 
 NEIGHBOURS = 4  # of a stretch that are looked up with it
@@ -72,10 +72,8 @@ class Words:
         sides = self.old, self.new, self.target
         self.keys = [tuple(token.key for token in side) for side in sides]
         self.links = lookup.table.links(self.keys[0], self.keys[2])
-
-    def stretches(self) -> Iterator[Stretch]:
-        """Yields what differs but for capitals."""
-        return changes(*self.keys[:2])
+        #: what differs but for capitals
+        self.stretches = [*changes(*self.keys[:2])]
 
     def unfollowed(self, old: range, new: range) -> Unfollowed:
         """Returns what a stretch changes, where nothing is done for it."""
@@ -260,8 +258,7 @@ class Repairer:
         if not old:
             return Repair(draft, (), False, 0.0, {}, eager=draft)
         words, rule, kinds = self.words(old, new, draft, category)
-        stretches = [*words.stretches()]
-        changed = [each for each in stretches if not words.is_typo(*each)]
+        changed = [each for each in words.stretches if not words.is_typo(*each)]
         repairs = [(each, words.edit(*each, self.choice)) for each in changed]
         edits = sorted((edit for _, edit in repairs if edit), key=lambda edit: edit[:2])
         if any(right.start < left.end for left, right in zip(edits, edits[1:])):
@@ -280,7 +277,7 @@ class Repairer:
                 "draft": words.covered(),
                 "similarity": Levenshtein.normalized_similarity(old.split(), new.split()),
             }
-        if len(changed) < len(stretches):
+        if len(changed) < len(words.stretches):
             kinds.add(SPELLING)
         ruled = rule.draft if rule.is_all else ""
         sure = stated(probability(features), left), features, ruled, left
@@ -289,7 +286,7 @@ class Repairer:
     def unfollowed(self, old: str, new: str) -> list[Unfollowed]:
         """Returns what a text of the older source does not follow."""
         words = Words(self.lookup, Entry(old, new, ""))
-        return [words.unfollowed(*stretch) for stretch in words.stretches()]
+        return [words.unfollowed(*stretch) for stretch in words.stretches]
 
 
 def stated(chance: float, left: Iterable[Unfollowed]) -> float:

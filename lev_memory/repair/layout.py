@@ -86,7 +86,8 @@ USUAL = 3  # translations that show a habit
 MARKS = "marks"  # a kind of repairs
 MOST = 0.8  # least share of them
 _NO_END = r"\p{Ps}\p{Pe}\p{Pi}\p{Pf}\"'%*/\\_@#&`\-"
-_END = regex.compile(rf"(?V1)[\s⍽⎵]*(?:[\p{{P}}--[{_NO_END}]]+)?\s*$")
+# searched from the end
+_END = regex.compile(rf"(?V1r)[\s⍽⎵]*(?:[\p{{P}}--[{_NO_END}]]+)?\s*$")
 _OPENING = regex.compile(r"[¿¡]")
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .confidence import Table
 from .text import is_word, tokens_of
 
 MOST_CACHED = 20_000  # entries, and phrases
@@ -27,12 +28,11 @@ PRIOR = 0.5  # occurrences of other translations that a word is source
 SLANT = 0.15  # of a link from the first word to the last
 Links = dict[int, int]
 Codes = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
-Chances = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 def probabilities(
     pairs: Sequence[tuple[Sequence[int], Sequence[int]]], size: int
-) -> tuple[Codes, Chances]:
+) -> tuple[Codes, Table]:
     """Returns t(target word | source word) of IBM model 1, where it may count, for numbered words.
 
     Args:
@@ -42,14 +42,15 @@ def probabilities(
     Returns:
         codes of the pairs of words, source · size + target, ascending; and their probabilities.
     """
-    code = np.min_scalar_type(size * size)
     cells = np.concatenate(
-        [
-            (np.tile([0, *x], len(y)) * size + np.repeat(y, len(x) + 1)).astype(code)
-            for x, y in pairs
-        ]
+        [np.tile([0, *x], len(y)) * size + np.repeat(y, len(x) + 1) for x, y in pairs],
+        dtype=np.min_scalar_type(size * size),
+        casting="unsafe",
     )
-    coded, index = np.unique(cells, return_inverse=True)
+    # with counts it sorts: faster than by hashes, and smaller than with the inverse
+    coded, _ = np.unique(cells, return_counts=True)
+    index = np.searchsorted(coded, cells)
+    del cells
     widths = np.repeat([len(x) + 1 for x, _ in pairs], [len(y) for _, y in pairs])
     starts = np.cumsum(widths) - widths
     source = coded // size
@@ -107,15 +108,14 @@ class TranslationTable:
         likeliest pairs first."""
         where = defaultdict(list)
         for j, key in enumerate(target):
-            where[key].append(j)
+            where[key].append((j, j / len(target)))
         scored = []
         for i, key in enumerate(source):
-            known = self.translations.get(key, {})
+            known, here = self.translations.get(key, {}), i / len(source)
             for word in where.keys() & {*known, key}:
                 chance = 1.0 if word == key else known[word]
-                for j in where[word]:
-                    aside = abs(i / len(source) - j / len(target))
-                    scored.append((SLANT * aside - chance, i, j))
+                for j, there in where[word]:
+                    scored.append((SLANT * abs(here - there) - chance, i, j))
         links, taken = Links(), set[int]()
         for _, i, j in sorted(scored):
             if i not in links and j not in taken:
@@ -159,7 +159,8 @@ class Concordance:
         for number, entry in enumerate(self.entries):
             for key in {*entry.source}:
                 self.places[key].append(number)
-        self.links = lru_cache(MOST_CACHED)(self._linked)
+        #: of an entry, by its number
+        self.links = lru_cache(MOST_CACHED)(lambda n: self.table.links(*self.entries[n][:2]))
         self.translations = lru_cache(MOST_CACHED)(self._search)
 
     @cached_property
@@ -171,15 +172,10 @@ class Concordance:
         """Returns the words that stand side by side in translations."""
         return {pair for entry in self.entries for pair in pairwise(entry.target)}
 
-    def _linked(self, number: int) -> Links:
-        """Returns the links of an entry."""
-        return self.table.links(*self.entries[number][:2])
-
     def share(self, phrase: tuple[str, ...], text: str) -> float:
         """Returns the share of a text among the translations of a phrase."""
-        alike = (
-            each.share for each in self.translations(phrase) if each.text.lower() == text.lower()
-        )
+        low = text.lower()
+        alike = (each.share for each in self.translations(phrase) if each.text.lower() == low)
         return next(alike, 0.0)
 
     def _search(self, phrase: tuple[str, ...]) -> list[Translation]:

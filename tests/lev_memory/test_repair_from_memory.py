@@ -141,7 +141,7 @@ def test_translation_probabilities_of_a_word_sum_to_one_at_most(pairs):
 def test_a_look_up_is_made_only_if_it_is_better_than_none():
     memory = lookup.Concordance([("red wine", "vin rouge"), ("red", "rouge"), *PAIRS])
     words = entries.Words(memory, Entry("The big table", "The red table", "La table grande"))
-    ((old, new),) = words.stretches()
+    ((old, new),) = words.stretches
     assert words.edit(old, new, confidence.CHOICE) in [*words.replacements(old, new)]
     kept = {**confidence.CHOICE, "bias": -99.0}
     assert words.edit(old, new, kept) is None
