@@ -80,5 +80,8 @@ def correct(asked, rows):
     return results
 
 
+SPELLING = ServedModel({"modes": ["correct"]}, {"correct": correct})
+
+
 def scripted(correct=echo, **limits):
     return client(ServedModel({"modes": ["correct"]}, {"correct": correct}), **limits)
