@@ -164,7 +164,7 @@ def test_it_keeps_the_figures_of_its_card(packaged):
 
 def test_right_text_loads_no_graph():
     corrector = Corrector.from_pretrained()
-    graphs = vars(corrector.backend.model.model)
+    graphs = corrector.backend.model.model.sessions
     assert corrector.correct(["Please send me the letter."])[0].edits == ()
     assert "encoder" not in graphs
     assert corrector.correct(["Please send me the lettre."])[0].edits
