@@ -213,26 +213,24 @@ def write(out: Path, name: str, file: str, fault: str, into_int8: bool = False) 
 FAULTS = rows((Path(__file__).parent / "export_faults.txt").read_text("utf-8"))
 
 
-def faults(where: str) -> pytest.MarkDecorator:
-    """Returns the faults that are put in there."""
-    chosen = [fault for place, *fault in FAULTS if place == where]
-    return pytest.mark.parametrize("name, file, fault", chosen)
+#: faults that are refused, and those in settings that change no answer
+REFUSED = [row for row in FAULTS if row[0] != "set"]
+SET = [fault for where, *fault in FAULTS if where == "set"]
 
 
-@faults("fp32")
-def test_a_fault_is_refused_with_nothing_written(name, file, fault, tmp_path):
+@pytest.mark.parametrize("precision, name, file, fault", REFUSED)
+def test_a_fault_is_refused_with_nothing_written(precision, name, file, fault, tmp_path):
     with refuses("nothing was written"):
-        write(tmp_path / "out", name, file, fault)
+        write(tmp_path / "out", name, file, fault, precision == "int8")
     assert not any(tmp_path.iterdir())
 
 
-@faults("int8")
-def test_a_fault_of_8_bits_alone_is_refused_too(name, file, fault, tmp_path):
-    with refuses("nothing was written"):
-        write(tmp_path / "out", name, file, fault, into_int8=True)
-
-
-@faults("set")
-def test_settings_are_what_they_were_set_to(name, file, fault, tmp_path):
+@pytest.mark.parametrize("name, file, fault", SET)
+def test_settings_are_read_as_they_were_set(name, file, fault, tmp_path):
     write(tmp_path / "out", name, file, fault)
-    Folder(tmp_path / "out")
+    content = Folder(tmp_path / "out").description
+    if file != "described":
+        content = json.loads((tmp_path / "out" / file).read_text("utf-8"))
+    expected = copy.deepcopy(content)
+    in_settings(expected, *fault.split(" = "))
+    assert content == expected

@@ -122,15 +122,6 @@ def test_entities_are_read_from_every_scheme(why, tags, expected):
     assert " ".join(marked) == expected
 
 
-def test_labels_mark_entities_with_an_outside_tag_and_prefixes_alone():
-    cases = {
-        "B-PER I-PER O": 1,
-        "O S-a U-b-c": 1,
-        "O": 0,
-        "": 0,
-        "B-PER I-PER": 0,
-        "NOUN O": 0,
-        "B- O": 0,
-        "B-PER O X-a": 0,
-    }
-    assert {labels: marks_entities(labels.split()) for labels in cases} == cases
+@pytest.mark.parametrize("labels, marks", cases("systems/marks.tsv"))
+def test_labels_mark_entities_with_an_outside_tag_and_prefixes_alone(labels, marks):
+    assert marks_entities(labels.split()) == marks
