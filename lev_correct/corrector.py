@@ -334,11 +334,7 @@ class Corrector:
         judge, lines = self.judge(others, path), [composed(line)[0] for line in text]
         names = others.names if others else None
         has_code = self.settings.protect_code
-        return Document(judge, self._exists, path, lines, has_code, names)
-
-    def _exists(self, word: str) -> bool:
-        """Returns whether a word exists, be it one that is written for another (*form*)."""
-        return self.backend.knows(word) or self.backend.is_confused(word)
+        return Document(judge, self.backend.knows, path, lines, has_code, names)
 
     def judge(self, others: Document | None = None, path: str | None = None) -> Judge:
         """Returns one of the edits of a text.
