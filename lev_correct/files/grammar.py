@@ -1,9 +1,8 @@
 """Which characters of a file are prose, by the grammar of its kind.
 
-Common languages are cut into tokens by :mod:`.scanner`, others by Pygments, which is loaded for
-the first such file. Comments, doc strings and strings
-that are sentences are prose, everything else is code. Formats of text (reStructuredText, TeX, man
-pages, .po, patches, ...) are in :mod:`.formats`.
+Common languages are cut into tokens by :mod:`.scanner`, others by Pygments, which is loaded for the
+first such file. Comments, doc strings and strings that are sentences are prose, everything else is
+code. Formats of text (reStructuredText, TeX, man pages, .po, patches, ...) are in :mod:`.formats`.
 """
 
 import os
